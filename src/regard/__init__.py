@@ -1,0 +1,37 @@
+"""regard: any attention you can write down, exact, in linear memory; trained, and shown.
+
+The names below are loaded when they are first used, so that `import regard` costs nothing by itself.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from regard.version import __version__
+
+if TYPE_CHECKING:
+    from regard.attention import attend, plan, weigh
+    from regard.tasks import Recipe, Tagger, load, train
+
+__all__ = ["Recipe", "Tagger", "__version__", "attend", "load", "plan", "train", "weigh"]
+
+_ROOMS = {
+    "attend": "attention",
+    "plan": "attention",
+    "weigh": "attention",
+    "Recipe": "tasks",
+    "Tagger": "tasks",
+    "load": "tasks",
+    "train": "tasks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        value = getattr(importlib.import_module(f"regard.{_ROOMS[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,82 @@
+"""The errors that regard raises on purpose.
+
+RegardError
+├── ArgumentError       an argument that can't be used (also a ValueError)
+│   └── UnknownNameError    a name that isn't in the list; suggests the nearest
+├── RefusedError        an engine asked for by name can't do this request
+├── DataError           a data file that can't be used; names the file and the line
+├── ModelError          a saved model that can't be used; names the folder
+└── MissingExtraError   an optional library is not installed; names the extra (also an ImportError)
+
+Every message names the thing in backticks, says what it must be, what it is, and the next step.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ArgumentError",
+    "DataError",
+    "MissingExtraError",
+    "ModelError",
+    "RefusedError",
+    "RegardError",
+    "UnknownNameError",
+]
+
+
+class RegardError(Exception):
+    """The root: catch this to catch every error that regard raises on purpose."""
+
+
+class ArgumentError(RegardError, ValueError):
+    """An argument can't be used."""
+
+
+class UnknownNameError(ArgumentError):
+    """A name isn't in the list that it must come from.
+
+    Example:
+        >>> str(UnknownNameError("score", "scaled_dto", ["dot", "scaled_dot"]))
+        "`score` must be one of dot, scaled_dot, but is 'scaled_dto'. Did you mean 'scaled_dot'?"
+    """
+
+    def __init__(self, argument: str, name: str, known: Iterable[str]):
+        known = list(known)
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"`{argument}` must be one of {', '.join(known) or '(none)'}, but is {name!r}.{hint}")
+
+
+class RefusedError(RegardError):
+    """An engine asked for by name can't do this request."""
+
+
+class DataError(RegardError):
+    """A data file can't be used.
+
+    Example:
+        >>> str(DataError("a line must have 10 columns, but has 3", path="train.conllu", line=7))
+        'train.conllu, line 7: a line must have 10 columns, but has 3'
+    """
+
+    def __init__(self, problem: str, *, path: object = None, line: int | None = None):
+        where = f"{path}" if path is not None else ""
+        where += f", line {line}" if line is not None else ""
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class ModelError(RegardError):
+    """A saved model can't be used."""
+
+
+class MissingExtraError(RegardError, ImportError):
+    """An optional library is not installed.
+
+    Example:
+        >>> str(MissingExtraError("conllu", extra="data"))
+        "`conllu` is not installed. It comes with an extra: pip install 'regard[data]'"
+    """
+
+    def __init__(self, module: str, *, extra: str):
+        super().__init__(f"`{module}` is not installed. It comes with an extra: pip install 'regard[{extra}]'")

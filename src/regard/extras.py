@@ -1,0 +1,33 @@
+"""Optional libraries: imported when first needed, with an error that names the extra."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from regard.errors import MissingExtraError
+
+__all__ = ["require"]
+
+
+def require(module: str, *, extra: str) -> Any:
+    """Import an optional library, or say which extra brings it.
+
+    Args:
+        module: the dotted name to import.
+        extra: the extra of regard that brings it.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+
+    Example:
+        >>> require("json", extra="data").dumps([1])
+        '[1]'
+    """
+    try:
+        imported: ModuleType = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # Only the library itself missing is our case; a broken library keeps its own error.
+        if error.name is not None and error.name.split(".")[0] == module.split(".")[0]:
+            raise MissingExtraError(module.split(".")[0], extra=extra) from error
+        raise
+    return imported

@@ -1,0 +1,51 @@
+"""Writing files so that a kill, Ctrl-C or a full disk leaves the old file or the new one, never half of one."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["write_bytes", "write_json", "write_text"]
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write `content` to `path` as one step: into a neighbour first, onto the disk, then renamed over `path`.
+
+    Raises:
+        OSError: the disk is full or the folder can't be written; `path` is then as it was.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> write_bytes(pathlib.Path(folder.name) / "a.bin", b"abc")
+        >>> pathlib.Path(folder.name, "a.bin").read_bytes()
+        b'abc'
+        >>> folder.cleanup()
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files that only the owner can read; a model is meant to be shared.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(neighbour, 0o666 & ~umask)
+        os.replace(neighbour, path)
+    except BaseException:
+        Path(neighbour).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: str | Path, content: str) -> None:
+    """Write text as UTF-8, in one step; see `write_bytes`."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write JSON that a person can read, in one step; see `write_bytes`."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
