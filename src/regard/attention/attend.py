@@ -1,0 +1,95 @@
+"""`attend`, the one operator, and `weigh`, its weights."""
+
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.engines import ENGINES, dense
+from regard.attention.plan import choose
+from regard.attention.request import Request
+
+__all__ = ["attend", "weigh"]
+
+
+def attend(
+    query: Float[Tensor, "batch head query feature"],
+    key: Float[Tensor, "batch key_head key feature"],
+    value: Float[Tensor, "batch key_head key value"],
+    *,
+    score: Any = "scaled_dot",
+    weights: Any = "softmax",
+    mask: Any = None,
+    position: Any = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    engine: str = "auto",
+) -> Float[Tensor, "batch head query value"]:
+    """Score every key for every query, normalise, and sum the values by the weights: O_i = sum_j w(s(q_i, k_j)) v_j.
+
+    Args:
+        query: what each item looks for.
+        key: what each item offers to be found by; its heads divide the heads of `query`.
+        value: what each item gives when it is found.
+        score: how well a key matches a query: "dot", "scaled_dot", or a function (query, key) -> scores.
+        weights: how scores become weights: "softmax", "relu", or a function (scores, allowed) -> weights.
+        mask: which query may attend to which key: None, "causal", "no_self", a mask such as `Window(2, 2) & Causal()`,
+            or a function (batch, head, query, key) -> bool, True = may attend.
+        position: how distance matters: None, or a part such as `Relative(head_size)`.
+        dropout: the share of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
+        seed: same seed, same dropout, whatever the engine or device. None draws one from torch's generator.
+        engine: "auto" (the fastest that can, never quadratic memory), or "fused", "blocked", "dense".
+
+    Returns:
+        The outputs, in the dtype of `query`. A query that may attend to nothing gives zeros.
+
+    Raises:
+        ArgumentError: an argument can't be used.
+        RefusedError: `engine` names an engine that can't do this.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2; the notes, 000 to 004.
+
+    Example:
+        >>> import torch
+        >>> query = torch.tensor([[[[1.0, 0, 2], [2, 2, 2], [2, 1, 3]]]])
+        >>> key = torch.tensor([[[[0.0, 1, 1], [4, 4, 0], [2, 3, 1]]]])
+        >>> value = torch.tensor([[[[1.0, 2, 3], [2, 8, 0], [2, 6, 3]]]])
+        >>> attend(query, key, value, score="dot")[0, 0]
+        tensor([[1.9366, 6.6831, 1.5951],
+                [2.0000, 7.9640, 0.0540],
+                [1.9997, 7.7599, 0.3584]])
+    """
+    request = Request.of(
+        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
+    )
+    name, _, _ = choose(request, engine)
+    return ENGINES[name].run(request)
+
+
+def weigh(
+    query: Float[Tensor, "batch head query feature"],
+    key: Float[Tensor, "batch key_head key feature"],
+    *,
+    score: Any = "scaled_dot",
+    weights: Any = "softmax",
+    mask: Any = None,
+    position: Any = None,
+) -> Float[Tensor, "batch head query key"]:
+    """The weights themselves, all of them: quadratic memory, for when the input is small enough to look at.
+
+    Takes the arguments of `attend` and gives what it would sum the values by, before dropout, in float32 or wider.
+
+    Raises:
+        ArgumentError: an argument can't be used.
+
+    Example:
+        >>> import torch
+        >>> query = torch.tensor([[[[1.0, 0, 2]]]])
+        >>> key = torch.tensor([[[[0.0, 1, 1], [4, 4, 0], [2, 3, 1]]]])
+        >>> weigh(query, key, score="dot")[0, 0]
+        tensor([[0.0634, 0.4683, 0.4683]])
+    """
+    request = Request.of(
+        query, key, key, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=None
+    )
+    return dense.weigh(request)

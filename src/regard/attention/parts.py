@@ -1,0 +1,123 @@
+"""A part taken apart: a spec that hashes and holds no tensor, and the tensors ("operands") that it computes with.
+
+Autograd, compilers and kernels want the two apart; a person wants to write `Lengths(lengths)`. So a part is a frozen
+dataclass whose fields are numbers, other parts or tensors, and this file takes it apart and puts it together again.
+A part with parameters is an `nn.Module` whose method `part()` returns such a dataclass with the parameters in it.
+Anything else - a plain function, an object of the user's own - is kept whole: its identity is its spec.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, UnknownNameError
+
+__all__ = ["Slot", "join", "operands", "refuse_captured", "resolve", "split"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """Where a tensor stood in a part that was taken apart."""
+
+    index: int
+
+
+def split(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
+    """Take a part apart into its spec and its operands.
+
+    Example:
+        >>> from regard.attention.masks import Causal, Lengths
+        >>> spec, tensors = split(Causal() & Lengths([3, 5]))
+        >>> hash(spec) == hash(split(Causal() & Lengths([7, 7]))[0]), [t.tolist() for t in tensors]
+        (True, [[3, 5]])
+    """
+    found: list[Tensor] = []
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            found.append(value)
+            return Slot(len(found) - 1)
+        if isinstance(value, torch.nn.Module) and hasattr(value, "part"):
+            return strip(value.part())  # pyright: ignore[reportCallIssue]
+        return _rebuild(value, strip)
+
+    return strip(part), tuple(found)
+
+
+def join(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
+    """Put a part together again; the inverse of `split`."""
+
+    def fill(value: Any) -> Any:
+        return tensors[value.index] if isinstance(value, Slot) else _rebuild(value, fill)
+
+    return fill(spec)
+
+
+def operands(part: Any) -> tuple[Tensor, ...]:
+    """The tensors that a part computes with."""
+    return split(part)[1]
+
+
+def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply `change` to the fields of a dataclass or the items of a tuple; anything else stays as it is."""
+    if type(value) is tuple:
+        return tuple(change(item) for item in value)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    # A copy rather than `dataclasses.replace`: the part's own checks want a tensor, not a slot.
+    changed = copy.copy(value)
+    for field in dataclasses.fields(value):
+        object.__setattr__(changed, field.name, change(getattr(value, field.name)))
+    return changed
+
+
+def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__call__") -> Any:
+    """Turn a name into the part that it names; let a part of the user's own through.
+
+    Raises:
+        UnknownNameError: no part has that name.
+        ArgumentError: the named part needs arguments, or the object lacks the method that this kind of part has.
+    """
+    if isinstance(part, str):
+        if part not in known:
+            raise UnknownNameError(kind, part, known)
+        try:
+            return known[part]()
+        except TypeError as error:
+            raise ArgumentError(
+                f"`{kind}` {part!r} needs arguments, so its name alone is not enough: "
+                f"pass {known[part].__name__}(...) instead."
+            ) from error
+    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
+        return part
+    if isinstance(part, type) or not callable(getattr(part, method, None)):
+        raise ArgumentError(
+            f"`{kind}` must be a name ({', '.join(known)}), a part, or a function, but is {part!r}"
+            + (f" (a class: did you mean {part.__name__}()?)." if isinstance(part, type) else ".")
+        )
+    return part
+
+
+def refuse_captured(kind: str, part: Any, probe: Callable[[Any], Any]) -> None:
+    """Refuse a part of the user's own that computes with a trainable tensor which it doesn't declare.
+
+    An engine that recomputes tiles gives gradients to operands only; a tensor that a closure captured would silently
+    get none. `probe` runs the part once on a small tile without gradients of its own: a result that wants a gradient
+    shows the captured tensor.
+
+    Raises:
+        ArgumentError: with the way to declare it.
+    """
+    spec, tensors = split(part)
+    bare = join(spec, tuple(tensor.detach() for tensor in tensors))
+    with torch.enable_grad():
+        result = probe(bare)
+    if isinstance(result, Tensor) and result.requires_grad:
+        raise ArgumentError(
+            f"`{kind}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "
+            "no gradient. Make the part a frozen dataclass with the tensor as a field (see docs/parts.md)."
+        )
