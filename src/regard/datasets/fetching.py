@@ -1,0 +1,184 @@
+"""Getting a data set: from a folder that has it, or from its source, with its checksum."""
+
+import errno
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
+from regard.errors import DataError, MissingExtraError, UnknownNameError
+from regard.extras import require
+
+__all__ = ["Progress", "fetch", "find"]
+
+Progress = Callable[[str, int, int], None]
+"""Is told of a download: the file's name, how many bytes are there, how many there will be."""
+
+_SECONDS = 30  # without a byte, before a server is taken for gone
+_CHUNK = 1 << 16  # bytes between two looks at the progress
+
+
+def find(name: str) -> Path | None:
+    """The folder that has all files of a data set now, without asking the network; None if there is none.
+
+    The folder `REGARD_DATA/NAME` is looked at first, then the user's cache (`REGARD_CACHE`, or where the operating
+    system keeps caches). Only names and sizes are looked at; `fetch` compares the checksums.
+
+    Raises:
+        UnknownNameError: no data set of that name.
+        DataError: the environment variable `REGARD_DATA` names a folder that isn't there.
+    """
+    dataset = _known(name)
+    folders = [_given(dataset)]
+    with suppress(MissingExtraError):  # without the library that downloads, nothing was downloaded
+        folders.append(_cache(dataset))
+    for folder in folders:
+        if folder is not None and all(_same_size(folder / file.filename, file) for file in dataset.files.values()):
+            return folder
+    return None
+
+
+def fetch(name: str, *, progress: Progress | None = None) -> Path:
+    """The folder with a data set's files, downloaded if need be; every checksum is compared.
+
+    A download goes beside its place and moves there when it is whole and right: a kill leaves the place as it was.
+
+    Args:
+        name: a name in `CATALOG`.
+        progress: is told how a download goes on; None for silence.
+
+    Raises:
+        UnknownNameError: no data set of that name.
+        DataError: `REGARD_DATA` names nothing, the network or the server doesn't answer, or a checksum is wrong.
+        MissingExtraError: it has to be downloaded, and the library `pooch` is not installed.
+        OSError: the disk is full, or the folder can't be written.
+    """
+    dataset = _known(name)
+    given = _given(dataset)
+    # A folder of the user's own with all files is taken as it is, or refused; never silently passed over.
+    if given is not None and all((given / file.filename).is_file() for file in dataset.files.values()):
+        for file in dataset.files.values():
+            _compare(given / file.filename, file)
+        return given
+    folder = _cache(dataset)
+    for file in dataset.files.values():
+        _download(dataset, file, folder, progress)
+    return folder
+
+
+def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progress | None) -> None:
+    place = folder / file.filename
+    # No library is needed for what is already there.
+    if _same_size(place, file) and _sha256(place) == file.sha256:
+        return
+    pooch = require("pooch", extra="data")
+    requests = require("requests", extra="data")
+    bar = _Bar(file, progress) if progress is not None else False
+    downloader = pooch.HTTPDownloader(progressbar=bar, timeout=_SECONDS, chunk_size=_CHUNK)
+    by_hand = f"Or put the files into a folder {dataset.name}, and let REGARD_DATA name the folder above it."
+    try:
+        with _quiet(pooch):
+            pooch.retrieve(
+                file.url, known_hash=f"sha256:{file.sha256}", fname=file.filename, path=folder, downloader=downloader
+            )
+    except requests.exceptions.HTTPError as error:
+        status = error.response.status_code if error.response is not None else "an error"
+        raise DataError(f"the server answered {status} for {file.url}. Try again later. {by_hand}") from error
+    except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
+        raise DataError(f"{file.url} can't be reached. Is there a network? {by_hand}") from error
+    except requests.exceptions.ChunkedEncodingError as error:
+        raise DataError(f"the connection broke in the middle of {file.url}. Try again. {by_hand}") from error
+    except requests.exceptions.RequestException as error:
+        kind = type(error).__name__
+        raise DataError(f"{file.url} can't be downloaded ({kind}). Try again. {by_hand}") from error
+    except ValueError as error:
+        raise DataError(
+            f"what {file.url} sent is not the file that regard knows: its SHA-256 is wrong. Nothing was kept. "
+            f"Try again; if it stays so, the file has changed at its source. {by_hand}"
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(
+                error.errno,
+                f"the disk is full: {dataset.name} needs {dataset.size / 1e6:.0f} MB. Make room, or let REGARD_CACHE "
+                "name a folder on another disk. Nothing half-written was kept",
+                str(folder),
+            ) from error
+        raise
+
+
+def _known(name: str) -> Dataset:
+    if name not in CATALOG:
+        raise UnknownNameError("data", name, CATALOG)
+    return CATALOG[name]
+
+
+def _given(dataset: Dataset) -> Path | None:
+    """The data set's folder in the one that the user names."""
+    named = os.environ.get("REGARD_DATA")
+    if not named:
+        return None
+    if not Path(named).is_dir():
+        raise DataError(
+            f"the environment variable `REGARD_DATA` must name a folder, but {named!r} is none. "
+            "Set it right, or unset it."
+        )
+    return Path(named) / dataset.name
+
+
+def _cache(dataset: Dataset) -> Path:
+    """The data set's folder in the cache."""
+    named = os.environ.get("REGARD_CACHE")
+    return (Path(named) if named else Path(require("pooch", extra="data").os_cache("regard"))) / dataset.name
+
+
+def _compare(path: Path, file: DatasetFile) -> None:
+    if _sha256(path) != file.sha256:
+        raise DataError(
+            "its SHA-256 is not that of the file that regard knows by this name. Get it anew, or read it by its path.",
+            path=path,
+        )
+
+
+def _same_size(path: Path, file: DatasetFile) -> bool:
+    return path.is_file() and path.stat().st_size == file.size
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Bar:
+    """What pooch takes for a progress bar. It sets `total` to the size of what is sent, often compressed: not asked."""
+
+    total: int
+
+    def __init__(self, file: DatasetFile, progress: Progress):
+        self._file, self._progress, self._done = file, progress, 0
+
+    def update(self, count: int) -> None:
+        self._done = min(self._done + count, self._file.size)
+        self._progress(self._file.filename, self._done, self._file.size)
+
+    def reset(self) -> None:
+        self._done = 0
+
+    def close(self) -> None:
+        """Nothing: whoever handed `progress` in ends it."""
+
+
+@contextmanager
+def _quiet(pooch: Any) -> Iterator[None]:
+    """Without the lines that pooch logs on stderr; whoever calls says what is being downloaded."""
+    logger = pooch.get_logger()
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,206 @@
+"""Reading CoNLL-U: a word a line, ten columns, an empty line behind each sentence."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from regard.datasets.sentences import TaggedSentence
+from regard.errors import DataError, UnknownNameError
+from regard.extras import require
+
+__all__ = ["LABELS", "read_treebank"]
+
+LABELS = {"upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
+"""The columns that can label a word, and where each stands, counted from 0."""
+
+_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_COUNT = "[1-9][0-9]{0,8}"  # Python refuses to make a number of thousands of digits
+_ID = re.compile(rf"({_COUNT})|({_COUNT})-({_COUNT})|(?:0|{_COUNT})\.{_COUNT}")
+_LONGEST_LINE = 1 << 20  # bytes; the longest in all of UD is a few thousand
+
+
+def read_treebank(
+    path: str | Path,
+    label: str = "upos",
+    *,
+    convert: Callable[[str], str] | None = None,
+    problem: Callable[[DataError], None] | None = None,
+) -> Iterator[TaggedSentence]:
+    """The sentences of a CoNLL-U file, one by one.
+
+    A word is a line whose ID is a number. Lines of multiword tokens (3-4) and empty nodes (8.1) are skipped, comments
+    too. Windows line ends, a byte order mark, blank lines at the end and a last line without a line end are all read.
+
+    Args:
+        path: the file.
+        label: which column labels the words, one of `LABELS`.
+        convert: is given each word and gives the word to use.
+        problem: is told of each broken line; the sentence is then skipped and reading goes on. Without it, the first
+            broken line is raised.
+
+    Raises:
+        DataError: a broken line; names the file and the line.
+        MissingExtraError: the library `conllu` is not installed.
+
+    Example:
+        >>> import tempfile
+        >>> line = "{}\\t{}\\t_\\t{}" + "\\t_" * 6 + "\\n"
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".conllu") as file:
+        ...     _ = file.write(line.format(1, "I", "PRON") + line.format(2, "saw", "VERB"))
+        ...     file.flush()
+        ...     list(read_treebank(file.name))
+        [TaggedSentence(words=('I', 'saw'), labels=('PRON', 'VERB'))]
+
+    Source: universaldependencies.org/format.html
+    """
+    if label not in LABELS:
+        raise UnknownNameError("label", label, LABELS)
+    path = Path(path)
+    if not path.is_file():
+        raise DataError("there is no such file." if not path.exists() else "it is a folder, not a file.", path=path)
+    return _sentences(path, label, convert or (lambda word: word), problem or _raise)
+
+
+def _sentences(
+    path: Path, label: str, convert: Callable[[str], str], problem: Callable[[DataError], None]
+) -> Iterator[TaggedSentence]:
+    conllu = require("conllu", extra="data")
+    # Only what is used is parsed: half the time.
+    parsers = {column: _as_it_is for column in _COLUMNS if column != "id"}
+    found, named, told = False, False, False
+
+    def tell(error: DataError) -> None:
+        nonlocal told
+        told = True
+        problem(error)
+
+    for block in _blocks(path, label, tell):
+        words: list[str] = []
+        labels: list[str] = []
+        for token in conllu.parse("\n".join(block), fields=_COLUMNS, field_parsers=parsers)[0]:
+            # The ids of multiword tokens and empty nodes are tuples.
+            if isinstance(token["id"], int):
+                words.append(convert(token["form"]))
+                labels.append(token[label])
+        if words:
+            found = True
+            named = named or any(word != "_" for word in words)
+            yield TaggedSentence(tuple(words), tuple(labels))
+    if told:
+        return
+    if not found:
+        problem(DataError("it holds no sentence; a CoNLL-U file has one word a line.", path=path))
+    elif not named:
+        problem(
+            DataError(
+                "every word is `_`: this treebank is published without its text. Its readme says how to add it.",
+                path=path,
+            )
+        )
+
+
+def _blocks(path: Path, label: str, problem: Callable[[DataError], None]) -> Iterator[list[str]]:
+    """The lines of each sentence without comments; sentences with a broken line only reach `problem`."""
+    block: list[str] = []
+    previous: int | None = 0
+    broken = False
+    for number, line in _lines(path, problem):
+        if line is None:
+            broken = True
+        elif not line.strip():
+            if block and not broken:
+                yield block
+            block, previous, broken = [], 0, False
+        elif not line.startswith("#"):
+            wrong = _wrong(line, previous, label)
+            if wrong:
+                broken = True
+                problem(DataError(f"{wrong}.", path=path, line=number))
+            block.append(line)
+            # Count on from what stands there, or from whatever comes next, so that one slip is one problem.
+            identity = _ID.fullmatch(line.split("\t", 1)[0])
+            if identity is None or identity[1]:
+                previous = int(identity[1]) if identity else None
+        elif line.startswith("# global.columns =") and line.split("=", 1)[1].lower().split() != list(_COLUMNS):
+            problem(DataError("it is CoNLL-U Plus (other columns); only CoNLL-U is read.", path=path, line=number))
+            return
+    if block and not broken:
+        yield block
+
+
+def _lines(path: Path, problem: Callable[[DataError], None]) -> Iterator[tuple[int, str | None]]:
+    """The lines with their numbers, without line ends; None where one can't be read."""
+    number = 0
+    with path.open("rb") as file:
+        # readline with a limit: a file of a gigabyte without a line end must not be read whole.
+        while raw := file.readline(_LONGEST_LINE):
+            number += 1
+            if number == 1:
+                if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    return problem(DataError("it is UTF-16; it must be UTF-8. Save it as UTF-8.", path=path, line=1))
+                if raw.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
+                    return problem(DataError("it is compressed. Unpack it first.", path=path, line=1))
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            if len(raw) == _LONGEST_LINE and not raw.endswith(b"\n"):
+                return problem(
+                    DataError(
+                        f"the line is longer than {_LONGEST_LINE:,} bytes. Is this CoNLL-U? It has one word a line.",
+                        path=path,
+                        line=number,
+                    )
+                )
+            if b"\0" in raw:
+                return problem(DataError("it holds a zero byte: a binary file, not CoNLL-U.", path=path, line=number))
+            try:
+                yield number, raw.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                problem(
+                    DataError(
+                        f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8. "
+                        "Save the file as UTF-8.",
+                        path=path,
+                        line=number,
+                    )
+                )
+                yield number, None
+
+
+def _wrong(line: str, previous: int | None, label: str) -> str | None:
+    """What is wrong with the line of a word, given the id of the word before it, if known; None if nothing is."""
+    columns = line.split("\t")
+    if len(columns) != len(_COLUMNS):
+        hint = ". Are they separated by spaces? They must be by tabs" if len(columns) == 1 and " " in line else ""
+        return f"a line must have 10 columns separated by tabs, but has {len(columns)}{hint}"
+    identity = _ID.fullmatch(columns[0])
+    if not identity:
+        return f"the ID must be a number, as 3, or 3-4 or 8.1, but is {_short(columns[0])}"
+    if identity[1] and previous is not None and int(identity[1]) != previous + 1:
+        return (
+            f"words must be numbered 1, 2, 3, ... in each sentence: {previous + 1} is due, but the ID is {identity[1]}"
+        )
+    if identity[2] and not (previous or 0) < int(identity[2]) <= int(identity[3]):
+        return f"the ID of a multiword token must be a range of words that follow, as 3-4, but is {columns[0]}"
+    if not columns[1].strip():
+        return "the FORM (column 2), the word itself, is empty"
+    # The library takes two spaces for a tab; the format allows them nowhere but in the last column.
+    if any("  " in column for column in columns[:-1]):
+        return "a column has two spaces in a row, which CoNLL-U does not allow"
+    if identity[1] and label != "feats" and columns[LABELS[label]].strip() in ("", "_"):
+        others = " or ".join(repr(name) for name in LABELS if name not in (label, "feats"))
+        return (
+            f"the word {_short(columns[1])} has no {label.upper()} (column {LABELS[label] + 1}). "
+            f"Another column can be the label: {others}"
+        )
+    return None
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+def _as_it_is(columns: list[str], place: int) -> str:
+    return columns[place]
+
+
+def _raise(error: DataError) -> None:
+    raise error

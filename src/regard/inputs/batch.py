@@ -1,0 +1,143 @@
+"""What every input becomes: sequences of vectors, side by side, padded to one length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int64, Shaped
+from torch import Tensor
+
+from regard.errors import ArgumentError
+
+__all__ = ["IGNORED", "Batch"]
+
+IGNORED = -100
+"""The label of what has no label, padding above all: PyTorch's `cross_entropy` skips it by default."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Several inputs as one tensor: each input is a sequence of vectors, and its length says how many are real.
+
+    The meaning is the same whatever the input was, so that one model reads them all:
+
+    | input | an item of the sequence | its vector |
+    |---|---|---|
+    | text | a word or a character | float: one-hot or embedded; int64: ids of features, one row of ids a word |
+    | speech | a frame of 25 ms, one every 10 ms | float: samples, filter banks or MFCC |
+    | picture | a pixel or a patch, row by row | float: its channels |
+    | graph | a node, in the order of the node list | float: its profile; the edges are a mask, not part of the batch |
+
+    Padding stands behind the real items, never before or between them, and is zeros: float zeros, or id 0, which every
+    table of features reserves. A batch of no inputs, an input of length 0 and a length of 0 are all allowed.
+
+    Args:
+        vectors: (batch, length, width) float vectors, or (batch, length, feature) int64 ids.
+        lengths: (batch,) int64, how many items of each sequence are real.
+        labels: (batch, length) int64, the label of each item, `IGNORED` at padding; None if nothing is known.
+
+    Raises:
+        ArgumentError: shapes or kinds that don't go together, or (on the CPU, where looking is free) a length that is
+            negative or longer than the batch.
+
+    Example:
+        >>> batch = Batch.pad([torch.ones(2, 3), torch.ones(1, 3)], labels=[[5, 7], [5]])
+        >>> batch.vectors.shape, batch.lengths.tolist(), batch.labels.tolist()
+        (torch.Size([2, 2, 3]), [2, 1], [[5, 7], [5, -100]])
+        >>> batch.real.tolist()
+        [[True, True], [True, False]]
+    """
+
+    vectors: Shaped[Tensor, "..."]
+    lengths: Shaped[Tensor, "..."]
+    labels: Shaped[Tensor, "..."] | None = None
+
+    def __post_init__(self) -> None:
+        vectors, lengths, labels = self.vectors, self.lengths, self.labels
+        if vectors.dim() != 3:
+            raise ArgumentError(
+                "`vectors` must have 3 axes (batch, length, width), but its shape is "
+                f"{tuple(vectors.shape)}. One sequence alone needs a batch axis: vectors[None]."
+            )
+        if not (vectors.is_floating_point() or vectors.dtype == torch.int64):
+            raise ArgumentError(f"`vectors` must be floats, or int64 for ids of features, but is {vectors.dtype}.")
+        if lengths.shape != vectors.shape[:1] or lengths.dtype != torch.int64:
+            raise ArgumentError(
+                f"`lengths` must be int64 of shape ({vectors.shape[0]},), one for each sequence of `vectors`, "
+                f"but is {lengths.dtype} of shape {tuple(lengths.shape)}."
+            )
+        if labels is not None and (labels.shape != vectors.shape[:2] or labels.dtype != torch.int64):
+            raise ArgumentError(
+                f"`labels` must be int64 of shape {tuple(vectors.shape[:2])}, one for each item of `vectors`, "
+                f"but is {labels.dtype} of shape {tuple(labels.shape)}."
+            )
+        # Looking at values would make a GPU wait; a batch is made on the CPU, so it is looked at there.
+        if lengths.device.type == "cpu" and len(lengths):
+            shortest, longest = int(lengths.min()), int(lengths.max())
+            if shortest < 0 or longest > vectors.shape[1]:
+                wrong = shortest if shortest < 0 else longest
+                raise ArgumentError(
+                    f"`lengths` must lie between 0 and {vectors.shape[1]}, the length of `vectors`, but one is {wrong}."
+                )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def real(self) -> Bool[Tensor, "batch length"]:
+        """True where an item is real, False where it is padding."""
+        return torch.arange(self.vectors.shape[1], device=self.lengths.device) < self.lengths[:, None]
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device.
+
+        Example:
+            >>> Batch.pad([torch.ones(2, 3)]).to("cpu").vectors.device.type
+            'cpu'
+        """
+        labels = None if self.labels is None else self.labels.to(device)
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels)
+
+    @classmethod
+    def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":
+        """Put sequences of vectors side by side, padded with zeros to the longest.
+
+        Args:
+            sequences: tensors (length, width) of one width.
+            labels: for each sequence, as many labels as it has items.
+
+        Raises:
+            ArgumentError: no sequence (the width would be unknown), differing widths, or labels that don't match.
+        """
+        if not sequences:
+            raise ArgumentError("`sequences` must hold at least one tensor (length, width), but is empty.")
+        shapes = {tuple(sequence.shape[1:]) for sequence in sequences}
+        if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+            raise ArgumentError(
+                "`sequences` must be tensors (length, width) of one width, but the shapes are "
+                f"{', '.join(sorted({str(tuple(sequence.shape)) for sequence in sequences}))}."
+            )
+        lengths = torch.tensor([len(sequence) for sequence in sequences])
+        vectors = torch.nn.utils.rnn.pad_sequence(list(sequences), batch_first=True)
+        return cls(vectors, lengths, None if labels is None else pad_labels(labels, lengths))
+
+
+def pad_labels(labels: Sequence[Sequence[int]], lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch length"]:
+    """Labels of several sequences as one tensor, `IGNORED` at padding.
+
+    Raises:
+        ArgumentError: a sequence has more or fewer labels than its length.
+
+    Example:
+        >>> pad_labels([[5, 7], [5]], torch.tensor([2, 1])).tolist()
+        [[5, 7], [5, -100]]
+    """
+    wanted, given = lengths.tolist(), [len(row) for row in labels]
+    if wanted != given:
+        raise ArgumentError(
+            f"`labels` must have one label for each item, so {wanted[:8]} (the first 8), but it has {given[:8]}."
+        )
+    padded = torch.full((len(wanted), max(wanted, default=0)), IGNORED, dtype=torch.int64)
+    for row, values in zip(padded, labels, strict=True):
+        row[: len(values)] = torch.as_tensor(values, dtype=torch.int64)
+    return padded

@@ -1,0 +1,219 @@
+"""Getting files: from a folder, from a server on this machine; and every way in which that fails."""
+
+import errno
+import hashlib
+import http.server
+import threading
+from types import MappingProxyType
+
+import pytest
+from treebank_files import SAW, sentence
+
+from regard import datasets
+from regard.datasets import Dataset, DatasetFile, fetch, fetching, find, read
+from regard.errors import DataError, MissingExtraError, UnknownNameError
+
+FILES = {"train": SAW * 3001, "dev": SAW + sentence("unseen"), "test": sentence("I", "saw")}
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server on this machine, and a catalog with a data set of which it has the files."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for split, content in FILES.items():
+        (folder / f"toy-{split}.conllu").write_text(content, encoding="utf-8", newline="")
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, directory=str(folder), **more)
+
+        def do_GET(self):
+            asked.append(self.path)
+            super().do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        served.folder, served.asked = folder, asked
+        monkeypatch.setattr(fetching, "CATALOG", MappingProxyType({"toy": toy(served.server_address[1])}))
+        monkeypatch.setattr(datasets.reading, "CATALOG", fetching.CATALOG)
+        monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.delenv("REGARD_DATA", raising=False)
+        yield served
+        served.shutdown()
+        thread.join()
+
+
+def toy(port):
+    files = {
+        split: DatasetFile(
+            url=f"http://127.0.0.1:{port}/toy-{split}.conllu",
+            sha256=hashlib.sha256(content.encode()).hexdigest(),
+            size=len(content.encode()),
+        )
+        for split, content in FILES.items()
+    }
+    return Dataset("toy", "A toy", "English", "none", "here", "nobody", "upos", "nothing", MappingProxyType(files))
+
+
+def left_in(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_data_set_is_downloaded_once(server, tmp_path, capfd):
+    seen = []
+    assert find("toy") is None
+    folder = fetch("toy", progress=lambda name, done, size: seen.append((name, done, size)))
+    assert folder == tmp_path / "cache" / "toy" == find("toy")
+    assert left_in(folder) == ["toy-dev.conllu", "toy-test.conllu", "toy-train.conllu"]
+    assert (folder / "toy-train.conllu").read_text("utf-8") == FILES["train"]
+    # The bar only grows, and ends full.
+    train = [(done, size) for name, done, size in seen if name == "toy-train.conllu"]
+    assert train == sorted(train)
+    assert len(train) > 2
+    assert train[-1][0] == train[-1][1] == len(FILES["train"])
+    assert len(server.asked) == 3
+    assert fetch("toy") == folder
+    assert len(server.asked) == 3
+    assert len(read("toy", "train")) == 3001
+    # Nothing is logged on the way.
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_changed_in_the_cache_is_fetched_anew(server):
+    folder = fetch("toy")
+    (folder / "toy-dev.conllu").write_text("x" * len(FILES["dev"]), encoding="utf-8")
+    assert fetch("toy") == folder
+    assert (folder / "toy-dev.conllu").read_text("utf-8") == FILES["dev"]
+    assert len(server.asked) == 4
+
+
+def test_a_wrong_checksum_is_refused_and_nothing_is_kept(server, tmp_path):
+    (server.folder / "toy-train.conllu").write_text("an error page", encoding="utf-8")
+    with pytest.raises(DataError, match=r"toy-train.conllu sent is not the file .* SHA-256 is wrong. Nothing was kept"):
+        fetch("toy")
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_missing_file_is_named_with_the_answer(server, tmp_path):
+    (server.folder / "toy-dev.conllu").unlink()
+    with pytest.raises(
+        DataError, match=r"the server answered 404 for http://127.0.0.1:\d+/toy-dev.conllu.*REGARD_DATA"
+    ):
+        fetch("toy")
+    # What was whole is kept, so that the next try has less to do.
+    assert left_in(tmp_path / "cache") == ["toy-train.conllu"]
+
+
+def test_no_network_is_one_sentence_with_a_way_out(server, monkeypatch, tmp_path):
+    monkeypatch.setattr(fetching, "CATALOG", MappingProxyType({"toy": toy(1)}))  # nothing listens there
+    with pytest.raises(DataError, match=r"can't be reached. Is there a network\? Or put the files into a folder toy"):
+        fetch("toy")
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_server_that_stops_in_the_middle(server, monkeypatch, tmp_path):
+    def half(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        self.wfile.write(b"1\tsaw")
+
+    monkeypatch.setattr(server.RequestHandlerClass, "do_GET", half)
+    with pytest.raises(DataError, match=r"the connection broke in the middle of http://.*/toy-train.conllu. Try again"):
+        fetch("toy")
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_full_disk_says_how_much_is_needed(server, monkeypatch, tmp_path):
+    import pooch
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pooch, "retrieve", full)
+    with pytest.raises(
+        OSError, match=r"the disk is full: toy needs 0 MB.*REGARD_CACHE.*Nothing half-written"
+    ) as caught:
+        fetch("toy")
+    assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename == str(tmp_path / "cache" / "toy")
+
+
+def test_the_disk_really_filling_up_leaves_nothing(server, monkeypatch, tmp_path):
+    """The error comes from the write itself, in the middle of a file."""
+    import pooch
+
+    class Full(pooch.HTTPDownloader):
+        def __call__(self, url, output_file, pooch, check_only=False):
+            with open(output_file, "wb") as file:
+                file.write(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pooch, "HTTPDownloader", Full)
+    with pytest.raises(OSError, match="the disk is full"):
+        fetch("toy")
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_kill_in_the_middle_leaves_the_place_as_it_was(server, tmp_path):
+    def stop(name, done, size):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch("toy", progress=stop)
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_folder_of_the_users_own_comes_first(server, monkeypatch, tmp_path):
+    given = tmp_path / "own" / "toy"
+    given.mkdir(parents=True)
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path / "own"))
+    (given / "toy-train.conllu").write_text(FILES["train"], encoding="utf-8")
+    # Not whole: the cache has to do.
+    assert fetch("toy") == tmp_path / "cache" / "toy"
+    for split, content in FILES.items():
+        (given / f"toy-{split}.conllu").write_text(content, encoding="utf-8")
+    assert fetch("toy") == given == find("toy")
+    assert len(server.asked) == 3
+    # Whole but other: said, not passed over.
+    (given / "toy-dev.conllu").write_text("x" * len(FILES["dev"]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"toy-dev.conllu: its SHA-256 is not .* read it by its path"):
+        fetch("toy")
+
+
+def test_a_variable_that_names_nothing_is_said(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path / "nowhere"))
+    for function in (fetch, find):
+        with pytest.raises(DataError, match=r"variable `REGARD_DATA` must name a folder, but '.*nowhere' is none"):
+            function("toy")
+
+
+def test_an_unknown_name_suggests_the_nearest(server):
+    with pytest.raises(UnknownNameError, match=r"`data` must be one of toy, but is 'toi'. Did you mean 'toy'"):
+        fetch("toi")
+
+
+def test_without_the_library_what_is_there_still_works(server, monkeypatch):
+    folder = fetch("toy")
+    monkeypatch.setitem(__import__("sys").modules, "pooch", None)
+    assert fetch("toy") == folder
+    (folder / "toy-dev.conllu").unlink()
+    with pytest.raises(MissingExtraError, match=r"`pooch` is not installed.*regard\[data\]"):
+        fetch("toy")
+    monkeypatch.delenv("REGARD_CACHE")
+    assert find("toy") is None
+
+
+def test_pooch_logs_again_afterwards(server):
+    import pooch
+
+    before = pooch.get_logger().level
+    fetch("toy")
+    assert pooch.get_logger().level == before
