@@ -1,0 +1,35 @@
+"""The weights of a layer and a head as a heat map."""
+
+import math
+
+from regard.inspection.distinct import distinct
+from regard.inspection.record import Record
+from regard.inspection.summaries import choose, problems
+from regard.page import HeatMap, Page, Prose
+
+__all__ = ["heatmap"]
+
+_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+def heatmap(record: Record, *, layer: int | None = None, head: int | None = None) -> Page:
+    """Draw every weight of one layer and head.
+
+    The scale starts at 0 and ends at the next round number above the largest weight, which the legend prints: on a
+    scale to 100 % a sentence of fifty words would be dark all over.
+
+    Args:
+        record: what was seen.
+        layer: which layer, from 1; None is the last one.
+        head: which head, from 1; None is the average of all.
+
+    Raises:
+        ArgumentError: there is no such layer or head.
+    """
+    choice = choose(record, layer, head)
+    names = distinct(record.items)
+    values = tuple(map(tuple, choice.weights.tolist()))
+    largest = max((value for row in values for value in row if math.isfinite(value)), default=0.0)
+    high = next((top for top in _TOPS if largest <= top), max(1.0, largest))
+    warnings = tuple(Prose(problem) for problem in problems(choice))
+    return Page(record.model, (*warnings, HeatMap(choice.title, names, names, values, high=high)))

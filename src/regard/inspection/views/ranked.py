@@ -1,0 +1,31 @@
+"""For each word, the words that it attended to: the largest weights, their running total, and the rest."""
+
+from regard.inspection.distinct import distinct
+from regard.inspection.record import Record
+from regard.inspection.summaries import choose, problems, rank
+from regard.page import Bar, Bars, Page, Prose, Ranking
+
+__all__ = ["ranked"]
+
+
+def ranked(record: Record, *, layer: int | None = None, head: int | None = None, top: int = 3) -> Page:
+    """Rank what each item attended to.
+
+    Args:
+        record: what was seen.
+        layer: which layer, from 1; None is the last one.
+        head: which head, from 1; None is the average of all.
+        top: how many to list for each item.
+
+    Raises:
+        ArgumentError: there is no such layer or head, or `top` is negative.
+    """
+    choice = choose(record, layer, head)
+    names = distinct(record.items)
+    rankings = []
+    for name, label, weights in zip(names, record.labels, choice.weights, strict=True):
+        found = rank(weights, top)
+        bars = tuple(Bar(names[ranked_key.key], ranked_key.weight, ranked_key.total) for ranked_key in found.keys)
+        rankings.append(Ranking(name, bars, found.rest, found.others, label))
+    warnings = tuple(Prose(problem) for problem in problems(choice))
+    return Page(record.model, (*warnings, Bars(choice.title, tuple(rankings))))

@@ -1,0 +1,189 @@
+"""What a page is made of: plain values that know nothing of terminals or HTML.
+
+A view (room `inspection`) turns a record into a `Page`; a renderer of this room turns the page into text, into
+sentences for a screen reader, or into one offline HTML file. The text in a block is raw: each renderer makes it safe.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.errors import ArgumentError
+
+__all__ = ["Bar", "Bars", "Block", "Heading", "HeatMap", "Item", "Items", "Page", "Prose", "Ranking", "Table"]
+
+Alignment = Literal["left", "right"]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a page; level 1 is the page's own title."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under named columns.
+
+    Args:
+        columns: the name of each column.
+        rows: one tuple of texts a row, as many as there are columns.
+        alignment: "left" or "right" for each column; left when it is left out.
+
+    Raises:
+        ArgumentError: a row, or the alignment, has another length than `columns`.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    alignment: tuple[Alignment, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.alignment and len(self.alignment) != len(self.columns):
+            raise ArgumentError(f"`alignment` must have {len(self.columns)} entries, but has {len(self.alignment)}.")
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.columns):
+                raise ArgumentError(
+                    f"`rows` must have {len(self.columns)} texts in each row, but row {number} has {len(row)}."
+                )
+
+    def aligned(self, column: int) -> Alignment:
+        """How the column of this index (from 0) is aligned."""
+        return self.alignment[column] if self.alignment else "left"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A word, patch, frame or node; its label; and a short note, such as how sure the model is."""
+
+    text: str
+    label: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items in their order, each with its label beneath, wrapped to the width there is."""
+
+    items: tuple[Item, ...]
+    noun: str = "word"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One entry of a ranking: what, how much, and how much together with all entries above it."""
+
+    label: str
+    value: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ranked list: the largest values of one item, and what the others share.
+
+    Args:
+        label: the item that the list belongs to.
+        bars: the entries, largest first.
+        rest: the sum of the values that aren't listed.
+        others: how many those are.
+        note: a few words about the item, such as its label.
+    """
+
+    label: str
+    bars: tuple[Bar, ...]
+    rest: float = 0.0
+    others: int = 0
+    note: str = ""
+
+    @property
+    def total(self) -> float:
+        """The sum of everything, listed or not."""
+        return (self.bars[-1].total if self.bars else 0.0) + self.rest
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Rankings one beneath the other, drawn to one scale.
+
+    Args:
+        title: what is ranked; for weights it names the layer and the head.
+        rankings: one ranked list an item.
+        noun: what the items are.
+        verb: what joins an item to its entries.
+    """
+
+    title: str
+    rankings: tuple[Ranking, ...]
+    noun: str = "word"
+    verb: str = "attends to"
+
+    @property
+    def high(self) -> float:
+        """What a full bar stands for: 1, or the largest value where that is larger."""
+        values = [bar.value for ranking in self.rankings for bar in ranking.bars if bar.value < float("inf")]
+        return max(1.0, *values) if values else 1.0
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A matrix of values from 0 up; None is masked, and NaN is kept as NaN.
+
+    Args:
+        title: what is shown; for weights it names the layer and the head.
+        rows: the label of each row.
+        columns: the label of each column.
+        values: a tuple a row; None where a mask hides the cell.
+        high: the value at the top of the colour scale; the legend prints it.
+        verb: what joins a row to its columns.
+
+    Raises:
+        ArgumentError: `values` doesn't have the shape of `rows` by `columns`, or `high` isn't a number above 0.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...] = field(repr=False)
+    high: float = 1.0
+    verb: str = "attends to"
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.rows):
+            raise ArgumentError(f"`values` must have {len(self.rows)} rows as `rows` has, but has {len(self.values)}.")
+        for number, row in enumerate(self.values, start=1):
+            if len(row) != len(self.columns):
+                raise ArgumentError(
+                    f"`values` must have {len(self.columns)} columns as `columns` has, but row {number} has {len(row)}."
+                )
+        if not 0.0 < self.high < float("inf"):
+            raise ArgumentError(f"`high` must be a finite number above 0, but is {self.high}.")
+
+
+Block = Heading | Prose | Table | Items | Bars | HeatMap
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title and blocks in reading order.
+
+    Example:
+        >>> Page("Two words", (Items((Item("hello", "INTJ"), Item("world", "NOUN"))),)).blocks[0].items[1].label
+        'NOUN'
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, title: str, *pages: "Page") -> "Page":
+        """One page of the blocks of several, in their order."""
+        return cls(title, tuple(block for page in pages for block in page.blocks))

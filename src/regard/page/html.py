@@ -1,0 +1,180 @@
+"""A page as one HTML file that works offline: no script, nothing from outside, every table a real table."""
+
+import math
+from html import escape
+
+from regard.errors import ArgumentError
+from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, Colour, colour_of, hexadecimal, ink_on
+from regard.page.numbers import percent
+from regard.page.pool import pool
+from regard.page.style import STYLE
+from regard.page.visible import visible
+
+__all__ = ["as_html"]
+
+# A cell is an element of the page; a browser lays out this many at once without a wait.
+_MOST_CELLS_A_SIDE = 64
+
+# The browser itself is told to load nothing: "offline" is a property it enforces, not a promise.
+_HEAD = """<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+"""
+
+
+def as_html(page: Page, *, language: str = "en") -> str:
+    """Render a page into one self-contained HTML document.
+
+    Args:
+        page: what to render.
+        language: the language that the page's own words are in, as a BCP 47 tag.
+
+    Raises:
+        ArgumentError: `language` isn't a language tag.
+
+    Example:
+        >>> text = as_html(Page("<b>", (Prose("a & b"),)))
+        >>> "<h1>&lt;b&gt;</h1>" in text, "<p>a &amp; b</p>" in text
+        (True, True)
+    """
+    if not language.replace("-", "").isalnum():
+        raise ArgumentError(f"`language` must be a language tag such as en or zh-Hans, but is {language!r}.")
+    head = _HEAD.format(language=escape(language), title=_text(page.title or "regard"), style=STYLE)
+    return head + "\n".join(_block(block) for block in page.blocks) + "\n</main>\n</body>\n</html>\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading():
+            level = min(max(block.level, 2), 6)
+            return f"<h{level}>{_text(block.text)}</h{level}>"
+        case Prose():
+            return f"<p>{_text(block.text)}</p>"
+        case Table():
+            return _table(block)
+        case Items():
+            return _items(block)
+        case Bars():
+            return _bars(block)
+        case HeatMap():
+            return _heat_map(block)
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+def _token(text: str) -> str:
+    # bdi: a right-to-left word must not turn around what stands beside it.
+    return f"<bdi>{_text(text)}</bdi>"
+
+
+def _table(block: Table) -> str:
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in block.columns)
+    rows = []
+    for row in block.rows:
+        cells = "".join(
+            f'<td class="{block.aligned(index)}">{_token(cell)}</td>' for index, cell in enumerate(row[1:], start=1)
+        )
+        rows.append(f'<tr><th scope="row">{_token(row[0])}</th>{cells}</tr>')
+    return _scrolling("table", f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>")
+
+
+def _items(block: Items) -> str:
+    items = []
+    for item in block.items:
+        parts = [f'<span class="text">{_token(item.text)}</span>']
+        parts += [f'<span class="label">{_text(item.label)}</span>'] if item.label else []
+        parts += [f'<span class="note">{_text(item.note)}</span>'] if item.note else []
+        items.append(f"<li>{' '.join(parts)}</li>")
+    # Safari forgets that a list without marks is one, unless the role says it.
+    return f'<ol class="items" role="list" aria-label="{_text(block.noun)}s">{"".join(items)}</ol>'
+
+
+def _bars(block: Bars) -> str:
+    head = "".join(
+        f'<th scope="col"{" class=right" if index > 1 else ""}>{_text(name)}</th>'
+        for index, name in enumerate((block.noun, block.verb, "weight", "total"))
+    )
+    groups = []
+    for ranking in block.rankings:
+        rows = [(_token(bar.label), bar.value, bar.total, _bar(bar.value, block.high)) for bar in ranking.bars]
+        if ranking.others:
+            rows.append((f"{ranking.others} other{'s' if ranking.others > 1 else ''}", ranking.rest, ranking.total, ""))
+        if not rows:
+            rows.append(("nothing", 0.0, 0.0, ""))
+        note = f' <span class="label">{_text(ranking.note)}</span>' if ranking.note else ""
+        first = f'<th scope="rowgroup" rowspan="{len(rows)}">{_token(ranking.label)}{note}</th>'
+        body = ""
+        for number, (name, value, total, bar) in enumerate(rows):
+            body += (
+                f"<tr>{first if number == 0 else ''}<td>{name}{bar}</td>"
+                f'<td class="right">{escape(percent(value))}</td><td class="right">{escape(percent(total))}</td></tr>'
+            )
+        groups.append(f"<tbody>{body}</tbody>")
+    return _scrolling(
+        block.title,
+        f'<table class="bars"><caption>{_text(block.title)}</caption><thead><tr>{head}</tr></thead>'
+        f"{''.join(groups)}</table>",
+    )
+
+
+def _bar(value: float, high: float) -> str:
+    width = 100 * min(max(value / high, 0.0), 1.0) if math.isfinite(value) else 0.0
+    return f'<span class="bar" aria-hidden="true" style="width:{width:.2f}%"></span>'
+
+
+def _heat_map(block: HeatMap) -> str:
+    factor = max(1, math.ceil(max(len(block.rows), len(block.columns)) / _MOST_CELLS_A_SIDE))
+    block = pool(block, factor)
+    told = ""
+    if factor > 1:
+        told = (
+            f"<p>{factor} by {factor} cells are joined into one: columns are summed and rows averaged, and a row still "
+            "sums to what it summed.</p>"
+        )
+    head = "".join(f'<th scope="col">{_token(label)}</th>' for label in block.columns)
+    rows = []
+    for label, values in zip(block.rows, block.values, strict=True):
+        cells = "".join(_cell(value, block.high) for value in values)
+        rows.append(f'<tr><th scope="row">{_token(label)}</th>{cells}</tr>')
+    table = (
+        f'<table class="map"><caption>{_text(block.title)}: each row {_text(block.verb)} the columns</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+    return told + _scrolling(block.title, table) + _legend(block)
+
+
+def _cell(value: float | None, high: float) -> str:
+    colour = colour_of(value, high)
+    style = f"background:{hexadecimal(colour)};color:{hexadecimal(ink_on(colour))}"
+    return f'<td style="{style}">{escape(percent(value))}</td>'
+
+
+def _legend(block: HeatMap) -> str:
+    def patch(colour: Colour) -> str:
+        return f'<i style="background:{hexadecimal(colour)}"></i>'
+
+    scale = "".join(patch(colour) for colour in SCALE[::4])
+    values = [value for row in block.values for value in row]
+    said = [f'0% <span class="scale" aria-hidden="true">{scale}</span> {escape(percent(block.high))}']
+    said += [f"{patch(ZERO)} exactly 0"] if 0.0 in values else []
+    said += [f"{patch(MASKED)} masked"] if None in values else []
+    said += [f"{patch(NOT_A_NUMBER)} not a number"] if any(v is not None and math.isnan(v) for v in values) else []
+    return f'<p class="legend">Colours: {", ".join(said)}.</p>'
+
+
+def _scrolling(name: str, table: str) -> str:
+    # The region takes the keyboard, so that a wide table can be scrolled without a mouse.
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{_text(name)}">{table}</div>'

@@ -1,0 +1,49 @@
+"""Making a heat map smaller without changing what its rows say."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regard.page.blocks import HeatMap
+
+__all__ = ["pool"]
+
+
+def pool(heat_map: HeatMap, factor: int) -> HeatMap:
+    """Join `factor` by `factor` cells into one: columns are summed and rows are averaged.
+
+    So each row still sums to what it summed. A cell of which every part is masked stays masked, and one NaN makes the
+    whole cell NaN. The scale's top moves up where a pooled cell is larger than it.
+
+    Example:
+        >>> small = pool(HeatMap("", ("a", "b"), ("a", "b"), ((0.25, 0.75), (0.5, 0.0))), 2)
+        >>> small.values, small.rows
+        (((0.75,),), ('a … b',))
+    """
+    if factor == 1:
+        return heat_map
+    values = tuple(
+        tuple(
+            _cell([row[left : left + factor] for row in heat_map.values[top : top + factor]])
+            for left in range(0, len(heat_map.columns), factor)
+        )
+        for top in range(0, len(heat_map.rows), factor)
+    )
+    largest = max((value for row in values for value in row if value is not None and value < math.inf), default=0.0)
+    return replace(
+        heat_map,
+        rows=_spans(heat_map.rows, factor),
+        columns=_spans(heat_map.columns, factor),
+        values=values,
+        high=max(heat_map.high, largest),
+    )
+
+
+def _cell(parts: Sequence[Sequence[float | None]]) -> float | None:
+    shown = [value for part in parts for value in part if value is not None]
+    return sum(shown) / len(parts) if shown else None
+
+
+def _spans(labels: tuple[str, ...], factor: int) -> tuple[str, ...]:
+    groups = [labels[start : start + factor] for start in range(0, len(labels), factor)]
+    return tuple(group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}" for group in groups)

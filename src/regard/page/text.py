@@ -1,0 +1,154 @@
+"""A page as text for a terminal, a pipe or a file."""
+
+import io
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.medium import Medium
+from regard.page.plain import sentences
+from regard.page.text_bars import bar_lines
+from regard.page.text_map import map_lines
+from regard.page.visible import clip, visible
+from regard.page.wrapping import wrap
+
+__all__ = ["as_text", "show"]
+
+
+def show(page: Page, console: Console, *, plain: bool = False) -> None:
+    """Write a page to a console.
+
+    Args:
+        page: what to write.
+        console: where to; its width, colours and encoding decide how things are drawn.
+        plain: whole sentences only, without drawing or colour, for a screen reader.
+    """
+    if plain:
+        for sentence in sentences(page):
+            console.print(Text(sentence), soft_wrap=True)
+        return
+    for line in _lines(page, Medium.of(console)):
+        # soft_wrap: the lines already fit, and rich must neither wrap nor crop them again.
+        console.print(line, soft_wrap=True)
+
+
+def as_text(page: Page, *, width: int = 80, colour: bool = False, plain: bool = False) -> str:
+    """Render a page into a string.
+
+    Args:
+        page: what to render.
+        width: how many cells a line may take.
+        colour: with the escape sequences of a true-colour terminal.
+        plain: whole sentences only, without drawing or colour, for a screen reader.
+
+    Raises:
+        ArgumentError: `width` is less than 32.
+
+    Example:
+        >>> from regard.page import Item, Items, Page
+        >>> print(as_text(Page("", (Items((Item("a", "DET"), Item("saw", "NOUN"))),))), end="")
+        a    saw
+        DET  NOUN
+    """
+    Medium(width)
+    written = io.StringIO()
+    console = Console(
+        file=written, width=width, force_terminal=colour, color_system="truecolor" if colour else None, no_color=False
+    )
+    show(page, console, plain=plain)
+    return written.getvalue()
+
+
+def _lines(page: Page, medium: Medium) -> Iterator[Text]:
+    started = False
+    if page.title:
+        yield from wrap(page.title, medium.width, "bold")
+        started = True
+    for block in page.blocks:
+        lines = _block(block, medium)
+        if lines and started:
+            yield Text()
+        yield from lines
+        started = started or bool(lines)
+
+
+def _block(block: Block, medium: Medium) -> list[Text]:
+    match block:
+        case Heading():
+            return wrap(block.text, medium.width, "bold")
+        case Prose():
+            return wrap(block.text, medium.width)
+        case Table():
+            return _table(block, medium)
+        case Items():
+            return _items(block, medium)
+        case Bars():
+            return bar_lines(block, medium)
+        case HeatMap():
+            return map_lines(block, medium)
+
+
+def _items(block: Items, medium: Medium) -> list[Text]:
+    columns = [
+        (clip(item.text, medium.width), clip(item.label, medium.width), clip(item.note, medium.width))
+        for item in block.items
+    ]
+    rows = [row for row in range(3) if any(column[row] for column in columns)]
+    lines: list[Text] = []
+    group: list[tuple[str, str, str]] = []
+    used = 0
+    for column in columns:
+        wide = max(map(cell_len, column))
+        if group and used + wide > medium.width:
+            lines += [*_item_group(group, rows), Text()]
+            group, used = [], 0
+        group.append(column)
+        used += wide + 2
+    return lines + _item_group(group, rows)
+
+
+def _item_group(group: list[tuple[str, str, str]], rows: list[int]) -> list[Text]:
+    styles = ("bold", "cyan", "dim")
+    lines = []
+    for row in rows:
+        line = Text()
+        for column in group:
+            line.append(column[row], styles[row])
+            line.append(" " * (max(map(cell_len, column)) - cell_len(column[row]) + 2))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _table(block: Table, medium: Medium) -> list[Text]:
+    cells = [block.columns, *block.rows]
+    widths = [max(cell_len(visible(row[index])) for row in cells) for index in range(len(block.columns))]
+    if sum(widths) + 2 * (len(widths) - 1) > medium.width:
+        return _stacked(block, medium)
+    lines = []
+    for number, row in enumerate(cells):
+        line = Text(style="dim" if number == 0 else "")
+        for index, wide in enumerate(widths):
+            text = visible(row[index])
+            space = " " * (wide - cell_len(text))
+            line.append(space + text if block.aligned(index) == "right" else text + space)
+            line.append("  ")
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _stacked(block: Table, medium: Medium) -> list[Text]:
+    """A table too wide for its place: one cell a line, under the row's first cell, so that nothing is cut."""
+    lines: list[Text] = []
+    for row in block.rows:
+        if lines:
+            lines.append(Text())
+        lines += wrap(row[0], medium.width, "bold")
+        for name, cell in zip(block.columns[1:], row[1:], strict=True):
+            if cell:
+                lines += [Text("  ") + line for line in wrap(f"{name}: {cell}", medium.width - 2)]
+    return lines

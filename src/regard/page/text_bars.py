@@ -1,0 +1,101 @@
+"""Rankings as text: a line an entry, with a small bar, all in shared columns."""
+
+import math
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from regard.page.blocks import Bars, Ranking
+from regard.page.medium import Medium
+from regard.page.numbers import percent
+from regard.page.visible import clip
+from regard.page.wrapping import fit, wrap
+
+__all__ = ["bar_lines"]
+
+_EIGHTHS = "▏▎▍▌▋▊▉█"
+_NUMBER = 6
+_LONGEST_BAR = 24
+_NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The widths of the columns, and of the gap after each of the first three."""
+
+    label: int
+    note: int
+    entry: int
+    bar: int
+    gap: str
+
+
+def bar_lines(block: Bars, medium: Medium) -> list[Text]:
+    """Draw rankings: the item, its entries with bars, weights and running totals, and the rest."""
+    columns = _columns(block, medium)
+    gap = columns.gap
+    head = Text(fit(block.noun, columns.label) + gap, "dim")
+    if columns.note:
+        head.append(" " * columns.note + gap)
+    head.append(fit(block.verb, columns.entry + len(gap) + columns.bar) + " ")
+    head.append(f"{'weight':>{_NUMBER}} {'total':>{_NUMBER}}")
+    lines = [*wrap(block.title, medium.width, "bold"), head]
+    for ranking in block.rankings:
+        lines += _ranking(ranking, columns, block.high, medium.ascii)
+    if block.high > 1.0:
+        lines.append(Text(f"A full bar is {percent(block.high)}.", "dim"))
+    return lines
+
+
+def _columns(block: Bars, medium: Medium) -> _Columns:
+    def longest(texts: list[str], least: str, most: int) -> int:
+        return min(max(cell_len(least), *(cell_len(clip(text, most)) for text in texts), 1), most)
+
+    labels = [ranking.label for ranking in block.rankings] or [""]
+    notes = [ranking.note for ranking in block.rankings] or [""]
+    entries = [bar.label for ranking in block.rankings for bar in ranking.bars] or [""]
+    entries += [_others(ranking) if ranking.bars or ranking.others else _NOTHING for ranking in block.rankings]
+    most = min(medium.width // 4, (medium.width - 2 * _NUMBER - 6) // 2)
+    label = longest(labels, block.noun, most)
+    entry = longest(entries, "", most)
+    # The label of an item stands beside it only where there is room to spare.
+    note = longest(notes, "", 12) if any(notes) and medium.width >= 60 else 0
+    gap = "  " if medium.width >= 60 else " "
+    texts = [label, note, entry] if note else [label, entry]
+    left = medium.width - sum(texts) - len(texts) * len(gap) - 2 * (_NUMBER + 1)
+    return _Columns(label, note, entry, max(1, min(left, _LONGEST_BAR)), gap)
+
+
+def _ranking(ranking: Ranking, columns: _Columns, high: float, ascii: bool) -> list[Text]:
+    rows = [(bar.label, _bar(bar.value, high, columns.bar, ascii), bar.value, bar.total, "") for bar in ranking.bars]
+    if ranking.others:
+        rows.append((_others(ranking), "", ranking.rest, ranking.total, "dim"))
+    if not rows:
+        rows.append((_NOTHING, "", 0.0, 0.0, "dim"))
+    lines = []
+    for number, (label, bar, value, total, style) in enumerate(rows):
+        line = Text()
+        line.append(fit(ranking.label if number == 0 else "", columns.label) + columns.gap, "bold")
+        if columns.note:
+            line.append(fit(ranking.note if number == 0 else "", columns.note) + columns.gap, "cyan")
+        line.append(fit(label, columns.entry) + columns.gap, style)
+        line.append(bar + " " * (columns.bar - len(bar)) + " ", "blue")
+        line.append(f"{percent(value):>{_NUMBER}} ", style)
+        line.append(f"{percent(total):>{_NUMBER}}", "dim")
+        lines.append(line)
+    return lines
+
+
+def _others(ranking: Ranking) -> str:
+    return f"{ranking.others} other{'s' if ranking.others > 1 else ''}" if ranking.others else ""
+
+
+def _bar(value: float, high: float, width: int, ascii: bool) -> str:
+    if not math.isfinite(value) or value <= 0.0:
+        return ""
+    # Something is drawn for whatever isn't zero, however small.
+    eighths = max(1, round(8 * width * min(value / high, 1.0)))
+    if ascii:
+        return "#" * max(1, round(eighths / 8))
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")

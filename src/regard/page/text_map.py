@@ -1,0 +1,161 @@
+"""A heat map as text: cells with numbers where they fit, else half blocks in colour or shades without it."""
+
+import math
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from regard.page.blocks import HeatMap
+from regard.page.colours import colour_of, ink_on
+from regard.page.medium import Medium
+from regard.page.numbers import percent
+from regard.page.pool import pool
+from regard.page.text_legend import legend_lines, shades_of
+from regard.page.visible import clip
+from regard.page.wrapping import fit, wrap
+
+__all__ = ["map_lines"]
+
+_CELL = 4  # "100" or ">99", and a gap
+_LONGEST_LABEL = 16
+_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A map that fits: the widths of its row numbers, row labels and cells, and how many cells were joined into one."""
+
+    heat_map: HeatMap
+    digits: int
+    label: int
+    cell: int
+    factor: int
+
+    @property
+    def indent(self) -> int:
+        return self.digits + 1 + self.label + 1
+
+
+def map_lines(block: HeatMap, medium: Medium) -> list[Text]:
+    """Draw a heat map, its title above it and a legend with numbers below it."""
+    lines = wrap(block.title, medium.width, "bold")
+    if not block.rows or not block.columns:
+        return [*lines, Text("There is nothing to draw.", "dim")]
+    grid = _grid(block, medium)
+    if grid.factor > 1:
+        told = (
+            f"Too wide for {medium.width} columns, so {grid.factor} by {grid.factor} cells are joined into one: "
+            "columns are summed and rows averaged, and a row still sums to what it summed."
+        )
+        lines += wrap(told, medium.width, "dim")
+    numbers = grid.cell == _CELL
+    if numbers:
+        lines += _numbers(grid, medium)
+    else:
+        lines += _half_blocks(grid, medium) if medium.colours else _shades(grid, medium)
+    return lines + legend_lines(grid.heat_map, medium, numbers=numbers) + _axes(block, medium)
+
+
+def _grid(block: HeatMap, medium: Medium) -> _Grid:
+    digits = len(str(len(block.rows)))
+    label = min(max(cell_len(clip(text, _LONGEST_LABEL)) for text in block.rows), medium.width // 3)
+    if digits + 1 + label + 1 + _CELL * len(block.columns) <= medium.width:
+        return _Grid(block, digits, label, _CELL, 1)
+    if medium.colours:  # a line of half blocks holds two rows, and so two labels
+        label = min(2 * label + 3, medium.width // 3)
+    room = medium.width - (digits + 1 + label + 1)
+    factor = math.ceil(len(block.columns) / room)
+    columns = math.ceil(len(block.columns) / factor)
+    # A half block is square by itself; a shade is a whole character, twice as high as it is wide.
+    cell = 2 if 2 * columns <= room and not medium.colours else 1
+    return _Grid(pool(block, factor), digits, label, cell, factor)
+
+
+def _numbers(grid: _Grid, medium: Medium) -> list[Text]:
+    head = Text(" " * grid.indent, "dim")
+    for number in range(1, len(grid.heat_map.columns) + 1):
+        head.append(f"{number:>{grid.cell - 1}} ")
+    head.rstrip()
+    lines = [head]
+    for index, row in enumerate(grid.heat_map.values):
+        line = _label(grid, index, fit(grid.heat_map.rows[index], grid.label))
+        for value in row:
+            style = Style()
+            if medium.colours:
+                colour = colour_of(value, grid.heat_map.high)
+                style = Style(color=medium.paint(ink_on(colour)), bgcolor=medium.paint(colour))
+            short = "--" if value is None else percent(value).removesuffix("%")
+            line.append(f"{short:>{grid.cell - 1}} ", style)
+        if not medium.colours:
+            line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _half_blocks(grid: _Grid, medium: Medium) -> list[Text]:
+    """The upper half of a character is one row and the lower half the next."""
+    block = grid.heat_map
+    lines = [_ruler(grid)]
+    room = (grid.label - 3) // 2
+    for top in range(0, len(block.rows), 2):
+        pair = " / ".join(clip(label, room) for label in block.rows[top : top + 2])
+        line = _label(grid, top, fit(pair, grid.label))
+        upper = block.values[top]
+        lower = block.values[top + 1] if top + 1 < len(block.rows) else None
+        for column, value in enumerate(upper):
+            above = medium.paint(colour_of(value, block.high))
+            below = medium.paint(colour_of(lower[column], block.high)) if lower is not None else None
+            line.append("▀" * grid.cell, Style(color=above, bgcolor=below))
+        lines.append(line)
+    return lines
+
+
+def _shades(grid: _Grid, medium: Medium) -> list[Text]:
+    block, shades = grid.heat_map, shades_of(medium)
+    lines = [_ruler(grid)]
+    for index, row in enumerate(block.values):
+        line = _label(grid, index, fit(block.rows[index], grid.label))
+        line.append("".join(_shade(value, block.high, shades) * grid.cell for value in row))
+        lines.append(line)
+    return lines
+
+
+def _shade(value: float | None, high: float, shades: str) -> str:
+    if value is None:
+        return "/"
+    if math.isnan(value):
+        return "?"
+    if value == 0.0:
+        return " "
+    return shades[int(min(value / high, 1.0) * len(shades)) if value < high else -1]
+
+
+def _label(grid: _Grid, index: int, label: str) -> Text:
+    line = Text()
+    line.append(f"{index * grid.factor + 1:>{grid.digits}} ", "dim")
+    line.append(label + " ")
+    return line
+
+
+def _ruler(grid: _Grid) -> Text:
+    """The position of every so many columns, as many as there is room for."""
+    count = len(grid.heat_map.columns)
+    wide = len(str(count * grid.factor)) + 1
+    step = next((step for step in _STEPS if step * grid.cell >= wide), count)
+    line = ""
+    for column in range(0, count, step):
+        number = str(column * grid.factor + 1)
+        if column * grid.cell + len(number) <= count * grid.cell:
+            line = line.ljust(column * grid.cell) + number
+    return Text(" " * grid.indent + line, "dim")
+
+
+def _axes(block: HeatMap, medium: Medium) -> list[Text]:
+    axes = "numbered as the rows are"
+    if block.rows != block.columns:
+        axes = ", ".join(
+            f"{number} {clip(label, _LONGEST_LABEL)}" for number, label in enumerate(block.columns, start=1)
+        )
+    return wrap(f"Each row {block.verb} the columns ({axes}).", medium.width, "dim")
