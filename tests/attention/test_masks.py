@@ -35,7 +35,6 @@ def picture(mask: Mask, queries: int = 4, keys: int = 4, item: int = 0, batch: i
         (Causal() & (lambda batch, head, query, key: key != 0), ["....", ".x..", ".xx.", ".xxx"]),
         ((lambda batch, head, query, key: key == 0) | Window(0, 0), ["x...", "xx..", "x.x.", "x..x"]),
     ],
-    ids=str,
 )
 def test_four_by_four(mask, expected):
     assert picture(mask) == expected

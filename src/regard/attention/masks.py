@@ -268,7 +268,7 @@ class Lengths(Mask):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predicate(Mask):
     """A function of the user's own: (batch, head, query, key) -> bool tensor; each argument is an index tensor."""
 
@@ -276,6 +276,9 @@ class Predicate(Mask):
 
     def allows(self, at: Index) -> Tensor:
         return self.function(at.batch, at.head, at.query, at.key)
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", repr(self.function))
 
 
 @dataclass(frozen=True)
