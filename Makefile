@@ -1,0 +1,57 @@
+# Everything runs in .venv, which the first target makes; `make demo` and `make test` are all a fresh clone needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Two worker processes of one thread each suit two cores; a larger machine takes more with WORKERS=8.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all test-gpu check format bench docs models clean
+
+help:  ## Say what there is
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Tag the notes' two sentences, show what each word attended to, write a page
+	@$(BIN)/regard tag "I saw a saw." --map --html demo/english.html
+	@$(BIN)/regard tag "我 一 进门 就 看见 常威 在 打 来福" --html demo/chinese.html
+
+test: $(READY)  ## The whole suite, without what is marked slow
+	$(TEST) -m "not slow and not gpu"
+
+test-all: $(READY)  ## The suite with its slow tests
+	$(TEST) -m "not gpu"
+
+test-gpu: $(READY)  ## The contract on a CUDA device
+	$(BIN)/python -m pytest -m gpu
+
+check: $(READY)  ## Format, lint, types, architecture, doctests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/test_architecture.py
+	$(ONE_THREAD) $(BIN)/python -m pytest -q --doctest-modules src
+
+format: $(READY)  ## Put the code into the house's form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## Measure, and write benchmarks/results and the table in the README
+	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks
+	$(BIN)/python docs/generate.py
+	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/docs
+
+models: $(READY)  ## Train the bundled models anew
+	$(BIN)/python benchmarks/models.py
+
+clean:  ## Remove the environment and what demos wrote
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache

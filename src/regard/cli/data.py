@@ -1,0 +1,241 @@
+"""`regard data`: the data sets that regard knows; getting one; looking one over."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.datasets import Progress, Report
+    from regard.page import Block
+
+__all__ = ["app"]
+
+_MOST_SHOWN = 20  # problems, on a page; --format json has them all
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+class Format(StrEnum):
+    """How the result is written."""
+
+    text = "text"
+    json = "json"
+
+
+FORMAT = Annotated[Format, typer.Option(help="How to write it.")]
+PLAIN = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
+WIDTH = Annotated[int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")]
+COLOUR = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
+
+
+@app.callback(invoke_without_command=True)
+def _data(context: typer.Context) -> None:
+    """List, get and check the data sets that models are trained on.
+
+    A data set is looked for in the folder that REGARD_DATA names, then in the user's cache (REGARD_CACHE).
+
+    \b
+    Examples:
+      regard data list
+      regard data get ud-english-ewt
+      regard data check ud-english-ewt
+      regard data check my-treebank/
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_(format: FORMAT = Format.text, plain: PLAIN = False, width: WIDTH = None, color: COLOUR = None) -> None:
+    """List the data sets that regard knows: what each is, its terms, and where it is on this machine.
+
+    \b
+    Examples:
+      regard data list
+      regard data list --format json
+    """
+    # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    from regard.cli.console import output_console
+    from regard.datasets import CATALOG, find
+    from regard.page import Page, Prose, Table, show
+
+    places = {name: find(name) for name in CATALOG}
+    if format is Format.json:
+        entries = [
+            {
+                "name": name,
+                "title": known.title,
+                "language": known.language,
+                "label": known.label,
+                "licence": known.licence,
+                "source": known.source,
+                "citation": known.citation,
+                "path": str(places[name]) if places[name] else None,
+                "splits": {
+                    split: {"url": file.url, "sha256": file.sha256, "bytes": file.size}
+                    for split, file in known.files.items()
+                },
+            }
+            for name, known in CATALOG.items()
+        ]
+        typer.echo(json.dumps(entries, ensure_ascii=False, indent=2))
+        return
+    rows = tuple(
+        (
+            name,
+            known.title,
+            known.label,
+            ", ".join(known.files),
+            f"{known.size / 1e6:.1f} MB",
+            known.licence,
+            str(places[name] or "not on this machine"),
+        )
+        for name, known in CATALOG.items()
+    )
+    columns = ("data set", "what", "labels", "splits", "size", "licence", "where")
+    blocks = (Table(columns, rows), Prose("regard data get NAME fetches one."))
+    show(Page("", blocks), output_console(width=width, colour=color), plain=plain)
+
+
+@app.command()
+def get(name: Annotated[str, typer.Argument(help="A data set that regard data list names.")]) -> None:
+    """Fetch a data set, compare its checksums, and print the folder that it is in.
+
+    \b
+    Examples:
+      regard data get ud-english-ewt
+      REGARD_CACHE=/big/disk regard data get ud-chinese-gsd
+    """
+    from regard.datasets import fetch
+
+    with _downloading() as progress:
+        folder = fetch(name, progress=progress)
+    typer.echo(str(folder))
+
+
+@app.command()
+def check(
+    data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
+    label: Annotated[str | None, typer.Option(help="The column that labels words  [default: the data set's]")] = None,
+    format: FORMAT = Format.text,
+    plain: PLAIN = False,
+    width: WIDTH = None,
+    color: COLOUR = None,
+) -> None:
+    """Read every split of a data set; print what it holds, what stands in two splits, and every problem.
+
+    The exit code is 1 if there is a problem.
+
+    \b
+    Examples:
+      regard data check ud-english-ewt
+      regard data check my-treebank/ --label xpos
+      regard data check my-train.conllu --format json
+    """
+    from regard.cli.console import output_console
+    from regard.datasets import check as look_over
+    from regard.page import Page, show
+
+    console = output_console(width=width, colour=color)
+    with _downloading() as progress:
+        report = look_over(data, label, progress=progress)
+    if format is Format.json:
+        typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
+    else:
+        title = f"{report.name}, words labelled with {report.label.upper()}"
+        show(Page(title, _blocks(report)), console, plain=plain)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _blocks(report: "Report") -> "tuple[Block, ...]":
+    from regard.page import Heading, Prose, Table
+
+    rows = tuple(
+        (
+            split.split,
+            f"{split.sentences:,}",
+            f"{split.words:,}",
+            str(len(split.labels)),
+            "" if split.unknown is None else f"{100 * split.unknown:.1f}%",
+        )
+        for split in report.splits
+    )
+    columns = ("split", "sentences", "words", "labels", "unknown words")
+    blocks: list[Block] = [Table(columns, rows, ("left", "right", "right", "right", "right"))]
+    if any(split.unknown is not None for split in report.splits):
+        blocks.append(Prose("Unknown words: the share of a split's words that never stand in train."))
+    shared = [
+        f"{count:,} of {second} also stand in {first}"
+        for (first, second), count in report.duplicates.shared.items()
+        if count
+    ]
+    if len(report.splits) > 1:
+        blocks.append(Prose(f"Sentences in two splits: {'; '.join(shared) or 'none'}."))
+    repeats = [f"{count:,} in {split}" for split, count in report.duplicates.within.items() if count]
+    blocks.append(Prose(f"Sentences that repeat an earlier one of their split: {', '.join(repeats) or 'none'}."))
+    if not report.problems:
+        return (*blocks, Prose("No problems."))
+    problems = [Prose(problem) for problem in report.problems[:_MOST_SHOWN]]
+    if len(report.problems) > _MOST_SHOWN:
+        problems.append(Prose(f"And {len(report.problems) - _MOST_SHOWN:,} more; --format json has them."))
+    return (*blocks, Heading(f"Problems: {len(report.problems):,}"), *problems)
+
+
+def _as_json(report: "Report") -> dict[str, object]:
+    return {
+        "name": report.name,
+        "label": report.label,
+        "splits": [
+            {
+                "split": split.split,
+                "path": str(split.path),
+                "sentences": split.sentences,
+                "words": split.words,
+                "labels": split.labels,
+                "unknown_words": split.unknown,
+            }
+            for split in report.splits
+        ],
+        "duplicates": {
+            "distinct": report.duplicates.distinct,
+            "shared": [
+                {"first": first, "second": second, "sentences": count}
+                for (first, second), count in report.duplicates.shared.items()
+            ],
+            "within": dict(report.duplicates.within),
+        },
+        "problems": list(report.problems),
+    }
+
+
+@contextmanager
+def _downloading() -> "Iterator[Progress]":
+    """Show a bar on standard error while something downloads; off a terminal, a line for each file."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    tasks: dict[str, object] = {}
+    if not sys.stderr.isatty():
+
+        def say(filename: str, done: int, size: int) -> None:
+            if filename not in tasks:
+                tasks[filename] = True
+                typer.echo(f"downloading {filename}, {size / 1e6:.1f} MB", err=True)
+
+        yield say
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+
+        def show(filename: str, done: int, size: int) -> None:
+            if filename not in tasks:
+                tasks[filename] = bars.add_task(filename, total=size)
+            bars.update(tasks[filename], completed=done)  # type: ignore[arg-type]
+
+        yield show

@@ -1,0 +1,177 @@
+"""The command `regard`: finds the command, runs it, and turns every failure into one sentence and an exit code.
+
+Nothing heavy is imported here or at the top of a command's file: `regard --help` must not wait for torch.
+"""
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from regard.cli import data, train
+from regard.cli.evaluate import evaluate
+from regard.cli.models import models
+from regard.cli.tag import tag
+from regard.errors import ArgumentError, RegardError
+from regard.version import __version__
+
+__all__ = ["app", "main", "run"]
+
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    name="regard",
+    add_completion=False,
+    # Plain help: no boxes to break at 40 columns or to be read aloud, and faster to print.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(tag)
+app.command()(models)
+app.add_typer(train.app, name="train")
+app.command()(evaluate)
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def _regard(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from (works anywhere).")] = False,
+) -> None:
+    """Tag sentences with small self-attention models, and see what each word looked at.
+
+    \b
+    Examples:
+      regard tag "I saw a saw ."               tags, and what each word attended to
+      regard tag "I saw a saw ." --map         the same with a heat map
+      regard tag -f novel.txt --format json    a file, one sentence on a line
+      regard models                            the models that come with regard
+      regard tag --help                        more about one command
+    """
+    if version:
+        typer.echo(f"regard {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        argv: the words after `regard`; by default those that the process was started with.
+
+    Returns:
+        the exit code: 0, or 2 for a command line that can't be, 1 for a failure, 130 for Ctrl-C.
+
+    Example:
+        >>> main(["--version"])
+        regard 0.1.0
+        0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    # Found when something has already failed, so it is accepted behind the command too, wherever it is added.
+    end = words.index("--") if "--" in words else len(words)
+    debug = "--debug" in words[:end]
+    words = [word for word in words[:end] if word != "--debug"] + words[end:]
+    _never_fail_to_encode()
+    try:
+        code = _invoke(words)
+        sys.stdout.flush()
+    except SystemExit as error:
+        # typer and rich end a broken pipe like this, silently.
+        code = error.code if isinstance(error.code, int) else FAILURE
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            _say(_sentence(error))
+        code = _code(error)
+        if isinstance(error, OSError):
+            _give_up_output()
+    if code == INTERRUPTED:
+        _say("interrupted")
+    return code
+
+
+def run() -> None:
+    """The console entry.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
+    raise SystemExit(main())
+
+
+def _invoke(words: list[str]) -> int:
+    # Not standalone: errors arrive here as exceptions, and typer's Exit as its code.
+    code = app(words, prog_name="regard", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, in one line."""
+    if _is_usage(error):
+        near = getattr(error, "possibilities", None) or ()
+        message = str(getattr(error, "message", "")) if near else error.format_message()  # type: ignore[attr-defined]
+        message = message.rstrip(".") + (f". Did you mean {near[0]}?" if near else "")
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "regard"
+        return f"{message if message.endswith('?') else message + '.'} See {path} --help."
+    if isinstance(error, RegardError):
+        return str(error)
+    if isinstance(error, BrokenPipeError):
+        return ""
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error) or type(error).__name__
+        return f"{error.filename}: {reason}." if error.filename is not None else f"{reason}."
+    if isinstance(error, MemoryError):
+        return "there isn't enough memory for this."
+    said = str(error).strip().splitlines()
+    return (
+        f"{type(error).__name__}{': ' + said[0] if said else ''}. This is an error in regard; add --debug to see where."
+    )
+
+
+def _code(error: Exception) -> int:
+    return USAGE if isinstance(error, ArgumentError) or _is_usage(error) else FAILURE
+
+
+def _is_usage(error: Exception) -> bool:
+    # typer has carried its own copy of click since 0.2x, and click's before: what both share is this method.
+    return hasattr(error, "format_message")
+
+
+def _say(sentence: str) -> None:
+    from regard.page.visible import visible  # rich, which a command that goes well may not need
+
+    if sentence:
+        # Names of files and words of data stand in messages, and must not act on the terminal.
+        typer.echo(f"regard: {visible(sentence)}", err=True)
+
+
+def _never_fail_to_encode() -> None:
+    """A terminal that isn't UTF-8 shows an escape for what it lacks, and nothing stops."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            with suppress(ValueError, OSError):
+                reconfigure(errors="backslashreplace")
+
+
+def _give_up_output() -> None:
+    """Drop what standard output still holds, if that can't be written: Python would try, and complain, at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

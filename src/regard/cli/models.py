@@ -1,0 +1,88 @@
+"""`regard models`: the models that come with the package, and their cards."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.errors import ModelError, UnknownNameError
+
+__all__ = ["models"]
+
+
+class Format(StrEnum):
+    """How the list is written."""
+
+    text = "text"
+    json = "json"
+
+
+def models(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the card of this model.")] = None,
+    format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
+    plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
+    width: Annotated[int | None, typer.Option(metavar="N", help="Columns to use  [default: the terminal's]")] = None,
+    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")] = None,
+) -> None:
+    """List the models that come with regard, or print the card of one.
+
+    \b
+    Examples:
+      regard models
+      regard models english-pos
+      regard models --format json
+    """
+    from regard.cli.console import output_console
+    from regard.page import Page, Prose, Table, show
+    from regard.page.visible import visible
+    from regard.tasks import bundled
+
+    console = output_console(width=width, colour=color)
+    known = bundled()
+    if name is not None and name not in known:
+        raise UnknownNameError("model", name, known)
+    if name is not None and format is Format.text:
+        for line in (known[name] / "README.md").read_text("utf-8").splitlines():
+            typer.echo(visible(line))
+        return
+    entries = [_entry(each, folder) for each, folder in known.items() if name in (None, each)]
+    if format is Format.json:
+        typer.echo(json.dumps(entries if name is None else entries[0], ensure_ascii=False, indent=2))
+        return
+    rows = tuple(
+        (
+            entry["name"],
+            entry["title"],
+            entry["data"],
+            entry["licence"],
+            "" if entry["accuracy"] is None else f"{100 * entry['accuracy']:.2f}%",
+            f"{entry['bytes'] / 1e6:.1f} MB",
+        )
+        for entry in entries
+    )
+    columns = ("model", "title", "data", "licence", "accuracy", "size")
+    table = Table(columns, rows, ("left", "left", "left", "left", "right", "right"))
+    blocks = (table, Prose("regard models NAME prints a card."))
+    show(Page("", blocks), console, plain=plain)
+
+
+def _entry(name: str, folder: Path) -> dict[str, Any]:
+    try:
+        description = json.loads((folder / "model.json").read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{folder / 'model.json'} isn't JSON: {error}. Install regard again.") from error
+    about = description.get("about", {})
+    data, scores = about.get("data", {}), about.get("scores", {})
+    return {
+        "name": name,
+        "title": about.get("title", name),
+        "data": data.get("name", ""),
+        "licence": data.get("licence", ""),
+        "accuracy": scores.get("test", {}).get("accuracy"),
+        "interval": scores.get("test", {}).get("interval"),
+        "parameters": description.get("parameters"),
+        "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        "labels": description.get("labels", []),
+    }

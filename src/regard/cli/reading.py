@@ -1,0 +1,113 @@
+"""Sentences from a file or from standard input: one a line, checked as they come."""
+
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from regard.errors import ArgumentError, DataError
+
+__all__ = ["STANDARD_INPUT", "Line", "is_chinese", "read_file", "read_lines", "read_text"]
+
+STANDARD_INPUT = "standard input"
+
+_MOST_BYTES = 1_000_000
+
+
+class Line(NamedTuple):
+    """A line that isn't empty, and its number from 1."""
+
+    text: str
+    number: int
+
+
+def read_text(text: str) -> Generator[Line, None, None]:
+    """The one sentence that stands on the command line.
+
+    Raises:
+        ArgumentError: it is empty, or isn't UTF-8.
+    """
+    if not text.strip():
+        raise ArgumentError('`TEXT` must hold a word, but is empty. For example: regard tag "I saw a saw ."')
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ArgumentError("`TEXT` must be UTF-8, but holds bytes that aren't. Check the encoding of the terminal.")
+    yield Line(text, 1)
+
+
+def read_file(path: str) -> Generator[Line, None, None]:
+    """Read the lines of a file, or of standard input for "-"; closing the generator closes the file.
+
+    Raises:
+        OSError: there is no such file, or it can't be read.
+        ArgumentError: standard input is closed.
+        DataError: as in `read_lines`.
+    """
+    if path == "-":
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise ArgumentError("standard input is closed. Give a text, or a file with -f.")
+        yield from read_lines(stream, STANDARD_INPUT)
+        return
+    with Path(path).open("rb") as stream:
+        yield from read_lines(stream, path)
+
+
+def read_lines(stream: BinaryIO, name: str) -> Generator[Line, None, None]:
+    """Read lines of UTF-8; empty ones are skipped.
+
+    No more than one line is held, and of that at most a megabyte, whatever the file is.
+
+    Raises:
+        DataError: not text, not UTF-8, a line of more than a megabyte, or no line at all; names the line.
+
+    Example:
+        >>> import io
+        >>> list(read_lines(io.BytesIO(b"I saw .\\r\\n\\nYou saw ."), "a.txt"))
+        [Line(text='I saw .', number=1), Line(text='You saw .', number=3)]
+    """
+    number, found = 0, False
+    while raw := stream.readline(_MOST_BYTES + 1):
+        number += 1
+        text = _decode(raw, name, number).strip()
+        if text:
+            found = True
+            yield Line(text, number)
+    if not found:
+        problem = "it is empty" if number == 0 else "every line in it is empty"
+        raise DataError(f"there is nothing to tag, {problem}. Write one sentence on a line.", path=name)
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text holds a Han character.
+
+    Example:
+        >>> is_chinese("我 saw"), is_chinese("saw")
+        (True, False)
+    """
+    return any("\u3400" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0003ffff" for character in text)
+
+
+def _decode(raw: bytes, name: str, number: int) -> str:
+    if number == 1:
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in raw:
+        hint = "it looks like UTF-16; save it as UTF-8" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "it isn't text"
+        raise DataError(f"it holds a zero byte: {hint}.", path=name, line=number)
+    try:
+        # Before the length: bytes that aren't text are the better thing to be told of.
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if len(raw) <= _MOST_BYTES or error.start < len(raw) - 4:
+            raise DataError(
+                f"it isn't UTF-8: byte {error.start + 1} of the line is 0x{raw[error.start]:02x}. Convert it to UTF-8.",
+                path=name,
+                line=number,
+            ) from error
+        text = ""
+    if len(raw) > _MOST_BYTES:
+        raise DataError(
+            f"the line has more than {_MOST_BYTES:,} bytes, too long for a sentence. Put one sentence on a line.",
+            path=name,
+            line=number,
+        )
+    return text

@@ -1,0 +1,23 @@
+"""Tasks: from data to a trained, saved, usable model. The tagger gives each word of a sentence a label."""
+
+import typing
+
+from regard.tasks.loading import bundled, load
+from regard.tasks.recipe import RECIPES, Recipe
+from regard.tasks.scoring import LabelScore, Scores
+from regard.tasks.tagger import TaggedWord, Tagger
+
+if typing.TYPE_CHECKING:
+    from regard.tasks.fit import train
+
+__all__ = ["RECIPES", "LabelScore", "Recipe", "Scores", "TaggedWord", "Tagger", "bundled", "load", "train"]
+
+
+def __getattr__(name: str) -> typing.Any:
+    # Whoever only tags needn't wait for what training brings along: progress bars, logging.
+    if name == "train":
+        from regard.tasks.fit import train
+
+        globals()[name] = train
+        return train
+    raise AttributeError(f"module 'regard.tasks' has no attribute {name!r}")

@@ -1,0 +1,112 @@
+"""The model card: README.md of a model's folder, written from what model.json says and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["model_card"]
+
+
+def model_card(name: str, model: Mapping[str, Any]) -> str:
+    """Write the card of a tagger in Markdown.
+
+    Args:
+        name: the model's name.
+        model: what model.json holds; its "about" part says where the model comes from. What isn't there is left out.
+
+    Example:
+        >>> print(model_card("toy", {"labels": ["A", "B"], "parameters": 7, "about": {}}).splitlines()[0])
+        # toy
+    """
+    about = model.get("about", {})
+    blocks = [
+        f"# {about.get('title', name)}",
+        f"A tagger: it gives each word of a sentence one of {len(model['labels'])} labels "
+        f"({', '.join(model['labels'])}). Self-attention and nothing recurrent; trained from scratch by regard.",
+        "## Use",
+        f'```python\nimport regard\n\ntagger = regard.load("{name}")  # or the path of this folder\n'
+        f"tagger.tag([{_example(about)}])\n```\n\nOn the command line: `regard tag --help`.",
+        "It is meant for learning, for looking at attention, and for texts like those it was trained on.",
+        *_data(about.get("data", {})),
+        *_scores(about.get("scores", {})),
+        *_training(model, about.get("training", {})),
+        "## Limits",
+        _limits(about),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _example(about: Mapping[str, Any]) -> str:
+    words = about.get("example", ["I", "saw", "a", "saw", "."])
+    return "[" + ", ".join(f'"{word}"' for word in words) + "]"
+
+
+def _data(data: Mapping[str, Any]) -> list[str]:
+    if not data:
+        return []
+    lines = [f"- {key}: {data[word]}" for key, word in _DATA if data.get(word)]
+    for split, counts in data.get("splits", {}).items():
+        lines.append(f"- {split}: {counts['sentences']} sentences, {counts['words']} words")
+    blocks = ["## Data", "\n".join(lines)]
+    if data.get("files"):
+        rows = [f"| {file} | `{digest}` |" for file, digest in data["files"].items()]
+        blocks.append("\n".join(["| file | SHA-256 |", "|---|---|", *rows]))
+    return blocks
+
+
+_DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source", "source"), ("labels", "label"))
+
+
+def _scores(scores: Mapping[str, Any]) -> list[str]:
+    if not scores:
+        return []
+    rows = ["| split | accuracy | 95 % interval | words | macro F1 | unseen words |", "|---|---|---|---|---|---|"]
+    method = ""
+    for split, score in scores.items():
+        low, high = score["interval"]
+        unseen = score.get("unseen_accuracy")
+        rows.append(
+            f"| {split} | {_percent(score['accuracy'])} | {_percent(low)} to {_percent(high)} | {score['words']} "
+            f"| {_percent(score['macro_f1'])} | {'' if unseen is None else _percent(unseen)} |"
+        )
+        method = score["method"]
+    return [
+        "## Scores",
+        "\n".join(rows),
+        f"Given words, true labels of the treebank. Interval: {method}. These are the scores of the weights in this "
+        "folder, which are rounded to float16; in memory they are float32.",
+    ]
+
+
+def _training(model: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:
+    lines = [f"- parameters: {model['parameters']:,}"]
+    lines += [f"- {key}: {training[word]}" for key, word in _TRAINING if training.get(word) is not None]
+    if training.get("versions"):
+        lines.append("- versions: " + ", ".join(f"{name} {version}" for name, version in training["versions"].items()))
+    return [
+        "## Training",
+        "\n".join(lines),
+        "The recipe is in model.json; with it and the data, `regard train` repeats it.",
+    ]
+
+
+_TRAINING = (
+    ("seed", "seed"),
+    ("epochs", "epochs"),
+    ("best epoch", "best_epoch"),
+    ("seconds", "seconds"),
+    ("machine", "machine"),
+    ("threads", "threads"),
+)
+
+
+def _limits(about: Mapping[str, Any]) -> str:
+    return about.get(
+        "limits",
+        "It knows one language and one kind of annotation. Its score for a word is a softmax probability, which is "
+        "not calibrated: on text unlike its data it is wrong more often than it says. It expects words; how the text "
+        "is cut into words matters. The attention shows what the net looked at, which need not be why it decided.",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

@@ -1,0 +1,243 @@
+"""Training as lightning knows it: a module, a callback after each epoch, checkpoints of our own kind.
+
+Imported only by `fit.py`, when training starts: lightning is an optional library, and takes seconds to import.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric.plugins import CheckpointIO
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from regard.errors import RegardError
+from regard.inputs import IGNORED
+from regard.tasks.averaging import MovingAverage
+from regard.tasks.batching import batches_by_length, key, shuffled_batches
+from regard.tasks.checkpoints import read_state, write_state
+from regard.tasks.corpus import Batches, Corpus
+from regard.tasks.network import TaggerNetwork
+from regard.tasks.progress import Silent
+from regard.tasks.recipe import Recipe
+from regard.tasks.run import RunFolder
+
+__all__ = ["OURS", "AfterEpoch", "StateFolders", "TaggerTraining", "best_weights", "is_over", "share_of_rate"]
+
+# Under this name a checkpoint holds what is ours.
+OURS = "regard"
+
+
+class StateFolders(CheckpointIO):
+    """Lightning's checkpoints as folders of safetensors and JSON."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        write_state(path, checkpoint)
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        return read_state(path)
+
+    def remove_checkpoint(self, path: Any) -> None:
+        raise NotImplementedError("checkpoints are replaced, never removed")
+
+
+class TaggerTraining(LightningModule):
+    """How a tagger learns: batches, loss, optimiser, schedule, average.
+
+    Args:
+        network: the net to train.
+        recipe: how.
+        corpus: the training sentences.
+        auxiliary: how many labels each auxiliary label set has.
+    """
+
+    def __init__(self, network: TaggerNetwork, recipe: Recipe, corpus: Corpus, auxiliary: Sequence[int]):
+        super().__init__()
+        self.network = network
+        self.auxiliary = nn.ModuleList(nn.Linear(recipe.width, labels) for labels in auxiliary)
+        self.shares = list(recipe.auxiliary.values())
+        self.recipe = recipe
+        self.corpus = corpus
+        self.average = MovingAverage(network, recipe.average) if recipe.average else None
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Tensor] = {}
+        self.loss_sum, self.loss_words = 0.0, 0
+
+    def train_dataloader(self) -> Batches:
+        recipe = self.recipe
+        members = shuffled_batches(
+            self.corpus.lengths, recipe.batch_words, seed=recipe.seed, epoch=self.trainer.current_epoch
+        )
+        return Batches(self.corpus, members)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        # Weight decay pulls matrices that mix features; a rare word's vector would only fade, a bias or a norm drift.
+        tables = {
+            id(p) for m in self.modules() if isinstance(m, nn.Embedding | nn.EmbeddingBag) for p in m.parameters()
+        }
+        decayed = [p for p in self.parameters() if p.ndim > 1 and id(p) not in tables]
+        kept = [p for p in self.parameters() if p.ndim <= 1 or id(p) in tables]
+        groups = [{"params": decayed, "weight_decay": self.recipe.weight_decay}, {"params": kept, "weight_decay": 0.0}]
+        return torch.optim.AdamW(groups, lr=self.recipe.learning_rate, betas=(0.9, self.recipe.beta2), fused=True)
+
+    def on_train_epoch_start(self) -> None:
+        # Dropout is keyed by (seed, epoch) like the order is, so that a resumed run needs no generator's state.
+        torch.manual_seed(key(self.recipe.seed, self.current_epoch, stream=1))
+        self.loss_sum, self.loss_words = 0.0, 0
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        done = (self.current_epoch + batch_idx / int(self.trainer.num_training_batches)) / self.recipe.epochs
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = self.recipe.learning_rate * share_of_rate(self.recipe, done)
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+        features, lengths, labels = batch
+        hidden = self.network.hidden(features, lengths)
+        loss = cross_entropy(
+            self.network.output(hidden).flatten(0, 1),
+            labels[..., 0].flatten(),
+            ignore_index=IGNORED,
+            label_smoothing=self.recipe.smoothing,
+        )
+        words = int((labels[..., 0] != IGNORED).sum())
+        self.loss_sum += loss.item() * words
+        self.loss_words += words
+        for index, (head, share) in enumerate(zip(self.auxiliary, self.shares, strict=True), start=1):
+            more = cross_entropy(head(hidden).flatten(0, 1), labels[..., index].flatten(), ignore_index=IGNORED)
+            # A batch without one auxiliary label has the mean of nothing, NaN.
+            loss = loss + share * more.nan_to_num()
+        if not math.isfinite(loss.item()):
+            raise RegardError(
+                f"The loss became {loss.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
+                f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
+            )
+        return loss
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        if self.average is not None:
+            self.average.update(self.trainer.global_step)
+
+    def on_fit_start(self) -> None:
+        if self.average is not None:
+            self.average.to(self.device)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        average = {} if self.average is None else self.average.values
+        checkpoint[OURS] = {"history": self.history, "average": average}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.history = checkpoint[OURS]["history"]
+        if self.average is not None:
+            self.average.load(checkpoint[OURS]["average"])
+
+    def judged(self, dev: Corpus) -> tuple[float, dict[str, Tensor]]:
+        """The share of right labels on the dev sentences, and the weights that gave it: the average, if one is kept."""
+        if self.average is not None:
+            with self.average.in_place():
+                return self._accuracy(dev), self._weights()
+        return self._accuracy(dev), self._weights()
+
+    def _accuracy(self, dev: Corpus) -> float:
+        self.network.eval()
+        right = 0
+        with torch.no_grad():
+            for members in batches_by_length(dev.lengths, 2 * self.recipe.batch_words):
+                features, lengths, labels = (part.to(self.device) for part in dev.batch(members))
+                right += int((self.network(features, lengths).argmax(-1) == labels[..., 0]).sum())
+        self.network.train()
+        return right / sum(dev.lengths)
+
+    def _weights(self) -> dict[str, Tensor]:
+        # A copy even on the CPU: the weights go on changing.
+        return {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
+
+
+class AfterEpoch(Callback):
+    """After each epoch: judge on the dev sentences, keep the best and the last, write the log, stop if it is time."""
+
+    def __init__(self, dev: Corpus, run: RunFolder | None, progress: Silent):
+        self._dev = dev
+        self._run = run
+        self._progress = progress
+        self._spent = 0.0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        training = _ours(pl_module)
+        self._spent = training.history[-1]["seconds"] if training.history else 0.0
+        self._started = time.monotonic()
+        self._progress.start(training.recipe.epochs, len(training.history))
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self._progress.batch(trainer.current_epoch + (batch_idx + 1) / int(trainer.num_training_batches))
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        training = _ours(pl_module)
+        accuracy, weights = training.judged(self._dev)
+        before = training.history[-1] if training.history else {"best": -1.0, "best_epoch": 0}
+        epoch = len(training.history) + 1
+        better = accuracy > before["best"]
+        row = {
+            "epoch": epoch,
+            "loss": training.loss_sum / max(training.loss_words, 1),
+            "accuracy": accuracy,
+            "best": accuracy if better else before["best"],
+            "best_epoch": epoch if better else before["best_epoch"],
+            "seconds": round(self._spent + time.monotonic() - self._started, 3),
+        }
+        training.history.append(row)
+        # The best before the last: a kill between them leaves a last that leads to the same best again.
+        if better:
+            training.best = weights
+            if self._run is not None:
+                write_state(self._run.best, {"epoch": epoch, "accuracy": accuracy, "weights": weights})
+        if self._run is not None:
+            trainer.save_checkpoint(self._run.last)
+            self._run.write_log(training.history)
+        self._progress.epoch(row)
+        trainer.should_stop = is_over(training.recipe, training.history) is not None
+
+
+def is_over(recipe: Recipe, history: Sequence[dict[str, Any]]) -> str | None:
+    """Why training is over after these epochs, or None: it follows from the log, so a resumed run stops alike."""
+    if not history:
+        return None
+    last = history[-1]
+    if last["epoch"] >= recipe.epochs:
+        return "all epochs are done"
+    if last["epoch"] - last["best_epoch"] >= recipe.patience:
+        return f"no better dev score for {recipe.patience} epochs"
+    if recipe.minutes is not None and last["seconds"] >= 60 * recipe.minutes:
+        return f"the time limit of {recipe.minutes:g} minutes has passed"
+    return None
+
+
+def share_of_rate(recipe: Recipe, done: float) -> float:
+    """The learning rate as a share of the recipe's, when this share of the training is done.
+
+    Example:
+        >>> recipe = Recipe(warm_up=0.5)
+        >>> [round(share_of_rate(recipe, done), 3) for done in (0.25, 0.5, 0.75)]
+        [0.502, 1.0, 0.5]
+    """
+    if done < recipe.warm_up:
+        # Not from zero: the first batch would be spent on nothing.
+        return min(1.0, (done + 1e-3) / recipe.warm_up)
+    rest = (done - recipe.warm_up) / (1 - recipe.warm_up)
+    return 1 - rest if recipe.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * rest))
+
+
+def best_weights(run: RunFolder) -> dict[str, Tensor]:
+    """The weights of the best epoch of a run."""
+    return read_state(Path(run.best))["weights"]
+
+
+def _ours(module: LightningModule) -> TaggerTraining:
+    if not isinstance(module, TaggerTraining):
+        raise TypeError(f"AfterEpoch goes with TaggerTraining, not with {type(module).__name__}")
+    return module

@@ -1,0 +1,109 @@
+"""`regard.load`: a model that comes with the package, by name, or one of the user's own, by folder."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.inputs import WordEncoder
+from regard.tasks.network import TaggerNetwork
+from regard.tasks.recipe import Recipe
+from regard.tasks.store import DESCRIPTION, read_model
+from regard.tasks.tagger import SEEN, Tagger
+
+__all__ = ["bundled", "load"]
+
+_MODELS = Path(__file__).parent / "models"
+
+
+def bundled() -> dict[str, Path]:
+    """The models that come with the package: name -> folder.
+
+    Example:
+        >>> all((folder / "model.json").is_file() for folder in bundled().values())
+        True
+    """
+    return {folder.name: folder for folder in sorted(_MODELS.glob("*")) if (folder / DESCRIPTION).is_file()}
+
+
+def load(name_or_folder: str | Path) -> Tagger:
+    """Load a saved model.
+
+    Args:
+        name_or_folder: the name of a model that comes with the package, else a folder that `Tagger.save` or
+            `regard train` wrote. (For a folder of the same name as a bundled model write ./NAME.)
+
+    Raises:
+        UnknownNameError: neither a bundled model nor a folder; names the nearest.
+        ModelError: the folder doesn't hold a model that this version can use; says which file and why.
+
+    Example:
+        >>> import regard
+        >>> regard.load("englsh-pos")
+        Traceback (most recent call last):
+            ...
+        regard.errors.UnknownNameError: ...
+    """
+    known = bundled()
+    if isinstance(name_or_folder, str) and name_or_folder in known:
+        return _load(known[name_or_folder], name_or_folder)
+    folder = Path(name_or_folder)
+    is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
+    if is_name and not folder.exists():
+        raise UnknownNameError("model", str(name_or_folder), [*known, "a folder"])
+    # A folder that `regard train` wrote holds the model beside the checkpoints.
+    if not (folder / DESCRIPTION).exists() and (folder / "model" / DESCRIPTION).exists():
+        folder, name = folder / "model", folder.resolve().name
+    else:
+        name = folder.resolve().name
+    return _load(folder, name)
+
+
+def _load(folder: Path, name: str) -> Tagger:
+    tensors, description = read_model(folder)
+    if description["kind"] != "tagger":
+        raise ModelError(f"{folder / DESCRIPTION} must be of kind 'tagger', but is {description['kind']!r}.")
+    try:
+        recipe = Recipe.from_json(description["recipe"])
+        if not isinstance(description["words"], dict):
+            raise ModelError(f"`words` must be a JSON object, but is {description['words']!r:.60}.")
+        encoder = WordEncoder.from_json(description["words"])
+        labels = _check_labels(description["labels"])
+    except (ArgumentError, ModelError) as error:
+        raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
+    seen = tensors.pop(SEEN, None)
+    # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
+    # (The meta device would draw none, but its first use imports a second's worth of modules.)
+    with torch.random.fork_rng(devices=[]):
+        network = TaggerNetwork(recipe, encoder, len(labels))
+    _check_tensors(folder, tensors, network.state_dict())
+    network.load_state_dict(tensors, assign=True)
+    return Tagger(network, encoder, labels, recipe, seen=seen, about=description["about"], name=name)
+
+
+def _check_labels(labels: Any) -> tuple[str, ...]:
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ArgumentError(f"`labels` must be a list of strings, but is {labels!r:.60}.")
+    return tuple(labels)
+
+
+def _check_tensors(folder: Path, tensors: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+    path = folder / "model.safetensors"
+    for name, tensor in wanted.items():
+        if name not in tensors:
+            raise ModelError(
+                f"{path} has no tensor {name!r}, which the recipe in {DESCRIPTION} asks for. Copy it again."
+            )
+        if tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
+            raise ModelError(
+                f"{path}: {name!r} must be {tuple(tensor.shape)}, as {DESCRIPTION} says, but is "
+                f"{tuple(tensors[name].shape)} of {tensors[name].dtype}. Copy the whole folder again."
+            )
+    for name in tensors:
+        if name not in wanted:
+            raise ModelError(
+                f"{path}: no net of the recipe in {DESCRIPTION} has {name!r}. Copy the whole folder again."
+            )

@@ -1,0 +1,121 @@
+"""A saved model: one folder that needs nothing else.
+
+    model.safetensors   the weights, rounded to float16
+    model.json          the format's version, what kind of model, its recipe, labels, vocabulary, where it comes from
+    README.md           the card, for people
+
+Nothing here knows what a tagger is; `loading.py` does.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.tasks.folders import settle, write_folder
+
+__all__ = ["DESCRIPTION", "FORMAT", "read_model", "round_weights", "write_model"]
+
+FORMAT = 1
+DESCRIPTION = "model.json"
+_WEIGHTS = "model.safetensors"
+_CARD = "README.md"
+_KEYS = ("format", "kind", "recipe", "labels", "words", "parameters", "about")
+
+
+def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any], card: str) -> Path:
+    """Write a model's folder in one step; a model that was there before is replaced, anything else is not.
+
+    Args:
+        folder: where.
+        tensors: floating-point tensors become float16, others stay as they are.
+        description: the content of model.json, without "format".
+        card: the content of README.md.
+
+    Raises:
+        ArgumentError: `folder` holds something that isn't a model, or a weight is too large for float16.
+        OSError: the disk is full, or the place can't be written.
+    """
+    folder = Path(folder)
+    settle(folder)
+    if folder.exists() and not (folder / DESCRIPTION).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError(f"`folder` must be new, empty or a model, but {folder} holds something else. Name another.")
+    content = safetensors.torch.save({name: round_weights(tensor, name) for name, tensor in tensors.items()})
+    described = {"format": FORMAT, **description}
+    write_folder(
+        folder,
+        {
+            _WEIGHTS: content,
+            DESCRIPTION: (json.dumps(described, ensure_ascii=False, separators=(",", ":")) + "\n").encode(),
+            _CARD: card.encode(),
+        },
+    )
+    return folder
+
+
+def round_weights(tensor: Tensor, name: str = "weights") -> Tensor:
+    """A floating-point tensor in float16, as on the disk; other tensors as they are.
+
+    Raises:
+        ArgumentError: a number is not finite, or too large for float16.
+    """
+    tensor = tensor.detach().cpu().contiguous()
+    if not tensor.is_floating_point():
+        return tensor
+    rounded = tensor.half()
+    if not rounded.isfinite().all():
+        worst = tensor.abs().max().item()
+        raise ArgumentError(f"`{name}` must be finite and below 65504 to be saved in float16, but reaches {worst}.")
+    return rounded
+
+
+def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a model's folder: the tensors, float16 widened to float32, and what model.json holds.
+
+    Raises:
+        ModelError: the folder or a file is missing, broken, or of a format that this version doesn't know.
+    """
+    folder = Path(folder)
+    settle(folder)
+    if not folder.is_dir():
+        raise ModelError(f"There is no model folder {folder}. `regard models` lists those that come with the package.")
+    for name in (DESCRIPTION, _WEIGHTS):
+        if not (folder / name).is_file():
+            raise ModelError(f"The model {folder} has no {name}. Copy the whole folder, or train it anew.")
+    description = _read_description(folder / DESCRIPTION)
+    try:
+        tensors = safetensors.torch.load_file(folder / _WEIGHTS)
+    except (safetensors.SafetensorError, ValueError) as error:
+        raise ModelError(
+            f"{folder / _WEIGHTS} can't be read, it is cut short or damaged ({error}). Copy it again."
+        ) from error
+    return {
+        name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()
+    }, description
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    try:
+        description = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
+    if not isinstance(description, dict):
+        raise ModelError(f"{path} must hold a JSON object, but holds {description!r:.60}. Copy it again.")
+    if description.get("format") != FORMAT:
+        raise ModelError(
+            f"{path} must have format {FORMAT}, but has {description.get('format')!r}. "
+            "Another version of regard wrote it: use that version, or train it anew."
+        )
+    for key in description:
+        if key not in _KEYS:
+            raise ModelError(f"{path}: {UnknownNameError('key', key, _KEYS)}")
+    for key in _KEYS:
+        if key not in description:
+            raise ModelError(f"{path} has no {key!r}. Copy it again.")
+    return description

@@ -1,0 +1,80 @@
+"""What training must not leave behind, let through or leave unexplained: each a context around it."""
+
+import contextlib
+import errno
+import logging
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from regard.errors import RegardError
+from regard.extras import require
+from regard.tasks.run import RunFolder
+
+__all__ = ["as_was", "explained", "interruptible", "quiet"]
+
+
+@contextlib.contextmanager
+def as_was(threads: int) -> Iterator[None]:
+    """Run with so many threads, and leave the threads and the random generators as they were."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng():
+        torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep lightning's messages and advice, which speak of its API and not of ours, from the user."""
+    loggers = [logging.getLogger(name) for name in ("lightning", "lightning.pytorch", "lightning.fabric")]
+    with warnings.catch_warnings():
+        # By whom they come from, not by what they say; a warning of the user's own code still shows.
+        warnings.filterwarnings("ignore", module=r"(lightning|torchmetrics|lightning_utilities)(\.|$)")
+        warnings.filterwarnings("ignore", message=".*LeafSpec.*")
+        require("lightning.pytorch", extra="train")
+        before = [logger.level for logger in loggers]
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, before, strict=True):
+                logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def interruptible(trainer: Any) -> Iterator[None]:
+    """Let Ctrl-C be KeyboardInterrupt: lightning makes it an exit with status 1, and ignores it ever after."""
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        yield
+    except SystemExit as stop:
+        if trainer.interrupted and isinstance(stop.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if main and handler is not None:
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextlib.contextmanager
+def explained(run: RunFolder | None) -> Iterator[None]:
+    """Say what a full disk means for the run."""
+    try:
+        yield
+    except OSError as error:
+        if run is None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        kept = "The last good checkpoint is whole" if run.can_continue() else "There was no checkpoint yet"
+        raise RegardError(
+            f"The disk is full: {run.folder} can't take the next checkpoint. {kept}; "
+            "make room, then go on by `resume` (--resume)."
+        ) from error

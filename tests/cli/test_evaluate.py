@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from regard.cli.main import main
+from regard.tasks import Recipe, train
+
+PAIRS = [
+    (("I", "saw", "a", "saw", "."), ("PRON", "VERB", "DET", "NOUN", "PUNCT")),
+    (("the", "saw", "fell"), ("DET", "NOUN", "VERB")),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a model that was hardly trained, and a file of sentences."""
+    pytest.importorskip("conllu")
+    folder = tmp_path_factory.mktemp("evaluate")
+    features = {"minimum_count": 1, "affix_ids": 97, "ngram_ids": 31, "shape_ids": 31}
+    recipe = Recipe(features=features, width=12, heads=3, hidden=7, epochs=2)
+    train(recipe, PAIRS, PAIRS, progress="none", device="cpu").save(folder / "model")
+    lines = []
+    for words, labels in [*PAIRS, (("zzz",), ("X",))]:
+        both = enumerate(zip(words, labels, strict=True), start=1)
+        lines += [f"{n}\t{w}\t_\t{t}\tx{t}\t_\t0\troot\t_\t_" for n, (w, t) in both] + [""]
+    (folder / "some.conllu").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def command(place, *more):
+    return main(["evaluate", str(place / "model"), "--data", str(place / "some.conllu"), *more])
+
+
+def test_text(place, capsys):
+    assert command(place) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for text in (
+        "of 9 words in 3 sentences are right (95% interval",
+        "bootstrap",
+        "Of 1 words that training never had",
+    ):
+        assert text in said
+    for text in ("hardest labels", "precision", "Most frequent confusions", "words a second"):
+        assert text in said
+    assert "\x1b" not in said
+
+
+def test_json(place, capsys):
+    assert command(place, "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["model"], found["split"], found["words"], found["sentences"]) == ("model", "test", 9, 3)
+    low, high = found["interval"]
+    assert 0 <= low <= found["accuracy"] <= high <= 1
+    assert sum(label["words"] for label in found["labels"].values()) == 9
+    assert sum(count for *_, count in found["confusions"]) == round(9 * (1 - found["accuracy"]))
+    assert found["unseen_words"] == 1
+
+
+def test_forty_columns(place, capsys):
+    assert command(place, "--width", "40") == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 40
+
+
+def test_plain(place, capsys):
+    assert command(place, "--plain") == 0
+    assert "words in 3 sentences are right" in capsys.readouterr().out
+
+
+def test_labels_of_another_kind_are_not_called_wrong(place, capsys):
+    assert command(place, "--label", "xpos") == 2
+    assert "`--label` must be the column with the model's labels (DET" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["englsh-pos", "--data", "ud-english-ewt"], 2, "`model` must be one of"),
+        (["./none", "--data", "ud-english-ewt"], 1, "There is no model folder none"),
+    ],
+)
+def test_a_model_that_is_not_there(words, code, message, capsys):
+    assert main(["evaluate", *words]) == code
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_data_that_is_not_there(place, capsys):
+    assert main(["evaluate", str(place / "model"), "--data", "ud-englsh-ewt"]) == 2
+    assert "Did you mean 'ud-english-ewt'?" in capsys.readouterr().err
+
+
+def test_help_teaches(capsys):
+    assert main(["evaluate", "--help"]) == 0
+    assert "regard evaluate english-pos --data ud-english-ewt" in capsys.readouterr().out

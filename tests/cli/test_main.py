@@ -1,0 +1,151 @@
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from regard.cli import main as module
+from regard.cli.main import main
+from regard.errors import ArgumentError, DataError
+from regard.version import __version__
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Make the program fail with an error of one's choice."""
+
+    def fail_with(error):
+        def invoke(words):
+            raise error
+
+        monkeypatch.setattr(module, "_invoke", invoke)
+
+    return fail_with
+
+
+def test_alone_it_prints_help_and_ends_well(capsys):
+    assert main([]) == 0
+    assert "Examples:" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"regard {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["tag", "models", "train", "evaluate", "data"])
+def test_every_command_teaches_with_examples(capsys, command):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Examples:" in out
+    assert f"regard {command}" in out.split("Examples:")[1]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tga"], "regard: No such command 'tga'. Did you mean 'tag'? See regard --help.\n"),
+        (["tag", "--layr", "1"], "regard: No such option: --layr. Did you mean --layer? See regard tag --help.\n"),
+        (["tag", "--xyzzy"], "regard: No such option: --xyzzy. See regard tag --help.\n"),
+        (["--modle"], None),
+        (["tag", "a", "--layer", "one"], None),
+        (["tag", "a", "--format", "yaml"], None),
+        (["tag", "a", "b"], None),
+        (["tag", "a", "--top"], None),
+    ],
+)
+def test_usage_errors_are_one_line_and_2(capsys, words, message):
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("regard: ")
+    assert err.count("\n") == 1
+    assert "--help" in err
+    if message:
+        assert err == message
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ArgumentError("`top` must be 0."), 2, "regard: `top` must be 0.\n"),
+        (DataError("it is broken.", path="a.txt", line=3), 1, "regard: a.txt, line 3: it is broken.\n"),
+        (FileNotFoundError(2, "No such file", "a.txt"), 1, "regard: a.txt: No such file.\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "regard: No space left on device.\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
+        (MemoryError(), 1, "regard: there isn't enough memory for this.\n"),
+        (KeyboardInterrupt(), 130, "regard: interrupted\n"),
+        (typer.Abort(), 130, "regard: interrupted\n"),
+        (TypeError("x\ny"), 1, "regard: TypeError: x. This is an error in regard; add --debug to see where.\n"),
+        (DataError("\x1b[31mred", path="a\nb"), 1, "regard: a\\nb: \\x1b[31mred\n"),
+    ],
+)
+def test_every_failure_is_a_sentence_and_a_code(failing, capsys, error, code, message):
+    failing(error)
+    assert main(["tag"]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_debug_shows_where_wherever_it_stands(failing, capsys):
+    failing(DataError("broken"))
+    for words in (["--debug", "tag"], ["tag", "a", "--debug"]):
+        assert main(words) == 1
+        assert "Traceback" in capsys.readouterr().err
+    assert main(["tag", "--", "--debug"]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def _regard(*words, **options):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", "from regard.cli.main import run; run()", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        **options,
+    )
+
+
+def test_help_and_mistakes_do_not_wait_for_torch():
+    program = (
+        "import sys; from regard.cli.main import main; main(['--help']); main(['tag', '--help']); main(['tga']);"
+        "main(['tag', '']); sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_console_entry_ends_with_the_code():
+    assert _regard("--version").returncode == 0
+    done = _regard("tga")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full, a disk that is always full")
+def test_a_full_disk_behind_standard_output_is_said_once():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from regard.cli.main import run; run()", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "regard: No space left on device.\n"
+
+
+def test_a_closed_pipe_is_quiet():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-c", "from regard.cli.main import run; run()", "--help"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == b""

@@ -1,0 +1,294 @@
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.cells import cell_len
+
+from regard.cli.main import main
+
+SENTENCE = "I saw a saw ."
+
+
+@pytest.fixture
+def tag(model, capsys, monkeypatch):
+    """Run `regard tag` in process: code, standard output, standard error."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words, stdin=None):
+        if stdin is not None:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["tag", "--model", model, *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_first_screen(tag):
+    code, out, err = tag(SENTENCE)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert (
+        lines[:3] == ["toy", "", "I     saw   a     saw   ."[: len(lines[2])]] or lines[2].split() == SENTENCE.split()
+    )
+    assert "Layer 2 of 2, average of heads 1-4" in lines
+    assert "saw (2)" in out
+    assert "saw (4)" in out
+    assert out.count("2 others") == 5
+    assert out.count("100%") == 5
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("width", [32, 40, 80, 120])
+def test_it_fits_the_width(tag, width):
+    out = tag(SENTENCE, "--width", width, "--map")[1]
+    assert max(map(cell_len, out.splitlines())) <= width
+
+
+def test_columns_decides_where_width_does_not(tag, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(cell_len, tag(SENTENCE, "--map")[1].splitlines())) <= 40
+
+
+def test_layer_and_head_are_named_and_checked(tag):
+    assert "Layer 1 of 2, head 3 of 4" in tag(SENTENCE, "--layer", 1, "--head", 3)[1]
+    for words, message in (
+        (("--layer", 3), "`layer` must be from 1 to 2, but is 3"),
+        (("--layer", 0), "`layer` must be from 1 to 2, but is 0"),
+        (("--head", 5), "`head` must be from 1 to 4 in layer 2, but is 5"),
+    ):
+        code, out, err = tag(SENTENCE, *words)
+        assert (code, out) == (2, "")
+        assert message in err
+
+
+def test_top_lists_so_many_and_zero_only_tags(tag):
+    assert tag(SENTENCE, "--top", 1)[1].count("4 others") == 5
+    assert "others" not in tag(SENTENCE, "--top", 5)[1]
+    out = tag(SENTENCE, "--top", 0)[1]
+    assert len(out.splitlines()) == 3
+    assert "Layer" not in out
+    assert tag(SENTENCE, "--top", -1)[0] == 2
+
+
+def test_zero_tags_as_watching_does(tag):
+    assert tag(SENTENCE, "--top", 0)[1].splitlines() == tag(SENTENCE)[1].splitlines()[2:5]
+
+
+def test_the_map_comes_when_asked_for(tag):
+    assert "in percent" not in tag(SENTENCE)[1]
+    out = tag(SENTENCE, "--map")[1]
+    assert "in percent" in out
+    assert re.search(r"^2 saw \(2\) +\d+ +\d+ +\d+ +\d+ +\d+$", out, re.MULTILINE)
+    assert "\x1b[" in tag(SENTENCE, "--map", "--color")[1]
+    assert "\x1b[" not in tag(SENTENCE, "--map", "--no-color")[1]
+
+
+def test_plain_is_sentences_only(tag):
+    out = tag(SENTENCE, "--plain", "--map")[1]
+    assert "Word 2, saw: " in out
+    assert "saw (2) attends to" in out
+    assert "Layer 2 of 2, average of heads 1-4." in out
+    assert all(line.endswith(".") for line in out.splitlines())
+    assert not re.search(r"[\u2500-\u259f\x1b]", out)
+
+
+def test_json_is_exactly_this(tag):
+    code, out, err = tag(SENTENCE, "--format", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["model"] == "toy"
+    assert (found["layer"], found["head"], found["shown"]) == (2, None, "Layer 2 of 2, average of heads 1-4")
+    assert [item["text"] for item in found["items"]] == SENTENCE.split()
+    for item in found["items"]:
+        assert list(item) == ["text", "label", "score", "attends"]
+        assert 0 < item["score"] <= 1
+        weights = [each["weight"] for each in item["attends"]]
+        assert weights == sorted(weights, reverse=True)
+        assert len(weights) == 3
+        for each in item["attends"]:
+            assert list(each) == ["text", "position", "weight"]
+            assert each["text"] == SENTENCE.split()[each["position"] - 1]
+    everything = json.loads(tag(SENTENCE, "--format", "json", "--top", 9)[1])["items"][0]["attends"]
+    assert sum(each["weight"] for each in everything) == pytest.approx(1, abs=1e-5)
+
+
+def test_json_for_many_is_a_line_each(tag, tmp_path):
+    (tmp_path / "a.txt").write_text("I saw .\n\nA saw saw a saw .\n", "utf-8")
+    out = tag("-f", tmp_path / "a.txt", "--format", "json")[1]
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [[item["text"] for item in each["items"]] for each in found] == [
+        ["I", "saw", "."],
+        ["A", "saw", "saw", "a", "saw", "."],
+    ]
+    fast = [json.loads(line) for line in tag("-f", tmp_path / "a.txt", "--format", "json", "--top", 0)[1].splitlines()]
+    assert [[item["label"] for item in each["items"]] for each in fast] == [
+        [item["label"] for item in each["items"]] for each in found
+    ]
+    assert fast[0]["items"][0]["attends"] == []
+
+
+def test_a_file_says_file_and_line(tag, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffI saw .\r\n\r\n  \r\nA saw .".encode())
+    out = tag("-f", path, "--width", 120)[1]
+    assert f"{path}, line 1" in out.replace("\n", " ") or "line 1" in out
+    assert "line 4" in out
+    assert "\ufeff" not in out
+    assert "\\ufeff" not in out
+
+
+def test_standard_input(tag):
+    code, out, _ = tag("-", stdin=b"I saw a saw .\nA saw .\n")
+    assert code == 0
+    assert "standard input, line 1" in out
+    assert "standard input, line 2" in out
+    assert tag("-f", "-", stdin=b"I saw .")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "there is nothing to tag, it is empty"),
+        (b"\n \r\n\t\n", "there is nothing to tag, every line in it is empty"),
+        (b"fine .\nbad \xff byte\n", "line 2: it isn't UTF-8: byte 5 of the line is 0xff"),
+        (b"\x7fELF\x02\x01\x00\x00", "line 1: it holds a zero byte: it isn't text"),
+        ("saw".encode("utf-16"), "line 1: it holds a zero byte: it looks like UTF-16; save it as UTF-8"),
+        (b"a" * 5_000_000, "line 1: the line has more than 1,000,000 bytes"),
+        (b"ok .\n" + b"word " * 1_000_000, "line 2: the line has more than 1,000,000 bytes"),
+        ("来福".encode() * 200_000, "line 1: the line has more than 1,000,000 bytes"),
+        (b"a " * 10_001, "line 1: the sentence has 10,001 words, but may have 10,000"),
+        ("\u200b\n".encode(), "line 1: there is no word in it"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_its_line(tag, tmp_path, content, message):
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    started = time.monotonic()
+    code, _, err = tag("-f", path)
+    assert code == 1
+    assert err.startswith(f"regard: {path}")
+    assert message in err
+    assert err.count("\n") == 1
+    assert time.monotonic() - started < 20
+
+
+def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatch):
+    monkeypatch.setattr("regard.inspection.looking.MOST_WORDS", 4)
+    monkeypatch.setattr("regard.cli.tagging.MOST_WORDS", 4)
+    out = tag(SENTENCE)[1]
+    assert "The sentence has 5 words; what they attended to is kept for 4 at most." in out
+    found = json.loads(tag(SENTENCE, "--format", "json")[1])
+    assert (found["layer"], found["items"][0]["attends"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "give one of the three"),
+        (("a", "-f", "b"), "give one of the three"),
+        (("",), "`TEXT` must hold a word, but is empty"),
+        ((" \t ",), "`TEXT` must hold a word, but is empty"),
+        (("bad \udcff",), "`TEXT` must be UTF-8"),
+        (("a", "--plain", "--format", "json"), "`--plain` shapes text"),
+        (("a", "--map", "--format", "json"), "`--map` shapes text"),
+        (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
+        (("a", "--width", 31), "`--width` must be 32 or more, but is 31"),
+    ],
+)
+def test_usage_mistakes(tag, words, message):
+    code, out, err = tag(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_models_and_files_that_are_not_there(tag, capsys):
+    assert main(["tag", "a", "-m", "no-such-model"]) == 2
+    assert "'no-such-model'" in capsys.readouterr().err
+    code, _, err = tag("-f", "/nowhere/a.txt")
+    assert (code, err) == (1, "regard: /nowhere/a.txt: No such file or directory.\n")
+
+
+def test_hostile_words_are_shown_and_never_obeyed(tag):
+    out = tag("\x1b[31m [bold] </script> \u202e 👩\u200d👩 a\0b " + "x" * 10_000, "--map")[1]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", out)
+    assert "bold" in out
+    assert "x" * 80 not in out
+    assert "…" in out
+
+
+def test_the_page_is_written_whole_and_offline(tag, tmp_path):
+    path = tmp_path / "new" / "saw.html"
+    code, out, err = tag("I <b> saw", "--html", path)
+    assert code == 0
+    assert err == f"Wrote {path}.\n"
+    assert "saw" in out
+    text = path.read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<bdi>&lt;</bdi>" in text or "&lt;b&gt;" in text
+    assert 'class="map"' in text
+    assert "toy: what each word attended to" in text
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, _, err = tag("I saw", "--html", tmp_path / "file" / "saw.html")
+    assert code == 1
+    assert f"{tmp_path}/file/saw.html: " in err
+    assert (tmp_path / "file").read_text() == "mine"
+    (tmp_path / "many.txt").write_text("a .\n" * 51)
+    code, _, err = tag("-f", tmp_path / "many.txt", "--html", tmp_path / "many.html")
+    assert code == 2
+    assert "`--html` takes up to 50 sentences" in err
+    assert not (tmp_path / "many.html").exists()
+
+
+def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):
+    found = json.loads(tag("常威看见来福", "--format", "json")[1])
+    assert [item["text"] for item in found["items"]] == ["常威", "看见", "来福"]
+    found = json.loads(tag("常威 看 见 来福", "--format", "json")[1])
+    assert [item["text"] for item in found["items"]] == ["常威", "看", "见", "来福"]
+
+
+def test_the_language_chooses_the_model(model, monkeypatch, capsys):
+    import regard.tasks
+
+    asked, load = [], regard.tasks.load
+
+    def loaded(name):
+        asked.append(name)
+        return load(model)
+
+    monkeypatch.setattr("regard.tasks.load", loaded)
+    for text in ("I saw", "我 看见", "看见 it"):
+        assert main(["tag", text]) == 0
+    assert main(["tag", "我", "--model", "english-pos"]) == 0
+    capsys.readouterr()
+    assert asked == ["english-pos", "chinese-pos", "chinese-pos", "english-pos"]
+
+
+def test_ctrl_c_while_waiting_is_one_word_and_130(model):
+    words = [sys.executable, "-c", "from regard.cli.main import run; run()", "tag", "-", "--model", model]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"regard: interrupted\n")
+
+
+def test_a_terminal_that_is_not_utf8_shows_escapes(model):
+    words = [sys.executable, "-c", "from regard.cli.main import run; run()", "tag", "看见", "--model", model, "--map"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u770b\\u89c1" in done.stdout
+    done.stdout.decode("ascii")

@@ -1,0 +1,171 @@
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from regard.cli.main import main
+from regard.tasks import load
+from regard.tasks.lightning_parts import TaggerTraining
+
+SENTENCES = [
+    [("I", "PRON"), ("saw", "VERB"), ("a", "DET"), ("saw", "NOUN"), (".", "PUNCT")],
+    [("the", "DET"), ("saw", "NOUN"), ("fell", "VERB")],
+    [("you", "PRON"), ("saw", "VERB"), ("it", "PRON")],
+]
+RECIPE = {
+    "features": {"minimum_count": 1, "affix_ids": 97, "ngram_ids": 31, "shape_ids": 31},
+    "width": 12,
+    "heads": 3,
+    "hidden": 7,
+    "epochs": 3,
+}
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    pytest.importorskip("conllu")
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    lines = []
+    for sentence in SENTENCES:
+        lines += [f"{n}\t{w}\t_\t{t}\tx{t}\t_\t0\troot\t_\t_" for n, (w, t) in enumerate(sentence, start=1)] + [""]
+    for split in ("train", "dev", "test"):
+        (folder / f"toy-{split}.conllu").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(RECIPE), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def words(treebank, recipe, tmp_path):
+    """The command line, and where it writes."""
+    out = tmp_path / "out"
+    start = ["train", "tagger", "--data", str(treebank), "--recipe", str(recipe), "--out", str(out), "--device", "cpu"]
+    return start, out
+
+
+def test_train_saves_a_judged_model_and_says_what_is_next(words, capsys):
+    start, out = words
+    assert main(start) == 0
+    said, progress = capsys.readouterr()
+    assert "epoch 3/3" in progress
+    assert "\x1b" not in said + progress
+    assert "95% interval" in said
+    assert f'regard tag --model {out} "I saw a saw ."' in " ".join(said.split())
+    card = (out / "model" / "README.md").read_text(encoding="utf-8")
+    for text in ("# Tagger of bank: UPOS", "| test | ", "toy-train.conllu", "train: 3 sentences, 11 words"):
+        assert text in card
+    assert load(out).about["scores"]["test"]["words"] == 11
+    assert "confusions" not in load(out).about["scores"]["test"]
+
+
+def test_resume_of_a_finished_run_says_so_and_needs_no_recipe(words, capsys):
+    start, out = words
+    assert main(start) == 0
+    before = (out / "model" / "model.safetensors").read_bytes()
+    without = [word for word in start if word not in ("--recipe", start[5])]
+    capsys.readouterr()
+    assert main([*without, "--resume"]) == 0
+    assert "is finished; its model is in" in " ".join(capsys.readouterr().err.split())
+    assert (out / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_a_run_is_not_overwritten(words, capsys):
+    start, _ = words
+    assert main(start) == 0
+    capsys.readouterr()
+    assert main(start) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("regard: `out` must be a new or empty folder, but ")
+    assert "--resume" in said
+
+
+def test_ctrl_c_says_how_to_go_on(words, capsys):
+    start, out = words
+    real = TaggerTraining.on_train_epoch_start
+
+    def press(self):
+        real(self)
+        if self.current_epoch == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TaggerTraining, "on_train_epoch_start", press)
+        assert main(start) == 130
+    assert "The same command with --resume goes on" in capsys.readouterr().err
+    assert main([*start, "--resume"]) == 0
+    assert len((out / "log.jsonl").read_text().splitlines()) == 3
+
+
+def test_the_seed_is_another(words):
+    start, out = words
+    assert main([*start, "--seed", "7"]) == 0
+    assert load(out).recipe.seed == 7
+
+
+def test_another_label_column(words):
+    start, out = words
+    assert main([*start, "--label", "xpos"]) == 0
+    assert set(load(out).labels) == {"xPRON", "xVERB", "xDET", "xNOUN", "xPUNCT"}
+    assert load(out).about["data"]["label"] == "xpos"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--recipe", "englsh-pos"], "`--recipe` must be a JSON file or one of english-pos, chinese-pos"),
+        (["--recipe", "missing.json"], "missing.json can't be read"),
+        (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
+        (["--label", "upso"], "Did you mean 'upos'?"),
+        (["--seed", "-1"], "`seed` must be at least 0"),
+        (["--device", "tpu"], "`device` must be auto, cpu or gpu"),
+        (["--resume"], "`resume` needs a run to go on with"),
+    ],
+)
+def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, message):
+    start, out = words
+    assert main([*start, *change]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.splitlines()) == 1
+    assert not out.exists()
+
+
+def test_a_single_file_can_not_be_trained_and_judged_on(words, treebank, capsys):
+    start, out = words
+    assert main([*start, "--data", str(treebank / "toy-train.conllu")]) == 2
+    assert "a folder with train and dev files" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_typo_in_the_recipe_names_the_file_and_the_nearest(words, recipe, capsys):
+    start, _ = words
+    recipe.write_text('{"widht": 3}', encoding="utf-8")
+    assert main(start) == 2
+    assert f"{recipe}: `recipe` has no 'widht'. Did you mean 'width'?" in capsys.readouterr().err
+
+
+def test_help_teaches(capsys):
+    assert main(["train", "tagger", "--help"]) == 0
+    said = capsys.readouterr().out
+    for text in ("Examples:", "--resume", "--recipe", "regard evaluate"):
+        assert text in said
+    assert main(["train"]) == 0
+    assert "regard train tagger --data" in capsys.readouterr().out
+
+
+def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treebank, capsys):
+    start, out = words
+    path = treebank / "toy-train.conllu"
+    path.write_text(re.sub(r"\tx[A-Z]+\t", "\t_\t", path.read_text(encoding="utf-8")), encoding="utf-8")
+    usual = [word for word in start if word not in ("--recipe", start[5])]
+    assert main(usual) == 0
+    assert "has no XPOS, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert dict(load(out).recipe.auxiliary) == {"feats": 0.3}

@@ -1,0 +1,54 @@
+"""Train in a child that is killed at random moments, resume until it is finished. Run: FOLDER SEED KILLS SECONDS."""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from toys import generated, tiny
+
+from regard.extras import require
+from regard.tasks import train
+
+RECIPE = tiny(epochs=12, average=0.9, auxiliary={"again": 0.3})
+
+
+def run(folder: Path, resume: bool) -> None:
+    pairs = generated(60)
+    again = {"again": [labels for _, labels in pairs]}
+    train(RECIPE, pairs, generated(7), auxiliary=again, out=folder, resume=resume, progress="none", device="cpu")
+
+
+def main(folder: Path, seed: int, kills: int, seconds: float) -> None:
+    torch.set_num_threads(1)
+    # Paid once here, not in every child, so that the children spend their time training.
+    require("lightning.pytorch", extra="train")
+    draw = random.Random(seed)
+    done = 0
+    while True:
+        if folder.exists() and not (folder / "run.json").exists():
+            shutil.rmtree(folder)
+        child = os.fork()
+        if child == 0:
+            try:
+                run(folder, resume=folder.exists())
+            except BaseException as error:
+                print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                os._exit(1)
+            os._exit(0)
+        if done < kills:
+            time.sleep(draw.uniform(0.02, seconds))
+            os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+        if os.WIFEXITED(status):
+            print(f"kills={done} status={os.WEXITSTATUS(status)}", flush=True)
+            sys.exit(os.WEXITSTATUS(status))
+        done += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))

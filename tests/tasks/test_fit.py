@@ -1,0 +1,333 @@
+import dataclasses
+import errno
+import json
+import os
+import signal
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from toys import BY_HEART, SAWS, generated, tiny
+
+from regard.errors import ArgumentError, RegardError, UnknownNameError
+from regard.tasks import Recipe, load, train
+from regard.tasks.lightning_parts import TaggerTraining, share_of_rate
+
+
+def fit(recipe: Recipe, sentences=SAWS, dev=None, **options):
+    return train(
+        recipe, sentences, sentences if dev is None else dev, **{"progress": "none", "device": "cpu"} | options
+    )
+
+
+def weights(tagger) -> dict[str, bytes]:
+    return {name: value.numpy().tobytes() for name, value in tagger.network.state_dict().items()}
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_twenty_sentences_are_learned_by_heart():
+    sentences = generated(20)
+    assert fit(tiny(**BY_HEART), sentences).evaluate(sentences).accuracy == 1.0
+
+
+def test_the_two_saws_need_attention():
+    """The same word twice: without attention its scores are equal to the bit, with it they are told apart."""
+    tags = {}
+    for attention in (True, False):
+        tagger = fit(tiny(**BY_HEART, attention=attention))
+        batch = tagger.encode([SAWS[0][0]])
+        scores = tagger.score(batch)[0]
+        assert torch.equal(scores[1], scores[3]) is not attention
+        tags[attention] = [word.label for word in tagger.tag([SAWS[0][0]])[0]]
+    assert tags[True] == SAWS[0][1]
+    assert tags[False][1] == tags[False][3]
+
+
+def test_without_attention_only_the_attention_is_missing():
+    with_it, without = fit(tiny(epochs=1)), fit(tiny(epochs=1, attention=False))
+    missing = set(weights(with_it)) - set(weights(without))
+    assert set(weights(without)) < set(weights(with_it))
+    assert all(".attention" in name for name in missing)
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_the_seed_decides(average):
+    recipe = tiny(average=average)
+    torch.manual_seed(1)
+    first = weights(fit(recipe))
+    torch.manual_seed(2)
+    assert weights(fit(recipe)) == first
+    assert weights(fit(dataclasses.replace(recipe, seed=1))) != first
+
+
+def test_auxiliary_labels_are_learned_beside_and_not_kept():
+    again = {"again": [[label.lower() for label in labels] for _, labels in SAWS]}
+    plain, helped = fit(tiny()), fit(tiny(auxiliary={"again": 0.3}), auxiliary=again)
+    assert set(weights(helped)) == set(weights(plain))
+    assert weights(helped) != weights(plain)
+    assert helped.labels == plain.labels
+
+
+def test_the_best_epoch_is_kept_not_the_last(tmp_path):
+    # A learning rate that destroys what was learned: the last epochs are bad.
+    tagger = fit(tiny(**BY_HEART | {"epochs": 9, "learning_rate": 0.3}), out=tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    best = max(rows, key=lambda row: row["accuracy"])
+    assert tagger.about["training"]["best_epoch"] == best["epoch"]
+    assert best["accuracy"] > rows[-1]["accuracy"] or best["epoch"] < rows[-1]["epoch"]
+    assert tagger.evaluate(SAWS).accuracy == pytest.approx(best["accuracy"])
+
+
+def test_patience_stops(tmp_path):
+    fit(tiny(**BY_HEART | {"epochs": 60, "patience": 2}), out=tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert len(rows) < 60
+    assert rows[-1]["epoch"] - rows[-1]["best_epoch"] == 2
+
+
+def test_the_time_limit_stops():
+    assert fit(tiny(epochs=50, minutes=1e-6)).about["training"]["epochs"] == 1
+
+
+def test_without_out_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fit(tiny(epochs=1))
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_with_out_nothing_is_written_elsewhere_and_nothing_is_a_pickle(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a pickle")
+
+    monkeypatch.setattr(torch, "save", refuse)
+    monkeypatch.setattr("pickle.dump", refuse)
+    monkeypatch.setattr("pickle.dumps", refuse)
+    monkeypatch.chdir(tmp_path)
+    fit(tiny(epochs=2), out="deep/run")
+    states = {f"checkpoints/{name}/state.{kind}" for name in ("best", "last") for kind in ("json", "safetensors")}
+    model = {f"model/{name}" for name in ("README.md", "model.json", "model.safetensors")}
+    assert files(tmp_path / "deep" / "run") == states | model | {"run.json", "log.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {"deep"}
+
+
+def test_the_process_is_left_as_it_was(capfd):
+    torch.manual_seed(5)
+    before = torch.get_rng_state(), torch.get_num_threads(), signal.getsignal(signal.SIGINT), list(warnings.filters)
+    fit(tiny(epochs=1))
+    after = torch.get_rng_state(), torch.get_num_threads(), signal.getsignal(signal.SIGINT), list(warnings.filters)
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_lines_say_how_far_it_is(capfd):
+    fit(tiny(epochs=2), progress="auto")
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert lines[0].startswith("epoch 1/2  loss ")
+    assert all(word in lines[1] for word in ("epoch 2/2", "dev ", "best ", "elapsed 0:", "left 0:00"))
+    assert lines[2].startswith("Training is over: all epochs are done. Best dev score ")
+    assert "\x1b" not in err
+
+
+def test_an_out_in_use_is_refused(tmp_path):
+    fit(tiny(epochs=1), out=tmp_path / "run")
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in files(tmp_path / "run")}
+    with pytest.raises(ArgumentError, match=r"`out` must be a new or empty folder, but .* holds a run. Go on with it"):
+        fit(tiny(epochs=1), out=tmp_path / "run")
+    assert {name: (tmp_path / "run" / name).read_bytes() for name in files(tmp_path / "run")} == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("mine")
+    with pytest.raises(ArgumentError, match=r"holds something else. Name another"):
+        fit(tiny(epochs=1), out=tmp_path / "other")
+    assert files(tmp_path / "other") == {"thesis.txt"}
+
+
+def test_a_finished_run_says_so(tmp_path, capfd):
+    first = fit(tiny(epochs=1), out=tmp_path / "run")
+    again = fit(tiny(epochs=1), out=tmp_path / "run", resume=True, progress="lines")
+    assert "is finished; its model is in" in capfd.readouterr().err
+    assert weights(again) == weights(first)
+
+
+class Stopped(Exception):
+    pass
+
+
+def interrupted(recipe: Recipe, out: Path, epoch: int, **options) -> None:
+    """Train until this epoch, from 0, has begun."""
+    start = TaggerTraining.on_train_epoch_start
+
+    def stop(self):
+        if self.current_epoch == epoch:
+            raise Stopped
+        start(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TaggerTraining, "on_train_epoch_start", stop)
+        with pytest.raises(Stopped):
+            fit(recipe, out=out, **options)
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, average):
+    recipe = tiny(epochs=7, average=average)
+    fit(recipe, out=tmp_path / "whole")
+    interrupted(recipe, tmp_path / "run", 0)
+    interrupted(recipe, tmp_path / "run", 2, resume=True)
+    torch.manual_seed(3)
+    interrupted(recipe, tmp_path / "run", 5, resume=True)
+    fit(recipe, out=tmp_path / "run", resume=True)
+    for name in ("model/model.safetensors", "checkpoints/last/state.safetensors", "checkpoints/best/state.safetensors"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_run_that_early_stopping_ended_is_not_trained_further(tmp_path):
+    recipe = tiny(**BY_HEART | {"epochs": 60, "patience": 1})
+    tagger = fit(recipe, out=tmp_path / "run")
+    last = (tmp_path / "run/checkpoints/last/state.safetensors").read_bytes()
+    # As if killed after the last checkpoint and before the model was written.
+    for path in (tmp_path / "run" / "model").iterdir():
+        path.unlink()
+    (tmp_path / "run" / "model").rmdir()
+    assert weights(fit(recipe, out=tmp_path / "run", resume=True)) == weights(tagger)
+    assert (tmp_path / "run/checkpoints/last/state.safetensors").read_bytes() == last
+
+
+def test_a_resumed_run_uses_the_threads_it_began_with(tmp_path, monkeypatch):
+    recipe = tiny(epochs=2)
+    interrupted(recipe, tmp_path / "run", 1, threads=3)
+    before, used = torch.get_num_threads(), []
+    monkeypatch.setattr(TaggerTraining, "on_fit_start", lambda self: used.append(torch.get_num_threads()))
+    fit(recipe, out=tmp_path / "run", resume=True)
+    assert used == [3]
+    assert torch.get_num_threads() == before
+
+
+def test_another_recipe_or_other_data_can_not_be_resumed(tmp_path):
+    interrupted(tiny(epochs=2), tmp_path / "run", 1)
+    with pytest.raises(ArgumentError, match=r"recipe `dropout` was 0.2, is 0.3; recipe `seed` was 0, is 4"):
+        fit(tiny(epochs=2, dropout=0.3, seed=4), out=tmp_path / "run", resume=True)
+    with pytest.raises(ArgumentError, match="data `dev` was"):
+        fit(tiny(epochs=2), out=tmp_path / "run", resume=True, dev=SAWS[:2])
+    with pytest.raises(ArgumentError, match="data `sentences` was"):
+        fit(tiny(epochs=2), [*SAWS, SAWS[0]], SAWS, out=tmp_path / "run", resume=True)
+
+
+def test_nothing_to_resume(tmp_path):
+    with pytest.raises(ArgumentError, match=r"holds none. Leave it out to start one"):
+        fit(tiny(), out=tmp_path / "run", resume=True)
+    with pytest.raises(ArgumentError, match="`resume` needs `out`"):
+        fit(tiny(), resume=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_is_whole(tmp_path, monkeypatch):
+    recipe = tiny(epochs=4)
+    fit(recipe, out=tmp_path / "whole")
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(RegardError, match=r"The disk is full: .* The last good checkpoint is whole; make room"):
+            fit(recipe, out=tmp_path / "run")
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".part", ".old"))]
+    fit(recipe, out=tmp_path / "run", resume=True)
+    final = "model/model.safetensors"
+    assert (tmp_path / "run" / final).read_bytes() == (tmp_path / "whole" / final).read_bytes()
+
+
+def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
+    hidden = "regard.tasks.network.TaggerNetwork.hidden"
+    monkeypatch.setattr(hidden, lambda self, features, lengths: self.words(features) * torch.nan)
+    with pytest.raises(RegardError, match=r"The loss became nan in epoch 1, batch 1. Try a smaller `learning_rate`"):
+        fit(tiny())
+
+
+def test_ctrl_c_stops_cleanly(tmp_path):
+    recipe = tiny(epochs=5)
+    start = TaggerTraining.on_train_epoch_start
+
+    def press(self):
+        start(self)
+        if self.current_epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TaggerTraining, "on_train_epoch_start", press)
+        with pytest.raises(KeyboardInterrupt):
+            fit(recipe, out=tmp_path / "run")
+    assert signal.getsignal(signal.SIGINT) is before
+    fit(recipe, out=tmp_path / "run", resume=True)
+    fit(recipe, out=tmp_path / "whole")
+    final = "model/model.safetensors"
+    assert (tmp_path / "run" / final).read_bytes() == (tmp_path / "whole" / final).read_bytes()
+
+
+def test_training_works_in_a_thread():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(fit(tiny(epochs=1))))
+    thread.start()
+    thread.join()
+    assert results[0].tag([["I"]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sentences": []}, "`sentences` must hold at least one word"),
+        ({"sentences": [([], [])]}, "`sentences` must hold at least one word"),
+        ({"dev": []}, "`dev` must hold at least one word"),
+        ({"sentences": [(["a"], [])]}, r"`sentences\[0\]` must have a label for each word, but has 1 words, 0 labels"),
+        ({"sentences": ["I saw"]}, r"`sentences\[0\]` must be a pair"),
+        ({"sentences": [("I saw", ["X", "Y"])]}, r"words of `sentences\[0\]` must be a list of strings"),
+        ({"threads": 0}, "`threads` must be a whole number, 1 or more"),
+        ({"device": "tpu"}, "`device` must be auto, cpu or gpu"),
+        ({"auxiliary": {"xpos": []}}, "`auxiliary` must have the labels of"),
+    ],
+)
+def test_what_can_not_be_is_refused_before_training(arguments, message):
+    with pytest.raises(ArgumentError, match=message):
+        fit(tiny(), **{"sentences": SAWS, **arguments})
+
+
+def test_an_unknown_progress():
+    with pytest.raises(UnknownNameError, match="Did you mean 'lines'"):
+        fit(tiny(), progress="line")
+
+
+def test_empty_sentences_are_no_obstacle():
+    assert fit(tiny(epochs=1), [([], []), *SAWS, ([], [])], [([], []), SAWS[0]]).tag([[], ["I"]])[0] == []
+
+
+def test_the_learning_rate_rises_then_falls():
+    for schedule in ("cosine", "linear"):
+        recipe = tiny(schedule=schedule, warm_up=0.1)
+        rates = [share_of_rate(recipe, done / 100) for done in range(101)]
+        assert 0 < rates[0] < 0.02
+        assert max(rates) == 1.0
+        assert rates[100] == pytest.approx(0, abs=1e-12)
+        assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert share_of_rate(tiny(warm_up=0.0), 0.0) == 1.0
+
+
+def test_load_takes_the_folder_of_the_run(tmp_path):
+    tagger = fit(tiny(epochs=1), out=tmp_path / "run")
+    loaded = load(tmp_path / "run")
+    assert weights(loaded) == weights(tagger) == weights(load(tmp_path / "run" / "model"))
+    assert loaded.name == tagger.name == "run"

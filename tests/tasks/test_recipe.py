@@ -1,0 +1,99 @@
+import copy
+import dataclasses
+import json
+import math
+import pickle
+
+import pytest
+
+from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs import WordFeatures
+from regard.tasks import RECIPES, Recipe
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_bundled_recipe_survives_json(name):
+    text = json.dumps(RECIPES[name].to_json())
+    assert Recipe.from_json(json.loads(text)) == RECIPES[name]
+
+
+def test_every_field_survives_json():
+    changed = Recipe(
+        features=WordFeatures(fold="width", prefixes=2),
+        width=44,
+        heads=11,
+        attention=False,
+        position="none",
+        schedule="linear",
+        auxiliary={"xpos": 0.3, "feats": 1},
+        minutes=2.5,
+        seed=7,
+    )
+    assert Recipe.from_json(json.loads(json.dumps(changed.to_json()))) == changed
+
+
+def test_a_recipe_is_frozen_and_hashable():
+    recipe = Recipe()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        recipe.width = 3  # type: ignore[misc]
+    assert hash(recipe) == hash(Recipe())
+    assert pickle.loads(pickle.dumps(RECIPES["english-pos"])) == copy.deepcopy(RECIPES["english-pos"])
+    with pytest.raises(TypeError):
+        RECIPES["english-pos"].auxiliary["xpos"] = 3  # type: ignore[index]
+
+
+def test_a_typo_names_the_nearest_key():
+    with pytest.raises(UnknownNameError, match=r"has no 'learnign_rate'. Did you mean 'learning_rate'\?"):
+        Recipe.from_json({"learnign_rate": 0.1})
+    with pytest.raises(UnknownNameError, match="Did you mean 'prefixes'"):
+        Recipe.from_json({"features": {"prefixs": 3}})
+
+
+def test_a_key_near_nothing_lists_the_keys():
+    with pytest.raises(UnknownNameError, match="has no 'zzzzqq', only features, word_width"):
+        Recipe.from_json({"zzzzqq": 1})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": "128"}, "`width` must be a whole number, but is '128'"),
+        ({"width": 128.0}, "`width` must be a whole number"),
+        ({"layers": True}, "`layers` must be a whole number, but is True"),
+        ({"layers": 0}, "`layers` must be at least 1, but is 0"),
+        ({"dropout": 1.0}, "`dropout` must be at least 0.0 and below 1.0, but is 1.0"),
+        ({"dropout": -0.1}, "`dropout`"),
+        ({"learning_rate": 0}, "`learning_rate` must be above 0.0, but is 0"),
+        ({"learning_rate": math.nan}, "`learning_rate`"),
+        ({"learning_rate": math.inf}, "`learning_rate`"),
+        ({"attention": 1}, "`attention` must be true or false, but is 1"),
+        ({"schedule": "cosin"}, "Did you mean 'cosine'"),
+        ({"score": "dots"}, "Did you mean 'dot'"),
+        ({"position": "relativ"}, "Did you mean 'relative'"),
+        ({"minutes": 0}, "`minutes` must be above 0.0"),
+        ({"minutes": "5"}, "`minutes` must be a number"),
+        ({"seed": -1}, "`seed` must be at least 0 and at most"),
+        ({"auxiliary": ["xpos"]}, "`auxiliary` must be an object, from names to numbers, but is ['xpos']"),
+        ({"auxiliary": {"xpos": -1}}, "`auxiliary['xpos']` must be at least 0.0, but is -1"),
+        ({"auxiliary": {"xpos": "1"}}, "`auxiliary['xpos']` must be a number"),
+        ({"features": 3}, "`features` must be a WordFeatures"),
+        ({"features": {"prefixes": "a"}}, "`features` holds a value of the wrong type"),
+        ({"width": 127, "heads": 4}, "`width` must be a multiple of `heads`"),
+    ],
+)
+def test_what_can_not_be_is_refused(changes, message):
+    with pytest.raises(ArgumentError) as caught:
+        Recipe.from_json(changes)
+    assert message in str(caught.value)
+
+
+def test_read(tmp_path):
+    path = tmp_path / "recipe.json"
+    path.write_text('{"width": 44}', encoding="utf-8")
+    assert Recipe.read(path) == Recipe(width=44)
+    for content, message in (("{", "isn't JSON"), ("[1]", "must be a JSON object"), ('{"witdh": 3}', "recipe.json: ")):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ArgumentError, match=message):
+            Recipe.read(path)
+    with pytest.raises(ArgumentError, match="can't be read"):
+        Recipe.read(tmp_path / "missing.json")

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from regard.errors import ArgumentError
+from regard.tasks.scoring import score_labels
+
+
+def test_by_hand():
+    true = [["A", "A", "B"], [], ["B", "C"]]
+    given = [["A", "B", "B"], [], ["B", "A"]]
+    scores = score_labels(true, given, seen=[[True, False, True], [], [True, False]])
+    assert scores.accuracy == pytest.approx(3 / 5)
+    assert (scores.words, scores.sentences) == (5, 3)
+    assert scores.labels["A"].precision == pytest.approx(1 / 2)
+    assert scores.labels["A"].recall == pytest.approx(1 / 2)
+    assert scores.labels["B"].precision == pytest.approx(2 / 3)
+    assert scores.labels["B"].recall == 1.0
+    assert scores.labels["C"].f1 == 0.0
+    assert scores.macro_f1 == pytest.approx((1 / 2 + 4 / 5 + 0) / 3)
+    assert scores.confusions == (("A", "B", 1), ("C", "A", 1))
+    assert (scores.unseen_words, scores.unseen_accuracy) == (2, 0.0)
+    assert list(scores.labels) == ["A", "B", "C"]
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    draw = np.random.default_rng(3)
+    covered = 0
+    for _ in range(101):
+        right = draw.random((173, 7)) < 0.9
+        given = [["A" if good else "B" for good in row] for row in right]
+        low, high = score_labels([["A"] * 7] * 173, given).interval
+        covered += low <= 0.9 <= high
+    assert 90 <= covered <= 100
+
+
+def test_the_interval_is_the_same_every_time_and_widens_with_fewer_sentences():
+    true, given = [["A", "B"]] * 40, [["A", "B"], ["A", "A"]] * 20
+    low, high = score_labels(true, given).interval
+    assert (low, high) == score_labels(true, given).interval
+    few_low, few_high = score_labels(true[:6], given[:6]).interval
+    assert few_high - few_low > high - low > 0
+
+
+def test_labels_that_training_never_had_are_wrong():
+    scores = score_labels([["NEW"]], [["A"]])
+    assert scores.accuracy == 0.0
+    assert set(scores.labels) == {"NEW"}
+
+
+def test_nothing_to_judge():
+    with pytest.raises(ArgumentError, match="at least one word to judge"):
+        score_labels([[]], [[]])
+    with pytest.raises(ArgumentError, match="one label for each word"):
+        score_labels([["A"]], [["A", "A"]])

@@ -1,0 +1,205 @@
+import errno
+import json
+import os
+import shutil
+import stat
+
+import pytest
+import torch
+from toys import SAWS, tiny
+
+from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.tasks import bundled, load, loading, train
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return train(tiny(), SAWS, SAWS, progress="none", device="cpu", data={"name": "toy", "licence": "CC0"})
+
+
+@pytest.fixture
+def folder(tagger, tmp_path):
+    return tagger.save(tmp_path / "model")
+
+
+def edit(folder, **changes):
+    path = folder / "model.json"
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in {**described, **changes}.items() if value != "gone"}))
+
+
+def test_a_round_trip_is_exact(tagger, folder):
+    loaded = load(folder)
+    for name, value in tagger.network.state_dict().items():
+        other = loaded.network.state_dict()[name]
+        assert value.dtype == other.dtype == torch.float32
+        assert torch.equal(value, other)
+    assert torch.equal(tagger.seen, loaded.seen)
+    assert (loaded.labels, loaded.recipe, loaded.about) == (tagger.labels, tagger.recipe, tagger.about)
+    assert loaded.tag([SAWS[0][0]]) == tagger.tag([SAWS[0][0]])
+    again = loaded.save(folder.parent / "again")
+    for name in ("model.safetensors", "model.json"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_loading_draws_no_random_number(folder):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    loaded = load(folder)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(value.device.type == "cpu" for value in loaded.network.state_dict().values())
+
+
+def test_a_loaded_tagger_can_be_trained_on(folder):
+    loaded = load(folder)
+    loss = loaded.network(*[getattr(loaded.encode([["I", "saw"]]), name) for name in ("vectors", "lengths")]).sum()
+    loss.backward()
+    assert all(value.grad is not None for value in loaded.network.parameters())
+
+
+def test_the_folder_holds_three_files_that_others_can_read(folder):
+    assert {path.name for path in folder.iterdir()} == {"model.safetensors", "model.json", "README.md"}
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o777 & ~umask
+    assert stat.S_IMODE((folder / "model.json").stat().st_mode) == 0o666 & ~umask
+
+
+def test_the_card_says_what_is_known(tagger, tmp_path):
+    scores = tagger.evaluate(SAWS).to_json()
+    tagger.about = {**tagger.about, "scores": {"test": scores}}
+    card = (tagger.save(tmp_path / "model") / "README.md").read_text()
+    for text in (
+        "# tagger",
+        "- name: toy",
+        "- licence: CC0",
+        "- train: 5 sentences, 20 words",
+        f"| test | {100 * scores['accuracy']:.2f} %",
+        "bootstrap",
+        "float16",
+        f"- parameters: {tagger.parameters:,}",
+        "- seed: 0",
+        f"torch {torch.__version__}",
+        "- seconds: ",
+        "## Limits",
+    ):
+        assert text in card
+
+
+def test_saving_again_replaces_a_model_and_nothing_else(tagger, folder, tmp_path):
+    (folder / "extra").write_text("old")
+    tagger.save(folder)
+    assert not (folder / "extra").exists()
+    (tmp_path / "mine").mkdir()
+    tagger.save(tmp_path / "mine")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for name in ("thesis", "file"):
+        with pytest.raises(ArgumentError, match=r"holds something else. Name another"):
+            tagger.save(tmp_path / name)
+    assert (tmp_path / "thesis" / "thesis.txt").read_text() == "mine"
+
+
+def test_a_full_disk_leaves_the_old_model(tagger, folder, monkeypatch):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            tagger.save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_weight_too_large_for_float16_is_refused(tagger, tmp_path):
+    with torch.no_grad():
+        kept = tagger.network.output.bias[0].item()
+        tagger.network.output.bias[0] = 7e4
+        with pytest.raises(ArgumentError, match=r"`output.bias` must be finite and below 65504 .* reaches 70000"):
+            tagger.save(tmp_path / "model")
+        tagger.network.output.bias[0] = kept
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("size", [0, 4, 9, 200, 3000])
+def test_truncated_weights(folder, size):
+    os.truncate(folder / "model.safetensors", size)
+    with pytest.raises(ModelError, match=r"model.safetensors can't be read, it is cut short or damaged"):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b'{"format": 1'])
+def test_broken_json(folder, content):
+    (folder / "model.json").write_bytes(content)
+    with pytest.raises(ModelError, match=r"model.json isn't JSON"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2}, "must have format 1, but has 2. Another version"),
+        ({"format": "gone"}, "must have format 1, but has None"),
+        ({"kind": "parser"}, "must be of kind 'tagger', but is 'parser'"),
+        ({"labels": "gone"}, "has no 'labels'"),
+        ({"labels": ["A"]}, r"'output.weight' must be \(1, 24\), as model.json says, but is"),
+        ({"labels": [3]}, "`labels` must be a list of strings"),
+        ({"lables": []}, "Did you mean 'labels'"),
+        ({"recipe": {"widht": 24}}, "Did you mean 'width'"),
+        ({"recipe": {"width": 24, "heads": 2}}, "must be"),
+        ({"recipe": 3}, "`recipe` must be a JSON object"),
+        ({"words": {}}, "the saved word encoder can't be read"),
+        ({"words": 3}, "`words` must be a JSON object, but is 3"),
+    ],
+)
+def test_a_description_that_does_not_fit(folder, changes, message):
+    edit(folder, **changes)
+    with pytest.raises(ModelError, match=message) as caught:
+        load(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_layers_too_many_or_too_few(folder):
+    recipe = json.loads((folder / "model.json").read_text())["recipe"]
+    edit(folder, recipe={**recipe, "layers": 3})
+    with pytest.raises(ModelError, match=r"has no tensor 'encoder.layers.2"):
+        load(folder)
+    edit(folder, recipe={**recipe, "layers": 1})
+    with pytest.raises(ModelError, match=r"no net of the recipe in model.json has 'encoder.layers.1"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
+def test_a_missing_file(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(ModelError, match=f"has no {name}"):
+        load(folder)
+
+
+def test_the_card_is_for_people_only(folder):
+    (folder / "README.md").unlink()
+    load(folder)
+
+
+def test_a_missing_folder(tmp_path):
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load(tmp_path / "none")
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load(str(tmp_path / "none"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load(tmp_path / "file")
+
+
+def test_bundled_names(folder, monkeypatch, tmp_path):
+    models = tmp_path / "models"
+    shutil.copytree(folder, models / "english-pos")
+    monkeypatch.setattr(loading, "_MODELS", models)
+    assert list(bundled()) == ["english-pos"]
+    assert load("english-pos").name == "english-pos"
+    with pytest.raises(UnknownNameError, match="Did you mean 'english-pos'"):
+        load("englsh-pos")

@@ -1,0 +1,58 @@
+"""Toy sentences and tiny recipes: seconds, not minutes."""
+
+from regard.tasks import Recipe
+
+# "saw" is a verb after a pronoun and a noun after "a": only a net that looks around can tell.
+SAWS = [
+    (["I", "saw", "a", "saw", "."], ["PRON", "VERB", "DET", "NOUN", "PUNCT"]),
+    (["you", "saw", "the", "saw"], ["PRON", "VERB", "DET", "NOUN"]),
+    (["we", "saw", "a", "cat"], ["PRON", "VERB", "DET", "NOUN"]),
+    (["the", "saw", "fell"], ["DET", "NOUN", "VERB"]),
+    (["a", "cat", "saw", "you"], ["DET", "NOUN", "VERB", "PRON"]),
+]
+
+FEATURES = {"minimum_count": 1, "prefixes": 1, "suffixes": 2, "longest_ngram": 0, "affix_ids": 97, "shape_ids": 31}
+
+
+def tiny(**changes) -> Recipe:
+    values = {
+        "features": FEATURES,
+        "word_width": 11,
+        "affix_width": 5,
+        "shape_width": 3,
+        "width": 24,
+        "heads": 2,
+        "hidden": 17,
+        "layers": 2,
+        "epochs": 3,
+        "patience": 100,
+        "batch_words": 13,
+        "learning_rate": 0.01,
+        **changes,
+    }
+    return Recipe(**values)
+
+
+# Learns the toy by heart: nothing dropped.
+BY_HEART = {
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "embedding_dropout": 0.0,
+    "word_dropout": 0.0,
+    "epochs": 60,
+    "batch_words": 211,
+}
+
+
+def generated(sentences: int = 20) -> list[tuple[list[str], list[str]]]:
+    """Sentences of made-up words whose label is their ending, and of lengths from 1 to 9."""
+    endings = {"ing": "VERB", "ly": "ADV", "s": "NOUN", "ed": "VERB", "x": "X"}
+    built = []
+    for number in range(sentences):
+        words, labels = [], []
+        for place in range(1 + number * 7 % 9):
+            ending = list(endings)[(number * 3 + place * 2) % 5]
+            words.append(f"{'abcdefgh'[(number + place * 5) % 8]}o{'klm'[place % 3]}{ending}")
+            labels.append(endings[ending])
+        built.append((words, labels))
+    return built

@@ -1,0 +1,99 @@
+"""The rooms import only downwards, and rooms on one level never import each other."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "regard"
+LEVELS = [
+    {"errors", "extras", "files", "shapes", "version"},
+    {"attention", "page"},
+    {"modules", "inputs"},
+    {"inspection", "datasets"},
+    {"tasks"},
+    {"lab"},
+    {"cli"},
+    {"__main__"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES})
+
+
+def imported(path: Path) -> set[str]:
+    """The rooms that a file imports, wherever in the file it does so."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [node.module] if node.module != "regard" else [f"regard.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        rooms |= {name.split(".")[1] for name in names if name and name.startswith("regard.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_down(path):
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for other in imported(path) - {room}:
+        assert other in LEVEL, f"regard.{other} is no room"
+        # The files of level 0 are no rooms: they may raise the errors.
+        below = LEVEL[other] < LEVEL[room] or (LEVEL[room] == 0 and other == "errors")
+        assert below, f"{room} (level {LEVEL[room]}) imports {other} (level {LEVEL[other]})"
+
+
+def test_every_room_has_a_level():
+    assert set(ROOMS) <= set(LEVEL)
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if (SOURCE / room).is_dir() and room != "cli"])
+def test_public_names_are_sorted_and_there(room):
+    module = importlib.import_module(f"regard.{room}")
+    assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    for name in module.__all__:
+        assert hasattr(module, name)
+    # What a room shows is what it lists: nothing public slips in beside the list but its own files.
+    shown = {name for name, value in vars(module).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert shown <= set(module.__all__)
+
+
+def test_the_front_door_opens():
+    import regard
+
+    assert sorted(regard.__all__) == regard.__all__
+    for name in regard.__all__:
+        assert getattr(regard, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'atend'"):
+        _ = regard.atend
+
+
+def test_engines_do_not_import_the_definition_or_each_other():
+    engines = SOURCE / "attention" / "engines"
+    for path in engines.glob("*.py"):
+        if path.name == "__init__.py":
+            continue
+        for other in engines.glob("*.py"):
+            if other not in (path, engines / "__init__.py"):
+                assert f"engines.{other.stem}" not in path.read_text(encoding="utf-8")
+
+
+def test_validation_raises_and_nothing_prints():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not isinstance(node, ast.Assert), f"{path}:{node.lineno} validates by assert"
+            assert not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"), f"{path} prints"
+
+
+def test_importing_regard_is_light():
+    """`import regard` brings neither training libraries nor data libraries, nor torch before it is needed."""
+    code = "import regard, sys; print({'torch', 'lightning', 'sklearn', 'conllu'} & set(sys.modules) or '')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
