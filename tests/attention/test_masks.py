@@ -126,8 +126,13 @@ def test_the_algebra(recipe, recipe2):
 def test_every_exact_mask_skips_without_asking(monkeypatch):
     """A full tile asks about no pair: what a mask costs is what it allows."""
     query = torch.zeros(1, 1, 512, 4)
-    monkeypatch.setattr(Lengths, "allows", lambda self, at: pytest.fail("asked about a pair of a full tile"))
+    asked = []
+    allows = Lengths.allows
+    monkeypatch.setattr(Lengths, "allows", lambda self, at: asked.append(at) or allows(self, at))
     attend(query, query, query, mask=Lengths(key=[100]), engine="blocked")
+    assert not asked
+    attend(query, query, query, mask=Lengths(query=[500], key=[100]), engine="blocked")
+    assert asked  # the last rows of the second tile see nothing, so that tile is partial
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.engines import AUTO, ENGINES
-from regard.attention.engines.blocked import BUDGET, ROWS, tiles
+from regard.attention.engines.blocked import tile_size, tiles
 from regard.attention.request import Request
 from regard.errors import RefusedError, UnknownNameError
 
@@ -124,8 +124,10 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
     found = list(tiles(request.spans, batch, heads, queries, keys))
-    together = max(1, BUDGET // max(min(ROWS, queries) * keys, 1))
-    possible = -(-batch * heads // together) * -(-queries // ROWS) if keys else 0
+    possible = 0
+    if queries and keys:
+        rows, together = tile_size(queries, keys)
+        possible = -(-batch * heads // together) * -(-queries // rows)
     pairs = sum(_size(t.groups) * _size(t.rows) * _size(t.keys) for t in found)
     if engine == "dense":
         pairs = batch * heads * queries * keys

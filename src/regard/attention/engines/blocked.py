@@ -1,6 +1,6 @@
 """Tiles in plain PyTorch: every part, every device, linear memory, forward and backward.
 
-A tile is a few hundred queries against all the keys that they may see, for as many heads at once as fit a fixed budget.
+A tile is up to 256 queries against all the keys that they may see, for as many heads at once as fit a fixed budget.
 A whole row stands in a tile, so any normaliser works as it is written. Nothing of a tile is kept: the backward pass
 computes it again. (A gradient of a gradient is exact too, but keeps the tiles of the backward pass: quadratic memory.)
 Both passes walk the tiles in one order and add up in it, so the results are bitwise repeatable.
@@ -19,10 +19,11 @@ from regard.attention.masks import Spans
 from regard.attention.parts import join, split
 from regard.attention.request import Parts, Request
 
-__all__ = ["Tile", "refuse", "run", "tiles"]
+__all__ = ["Tile", "refuse", "run", "tile_size", "tiles"]
 
-ROWS = 256
-BUDGET = 2**21  # numbers in one matrix of a tile: 8 MiB of float32 stays near the cache
+ROWS = 256  # more don't make the products faster
+FEWEST = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
+BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 stay near the cores
 
 
 def refuse(request: Request) -> str | None:
@@ -76,10 +77,9 @@ def tiles(
     """Cut a request into tiles by interval arithmetic on the mask's spans; a tile with all hidden is left out."""
     if 0 in (batch, heads, queries, keys):
         return
+    rows, together = tile_size(queries, keys, rows, budget)
     edges = list(range(0, queries, rows))
     hull_start, hull_stop, full_start, full_stop = (_by_block(spans, edges, which, batch) for which in range(4))
-    # At least one group at a time; a group's own tile is rows x keys, which is linear in the number of keys.
-    together = max(1, budget // (min(rows, queries) * keys))
     for first in range(0, batch * heads, together):
         groups = slice(first, min(first + together, batch * heads))
         items = slice(first // heads, (groups.stop - 1) // heads + 1)
@@ -89,6 +89,12 @@ def tiles(
             if start < stop:
                 full = max(full_start[block][items]) <= start and min(full_stop[block][items]) >= stop
                 yield Tile(groups, slice(edge, min(edge + rows, queries)), slice(start, stop), full)
+
+
+def tile_size(queries: int, keys: int, rows: int = ROWS, budget: int = BUDGET) -> tuple[int, int]:
+    """How many rows a tile has, and how many groups: fewer rows where a row is long, more groups where all is short."""
+    rows = min(rows, queries, max(FEWEST, budget // keys))
+    return rows, max(1, budget // (rows * keys))
 
 
 def _by_block(spans: Spans, edges: list[int], which: int, batch: int) -> list[list[int]]:
