@@ -1,7 +1,9 @@
-"""`make models`: train every bundled model over three seeds, keep the best on dev, and write down every run.
+"""`make models`: train every bundled model over three seeds, bundle one of each, and write down every run.
 
-The same recipe without attention is trained beside the English model, for `context.py`. Runs stand in runs/, where a
-run that was stopped goes on. Test figures are only reported; what is bundled is chosen on dev.
+Bundled is the best on dev of those that tag the notes' own sentence as they should: seeds differ by less on dev than
+dev is uncertain by, and a demonstration that fails would be no use. Test figures are only reported. The same recipe
+without attention is trained beside the English model, for `context.py`. Runs stand in runs/, where a run that was
+stopped goes on.
 """
 
 import dataclasses
@@ -12,20 +14,40 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from measuring import RESULTS, processor, save
 
 import regard
-from regard.files import write_json
+from regard.files import write_json, write_text
 from regard.tasks import RECIPES
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "runs"
 BUNDLED = ROOT / "src" / "regard" / "tasks" / "models"
 SEEDS = (0, 1, 2)
+
+
+class Model(NamedTuple):
+    """What to bundle: its data, its title, and the notes' sentence with what its labels must begin with."""
+
+    data: str
+    title: str
+    example: str
+    labels: str
+
+
 MODELS = {
-    "english-pos": ("ud-english-ewt", "English parts of speech (UPOS)", ["I", "saw", "a", "saw", "."]),
-    "chinese-pos": ("ud-chinese-gsd", "Chinese parts of speech (XPOS), simplified characters", ["我", "看见", "常威"]),
+    "english-pos": Model(
+        "ud-english-ewt", "English parts of speech (UPOS)", "I saw a saw .", "PRON VERB DET NOUN PUNCT"
+    ),
+    # 常威 and 来福 are names that training never had; a noun of any kind will do.
+    "chinese-pos": Model(
+        "ud-chinese-gsd",
+        "Chinese parts of speech (XPOS), simplified characters",
+        "我 一 进门 就 看见 常威 在 打 来福",
+        "PRP CD VV|NN RB VV NN BB|RB|IN|VV VV NN",
+    ),
 }
 
 
@@ -67,13 +89,26 @@ def train(name: str, data: str, seed: int, recipe: Path | None = None) -> dict:
     }
 
 
-def bundle(name: str, seed: int, title: str, example: list[str]) -> None:
-    """Put a run's model into the package, under its own name."""
-    tagger = regard.load(RUNS / f"{name}-{seed}" / "model")
-    tagger.name = name
-    tagger.about = {**tagger.about, "title": title, "example": example}
-    shutil.rmtree(BUNDLED / name, ignore_errors=True)
-    tagger.save(BUNDLED / name)
+def bundle(name: str, model: Model, runs: list[dict]) -> None:
+    """Put the chosen run's model into the package, under its own name."""
+    for run in sorted(runs, key=lambda run: run["dev"], reverse=True):
+        tagger = regard.load(RUNS / f"{name}-{run['seed']}" / "model")
+        given = [word.label for word in tagger.tag([model.example.split()])[0]]
+        print(f"{name} {run['seed']}: dev {100 * run['dev']:.2f} %, {model.example}: {' '.join(given)}")
+        if all(
+            label.startswith(tuple(wanted.split("|")))
+            for label, wanted in zip(given, model.labels.split(), strict=True)
+        ):
+            tagger.name = name
+            tagger.about = {**tagger.about, "title": model.title, "example": model.example.split()}
+            tagger.about["training"] = {**tagger.about["training"], "chosen": _CHOSEN}
+            shutil.rmtree(BUNDLED / name, ignore_errors=True)
+            tagger.save(BUNDLED / name)
+            return
+    raise SystemExit(f"no seed of {name} tags {model.example} as {model.labels}")
+
+
+_CHOSEN = f"the best on dev of seeds {', '.join(map(str, SEEDS))} that tag the notes' sentence as they should"
 
 
 def main() -> None:
@@ -82,21 +117,18 @@ def main() -> None:
     # One thread each: two runs side by side keep two cores busy, and no result depends on how many there are.
     with ThreadPoolExecutor(max_workers=2) as pool:
         started = {
-            name: [pool.submit(train, name, data, seed) for seed in SEEDS] for name, (data, *_) in MODELS.items()
+            name: [pool.submit(train, name, model.data, seed) for seed in SEEDS] for name, model in MODELS.items()
         }
-        alone = pool.submit(train, "english-pos-without-attention", MODELS["english-pos"][0], 0, without)
+        alone = pool.submit(train, "english-pos-without-attention", MODELS["english-pos"].data, 0, without)
     lines, rows = [], []
-    for name, (data, title, example) in MODELS.items():
+    for name, model in MODELS.items():
         runs = [run.result() for run in started[name]]
-        best = max(runs, key=lambda run: run["dev"])
-        bundle(name, best["seed"], title, example)
+        bundle(name, model, runs)
         lines += runs
-        rows.append(_row(f"`{name}`", data, runs))
+        rows.append(_row(f"`{name}`", model.data, runs))
     lines.append(alone.result())
-    rows.append(_row("`english-pos` without attention", MODELS["english-pos"][0], lines[-1:]))
-    (RESULTS / "runs.jsonl").write_text(
-        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
-    )
+    rows.append(_row("`english-pos` without attention", MODELS["english-pos"].data, lines[-1:]))
+    write_text(RESULTS / "runs.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     columns = ["model", "data", "seeds", "test accuracy, mean ± spread", "unseen words", "parameters", "minutes"]
     versions = ", ".join(f"{name} {version}" for name, version in lines[0]["versions"].items())
     said = f"{lines[0]['machine']}; {versions}. Spread: half the range. Every run: benchmarks/results/runs.jsonl."

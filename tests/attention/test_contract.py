@@ -20,6 +20,7 @@ from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Causal, Lengths,
 from regard.attention.engines import AUTO, ENGINES, blocked
 from regard.attention.masks import as_mask
 from regard.attention.parts import operands
+from regard.attention.positions import RelativeKeys
 from regard.attention.request import Request
 from regard.errors import ArgumentError, RefusedError
 
@@ -305,6 +306,12 @@ class TestDropout:
         rows = (kept == 0).flatten(0, 2)
         assert len(torch.unique(rows, dim=0)) == len(rows)
 
+    def test_a_plan_draws_nothing(self):
+        query, key, value = tensors(SELF)
+        before = torch.get_rng_state()
+        plan(query, key, value, dropout=0.4)
+        assert torch.equal(torch.get_rng_state(), before)
+
     def test_draws_a_seed_from_torch(self):
         query, key, value = tensors(SELF)
         torch.manual_seed(1)
@@ -340,11 +347,50 @@ class TestDtypes:
         attend(query, key, value, mask="causal", engine=engine)
         assert all(torch.equal(one, two) for one, two in zip(copies, (query, key, value), strict=True))
 
-    def test_autocast_does_not_reach_inside(self):
-        query, key, value = (torch.randn(1, 2, 31, 8) for _ in range(3))
-        expected = attend(query, key, value, mask="no_self")
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_autocast_does_not_reach_inside(self, engine):
+        query, key, value = (torch.randn(1, 2, 31, 8, requires_grad=True) for _ in range(3))
+
+        expected = attend(query, key, value, mask="causal", engine=engine)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            assert torch.equal(attend(query, key, value, mask="no_self"), expected)
+            output = attend(query, key, value, mask="causal", engine=engine)
+            assert weigh(query, key).dtype == torch.float32
+        # As PyTorch advises, the backward pass is run outside.
+        results = [(out, *torch.autograd.grad(out.square().sum(), (query, key, value))) for out in (output, expected)]
+        for one, two in zip(*results, strict=True):
+            assert one.dtype == torch.float32
+            torch.testing.assert_close(one, two)
+
+    def test_a_huge_number_that_is_hidden_cannot_matter(self):
+        """Finite, but its products overflow: infinity times a weight of 0 would be NaN in the gradients."""
+        query, key, value = (torch.randn(1, 1, 8, 4) for _ in range(3))
+        value[:, :, -1] = torch.finfo(torch.float32).max / 4 * torch.tensor([1.0, -1.0, 1.0, -1.0])
+        query.requires_grad_()
+        (3 * attend(query, key, value, mask="causal")[:, :, :-1]).sum().backward()
+        assert torch.isfinite(query.grad).all()
+
+    def test_a_large_half_precision_input_is_not_taken_for_infinite(self):
+        x = torch.ones(1, 2, 2048, 64, dtype=torch.float16)
+        assert plan(x, x, x, mask="causal").engine == "fused"
+
+    @pytest.mark.parametrize("rows", [4, 64, 512])
+    def test_operands_gradients_are_summed_wide(self, rows):
+        x = torch.randn(1, 2, 512, 8, generator=torch.Generator().manual_seed(0))
+        gradients = []
+        for dtype in (torch.bfloat16, torch.float32):
+            table = torch.ones(3, 8, dtype=dtype, requires_grad=True)
+            request = Request.of(
+                *(x.to(dtype) for _ in range(3)),
+                score="dot",
+                weights="relu",
+                mask=None,
+                position=RelativeKeys(table),
+                dropout=0.0,
+                seed=0,
+            )
+            blocked.run(request, rows=rows).float().sum().backward()
+            gradients.append(table.grad.float())
+        assert (gradients[0] - gradients[1]).norm() < 0.01 * gradients[1].norm()
 
 
 @pytest.mark.parametrize("engine", ["dense", "blocked"])
@@ -360,8 +406,6 @@ def test_gradcheck(score, weights, position, engine):
     def run(query, key, value, *table):
         own = part
         if position.startswith("relative"):
-            from regard.attention.positions import RelativeKeys
-
             own = RelativeKeys(*table)
         elif position == "own":
             own = cases.AllHooks(*table)

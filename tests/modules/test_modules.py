@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import Causal, Lengths, Relative
+from regard.attention import Causal, Lengths, Relative, Sinusoidal
 from regard.errors import ArgumentError
 from regard.modules import Encoder, MultiHeadAttention
 
@@ -74,6 +74,16 @@ class TestMultiHeadAttention:
         assert (seen[0].weights.triu(1) == 0).all()
         torch.testing.assert_close(seen[0].weights.sum(-1), torch.ones(2, 3, 7))
 
+    def test_each_handle_ends_its_own_observation(self):
+        attention = MultiHeadAttention(12, heads=3)
+        seen = []
+        first, second = attention.observe(seen.append), attention.observe(seen.append)
+        first.remove()
+        first.remove()
+        attention(torch.randn(1, 2, 12))
+        assert len(seen) == 1
+        second.remove()
+
     def test_dropout_acts_in_training_only(self):
         attention = MultiHeadAttention(12, heads=3, dropout=0.5)
         x = torch.randn(2, 7, 12)
@@ -93,6 +103,11 @@ class TestMultiHeadAttention:
             (lambda: MultiHeadAttention(12, heads=5), "`heads` must divide `width` 12"),
             (lambda: MultiHeadAttention(12, heads=0), "`heads` must divide"),
             (lambda: MultiHeadAttention(12, heads=3, position="relativ"), "Did you mean 'relative'"),
+            (lambda: MultiHeadAttention(12, heads=3, score="scaled"), "Did you mean 'scaled_dot'"),
+            (lambda: MultiHeadAttention(12, heads=3, engine="quick"), "`engine` must be one of auto"),
+            (lambda: MultiHeadAttention(12, heads=3, dropout=2.0), "`dropout` must be a share from 0 to 1"),
+            (lambda: MultiHeadAttention(12, heads=3, head_size=0), "`head_size` must be at least 1"),
+            (lambda: Encoder(12, 1, 3, hidden=17, position="sinusoid"), "Did you mean 'sinusoidal'"),
         ],
     )
     def test_errors(self, make, message):
@@ -141,6 +156,14 @@ class TestEncoder:
                 nn.init.zeros_(linear.bias)
         x = torch.randn(2, 5, 12)
         torch.testing.assert_close(encoder(x), encoder.norm(x))
+
+    def test_an_input_position_as_a_module_is_used_as_it_is(self):
+        torch.manual_seed(0)
+        by_name = Encoder(12, layers=1, heads=3, hidden=17, position="sinusoidal")
+        torch.manual_seed(0)
+        by_module = Encoder(12, layers=1, heads=3, hidden=17, position=Sinusoidal(12))
+        x = torch.randn(1, 5, 12)
+        assert torch.equal(by_name(x), by_module(x))
 
     @pytest.mark.parametrize("length", [0, 1, 129])
     def test_lengths(self, length):

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.engines import ENGINES, dense
 from regard.attention.plan import choose
+from regard.attention.precision import no_autocast
 from regard.attention.request import Request
 
 __all__ = ["attend", "weigh"]
@@ -59,11 +61,14 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
+    if seed is None:
+        seed = int(torch.randint(2**62, (1,)).item()) if dropout else 0
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
     )
     name, _, _ = choose(request, engine)
-    return ENGINES[name].run(request)
+    with no_autocast(query):
+        return ENGINES[name].run(request)
 
 
 def weigh(
@@ -90,6 +95,7 @@ def weigh(
         tensor([[0.0634, 0.4683, 0.4683]])
     """
     request = Request.of(
-        query, key, key, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=None
+        query, key, key, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=0
     )
-    return dense.weigh(request)
+    with no_autocast(query):
+        return dense.weigh(request)

@@ -83,26 +83,25 @@ class Frame:
 class Spans:
     """Per query, (batch or 1, query): outside [start, stop) nothing is allowed, inside [full_start, full_stop) all.
 
-    `exact` says that both are the same: then what is allowed is exactly the span, and no pair need be asked about.
+    Where the two are the same, no pair need be asked about.
     """
 
     start: Tensor
     stop: Tensor
     full_start: Tensor
     full_stop: Tensor
-    exact: bool
 
     @classmethod
     def only(cls, start: Tensor, stop: Tensor, keys: int) -> "Spans":
         """Exactly the keys in [start, stop)."""
         start, stop = torch.broadcast_tensors(start.clamp(0, keys), stop.clamp(0, keys))
-        return cls(start, stop, start, stop, exact=True)
+        return cls(start, stop, start, stop)
 
     @classmethod
     def unknown(cls, frame: Frame) -> "Spans":
         """Anything may be allowed, nothing is known to be."""
         nothing = torch.zeros(1, frame.queries, dtype=torch.long)
-        return cls(nothing, nothing + frame.keys, nothing, nothing, exact=False)
+        return cls(nothing, nothing + frame.keys, nothing, nothing)
 
 
 class Mask:
@@ -229,7 +228,8 @@ class Lengths(Mask):
             value = getattr(self, name)
             if value is None:
                 continue
-            value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.long)
+            if not isinstance(value, Tensor):
+                value = torch.as_tensor(value) if len(value) else torch.zeros(0, dtype=torch.long)
             if value.ndim != 1 or value.is_floating_point() or value.dtype == torch.bool:
                 raise ArgumentError(
                     "`lengths` must be whole numbers of shape (batch,), "
@@ -275,7 +275,11 @@ class Predicate(Mask):
     function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
     def allows(self, at: Index) -> Tensor:
-        return self.function(at.batch, at.head, at.query, at.key)
+        allowed = self.function(at.batch, at.head, at.query, at.key)
+        if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+            found = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
+            raise ArgumentError(f"`mask` {self!r} must return a bool tensor, True = may attend, but returned {found}.")
+        return allowed
 
     def __repr__(self) -> str:
         return getattr(self.function, "__name__", repr(self.function))
@@ -298,13 +302,12 @@ class And(Mask):
             torch.minimum(left.stop, right.stop),
             torch.maximum(left.full_start, right.full_start),
             torch.minimum(left.full_stop, right.full_stop),
-            exact=left.exact and right.exact,
         )
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
         if left is None or right is None:
-            return left or right
+            return right if left is None else left
         return Lengths(
             query=_shorter(left.of_queries, right.of_queries),
             key=_shorter(left.of_keys, right.of_keys),
@@ -329,7 +332,15 @@ class Or(Mask):
         longer = left.full_stop - left.full_start >= right.full_stop - right.full_start
         full_start = full[0].where(full[2], torch.where(longer, left.full_start, right.full_start))
         full_stop = full[1].where(full[2], torch.where(longer, left.full_stop, right.full_stop))
-        return Spans(start, stop, full_start, full_stop, exact=left.exact and right.exact and bool(full[2].all()))
+        return Spans(start, stop, full_start, full_stop)
+
+    def lengths(self) -> Lengths | None:
+        left, right = self.left.lengths(), self.right.lengths()
+        # Where one side states none, all rows count for it, and so for both together.
+        if left is None or right is None:
+            return None
+        query, key = _longer(left.of_queries, right.of_queries), _longer(left.of_keys, right.of_keys)
+        return None if query is None and key is None else Lengths(query=query, key=key)
 
 
 @dataclass(frozen=True)
@@ -345,13 +356,20 @@ class Not(Mask):
         inside = self.mask.spans(frame)
         start = torch.zeros_like(inside.start)
         stop = torch.full_like(inside.start, frame.keys)
-        return Spans(start, stop, start, stop.where(inside.start >= inside.stop, 0), exact=False)
+        return Spans(start, stop, start, stop.where(inside.start >= inside.stop, 0))
+
+    def lengths(self) -> Lengths | None:
+        return self.mask.lengths()
 
 
 def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     if left is None or right is None:
         return right if left is None else left
     return torch.minimum(left, right)
+
+
+def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
+    return None if left is None or right is None else torch.maximum(left, right)
 
 
 def _union(start: Tensor, stop: Tensor, start2: Tensor, stop2: Tensor) -> tuple[Tensor, Tensor, Tensor]:

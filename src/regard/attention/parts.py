@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "join", "operands", "refuse_captured", "resolve", "split"]
+__all__ = ["Slot", "join", "operands", "resolve", "split"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,31 +93,10 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
                 f"pass {known[part].__name__}(...) instead."
             ) from error
     if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
-        return part
+        part = part.part()  # pyright: ignore[reportCallIssue]
     if isinstance(part, type) or not callable(getattr(part, method, None)):
         raise ArgumentError(
             f"`{kind}` must be a name ({', '.join(known)}), a part, or a function, but is {part!r}"
             + (f" (a class: did you mean {part.__name__}()?)." if isinstance(part, type) else ".")
         )
     return part
-
-
-def refuse_captured(kind: str, part: Any, probe: Callable[[Any], Any]) -> None:
-    """Refuse a part of the user's own that computes with a trainable tensor which it doesn't declare.
-
-    An engine that recomputes tiles gives gradients to operands only; a tensor that a closure captured would silently
-    get none. `probe` runs the part once on a small tile without gradients of its own: a result that wants a gradient
-    shows the captured tensor.
-
-    Raises:
-        ArgumentError: with the way to declare it.
-    """
-    spec, tensors = split(part)
-    bare = join(spec, tuple(tensor.detach() for tensor in tensors))
-    with torch.enable_grad():
-        result = probe(bare)
-    if isinstance(result, Tensor) and result.requires_grad:
-        raise ArgumentError(
-            f"`{kind}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "
-            "no gradient. Make the part a frozen dataclass with the tensor as a field (see docs/parts.md)."
-        )

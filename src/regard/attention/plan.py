@@ -27,7 +27,7 @@ class Plan:
         parts: the parts by name.
         tiles: how many tiles of rows x keys are skipped, partial and full.
         work: multiplications and additions of the forward pass.
-        memory: bytes at the peak of the forward pass, beside the inputs.
+        memory: about how many bytes stand at the peak of the forward pass, beside the inputs.
     """
 
     engine: str
@@ -47,7 +47,7 @@ class Plan:
             f"-> {self.engine}: {self.why}",
             f"   tiles   {', '.join(f'{count} {kind}' for kind, count in self.tiles.items())}",
             f"   work    {self.work / 1e9:.3g} GFLOP forward",
-            f"   memory  {self.memory / 2**20:.3g} MiB beside the inputs",
+            f"   memory  about {self.memory / 2**20:.3g} MiB beside the inputs",
         ]
         lines += [f"   not {name}: {reason}" for name, reason in self.refused.items()]
         return "\n".join(lines)
@@ -107,12 +107,12 @@ def plan(
         -> blocked: the fastest that can
            tiles   0 skipped, 2 partial, 0 full
            work    0.0336 GFLOP forward
-           memory  4.06 MiB beside the inputs
-           not fused: it takes the mask NoSelf() only as a tensor of all pairs
+           memory  about 5.06 MiB beside the inputs
+           not fused: it takes a mask such as NoSelf only as a tensor of all pairs
            not dense: it takes quadratic memory, so it runs only when asked for by name
     """
     request = Request.of(
-        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
+        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
     )
     name, why, refused = choose(request, engine)
     if name != "dense":
@@ -134,9 +134,16 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
     width = max(request.query.element_size(), 4)
     largest = max((_size(t.groups) * _size(t.rows) * _size(t.keys) for t in found), default=0)
     output = batch * heads * queries * value * request.query.element_size()
-    # Scores, allowed, weights and one temporary stand at once in a tile (or, dense, for all pairs).
-    held = {"dense": 4 * pairs * width, "blocked": 4 * largest * width}.get(engine, 0)
     position = type(request.parts.position).__name__
+    # Scores, weights, what is allowed and two temporaries stand at once in a tile (or, dense, for all pairs); a
+    # position scheme adds indices and products, dropout the 64-bit states of its hash.
+    matrices = 5 * width + (8 + width) * (position != "Position") + 3 * 8 * (request.dropout > 0)
+    copied = sum(tensor.nbytes for tensor in (request.query, request.key, request.value))
+    held = {
+        "dense": pairs * matrices,
+        "blocked": largest * matrices,
+        "fused": copied if feature != value else 0,
+    }[engine]
     return Plan(
         engine=engine,
         why=why,

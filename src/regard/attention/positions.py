@@ -52,6 +52,13 @@ class RelativeKeys(Position):
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         reach = (self.table.shape[-2] - 1) // 2
+        if self.table.shape[-1] != query.shape[-1] or self.table.shape[-2] % 2 == 0:
+            raise ArgumentError(
+                f"`position` must have a table (2 reach + 1, {query.shape[-1]}) for heads of that size, "
+                f"but its table is {tuple(self.table.shape)}."
+            )
+        if self.table.ndim == 3 and len(self.table) <= int(at.head.max()):
+            raise ArgumentError(f"`position` must have vectors for every head, but has them for {len(self.table)}.")
         table = self.table if self.table.ndim == 2 else self.table[at.head.flatten()]
         # The products with all 2 reach + 1 vectors first, then one gather: n x reach work, and no n x n x d tensor.
         products = (query / math.sqrt(max(query.shape[-1], 1))) @ table.to(query.dtype).mT
@@ -110,12 +117,13 @@ class Sinusoidal(nn.Module):
         self.width = width
 
     def forward(self, vectors: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        place = torch.arange(vectors.shape[1], device=vectors.device, dtype=torch.float64).unsqueeze(1)
-        pair = torch.arange(0, self.width, 2, device=vectors.device, dtype=torch.float64)
+        # In float64, on the CPU: some devices have none, and float32 is off by a radian at a million.
+        place = torch.arange(vectors.shape[1], dtype=torch.float64).unsqueeze(1)
+        pair = torch.arange(0, self.width, 2, dtype=torch.float64)
         angle = place / 10000 ** (pair / self.width)
         # (length pair 2) -> (length width): sine and cosine stand side by side; an odd width drops the last cosine.
         wave = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, : self.width]
-        return vectors + wave.to(vectors.dtype)
+        return vectors + wave.to(vectors)
 
 
 class Learned(nn.Module):

@@ -1,5 +1,6 @@
 """A request: the arguments of `attend`, checked, with names resolved, as every engine receives them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.masks import Dense, Frame, Index, Mask, Spans, as_mask
-from regard.attention.parts import refuse_captured, resolve
+from regard.attention.masks import Dense, Frame, Lengths, Mask, Spans, as_mask
+from regard.attention.parts import join, resolve, split
 from regard.attention.positions import INPUT_POSITIONS, POSITIONS, Position
+from regard.attention.precision import wide_dtype
 from regard.attention.scores import SCORES, Score
 from regard.attention.weights import WEIGHTS, Normaliser
 from regard.errors import ArgumentError
@@ -57,7 +59,7 @@ class Request:
         mask: Any,
         position: Any,
         dropout: float,
-        seed: int | None,
+        seed: int,
     ) -> "Request":
         """Check the arguments of `attend` and resolve the names among them.
 
@@ -70,20 +72,10 @@ class Request:
         parts = Parts(
             resolve("score", score, SCORES),
             resolve("weights", weights, WEIGHTS),
-            as_mask(mask),
+            _mask(mask, query, key),
             _position(position),
         )
-        lengths = parts.mask.lengths()
-        if lengths is not None:
-            _check_lengths(lengths.of_queries, query.shape[0], query.shape[2], "query")
-            _check_lengths(lengths.of_keys, query.shape[0], key.shape[2], "key")
-        if dropout == 0.0:
-            seed = 0
-        elif seed is None:
-            seed = int(torch.randint(2**62, (1,)).item())
-        request = cls(query, key, value, parts, float(dropout), seed)
-        request._refuse_captured()
-        return request
+        return cls(query, key, value, parts, float(dropout), seed)
 
     @property
     def frame(self) -> Frame:
@@ -98,44 +90,46 @@ class Request:
     @cached_property
     def hides_nothing(self) -> bool:
         """Whether the mask is known to allow every pair."""
-        if isinstance(self.parts.mask, Dense):
+        if type(self.parts.mask) is Dense:
             return True
         spans = self.spans
         return bool(((spans.full_start <= 0) & (spans.full_stop >= self.key.shape[2])).all())
 
     @cached_property
     def finite(self) -> bool:
-        """Whether every number is finite. If not, what is hidden must be kept from 0 x NaN, which is NaN."""
-        # A sum takes one pass and no memory; an overflow in it only costs the slower path.
-        return all(bool(torch.isfinite(tensor.detach().sum())) for tensor in (self.query, self.key, self.value))
+        """Whether all numbers are finite, and small enough that no product of two overflows.
 
-    def _refuse_captured(self) -> None:
-        """Try each part of the user's own on one pair; the package's own parts declare all they use."""
-        # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
-        score, weights, position = self.parts.score, self.parts.weights, self.parts.position
-        pair = self.query.new_zeros(1, 1, self.query.shape[-1]), self.query.new_zeros(1, 1, self.key.shape[-1])
-        scores = self.query.new_zeros(1, 1, 1)
-        zero = torch.zeros(1, 1, 1, dtype=torch.long, device=self.query.device)
-        if _is_foreign(score):
-            refuse_captured("score", score, lambda part: part(*pair))
-        if _is_foreign(weights):
-            refuse_captured("weights", weights, lambda part: part(scores, None))
-        if _is_foreign(position):
-            at = Index(zero, zero, zero, zero, zero)
-            refuse_captured("position", position, lambda part: part.scores(scores, *pair, at))
+        If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
+        """
+        # A norm takes one pass and no memory, and overflows where a product would.
+        norms = (torch.linalg.vector_norm(t.detach(), dtype=wide_dtype(t)) for t in (self.query, self.key, self.value))
+        return all(bool(torch.isfinite(norm)) for norm in norms)
 
 
-def _is_foreign(part: Any) -> bool:
-    """Whether a part was written outside the package."""
-    module: str = getattr(part, "__module__", None) or type(part).__module__
-    return not module.startswith("regard.")
+def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:
+    """The mask, its lengths checked, its tensors where the query is."""
+    mask = as_mask(mask)
+    for lengths in _lengths_in(mask):
+        _check_lengths(lengths.of_queries, query.shape[0], query.shape[2], "query")
+        _check_lengths(lengths.of_keys, query.shape[0], key.shape[2], "key")
+    spec, tensors = split(mask)
+    if any(tensor.device != query.device for tensor in tensors):
+        mask = join(spec, tuple(tensor.to(query.device) for tensor in tensors))
+    return mask
+
+
+def _lengths_in(mask: Mask) -> Iterator[Lengths]:
+    if isinstance(mask, Lengths):
+        yield mask
+    for name in ("left", "right", "mask"):
+        inner = getattr(mask, name, None)
+        if isinstance(inner, Mask):
+            yield from _lengths_in(inner)
 
 
 def _position(position: Any) -> Position:
     if position is None:
         return Position()
-    if isinstance(position, torch.nn.Module) and hasattr(position, "part"):
-        return position.part()  # pyright: ignore[reportCallIssue]
     if (isinstance(position, str) and position in INPUT_POSITIONS) or isinstance(
         position, tuple(_classes(INPUT_POSITIONS))
     ):
@@ -143,7 +137,10 @@ def _position(position: Any) -> Position:
             f"`position` {position!r} is added to the inputs, which attend never sees: "
             "apply the module to the vectors first, or give it to an Encoder."
         )
-    return resolve("position", position, POSITIONS, method="scores")
+    part = resolve("position", position, POSITIONS, method="scores")
+    if not isinstance(part, Position):
+        raise ArgumentError(f"`position` must subclass regard.attention.Position, but is {part!r}.")
+    return part
 
 
 def _classes(known: dict[str, Any]) -> list[type]:
@@ -172,6 +169,8 @@ def _checked(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]
         raise ArgumentError(
             f"`value` must be (batch, head, key) = {tuple(key.shape[:3])} as `key` is, but is {tuple(value.shape[:3])}."
         )
+    if key.shape[3] != query.shape[3]:
+        raise ArgumentError(f"`key` must have the feature size of `query`, {query.shape[3]}, but has {key.shape[3]}.")
     heads, key_heads = query.shape[1], key.shape[1]
     if heads == key_heads:
         return key, value

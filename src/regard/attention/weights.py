@@ -1,8 +1,9 @@
 """Weights: scores normalised, row by row.
 
-A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, key). `allowed` is a bool tensor that
-broadcasts, or None where everything is allowed. Hidden scores arrive as minus infinity; whatever the normaliser makes
-of them, the engine sets their weights to exactly 0, so that a row in which nothing is allowed has weights of 0.
+A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, key). `allowed` is a bool tensor of that
+shape, or None where everything is allowed. Hidden scores arrive as minus infinity; whatever the normaliser makes of
+them, the engine sets their weights to exactly 0, so that a row in which nothing is allowed has weights of 0. A tile may
+leave out columns that are hidden from all its rows, so a normaliser must not depend on how many of those there are.
 """
 
 from collections.abc import Callable
@@ -47,8 +48,7 @@ class Relu:
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         if allowed is None:
             return torch.relu(scores) / max(scores.shape[-1], 1)
-        count = allowed.expand(*allowed.shape[:-1], scores.shape[-1]).sum(-1, keepdim=True).clamp(min=1)
-        return torch.relu(scores) / count
+        return torch.relu(scores) / allowed.sum(-1, keepdim=True).clamp(min=1)
 
 
 WEIGHTS: dict[str, Callable[[], Normaliser]] = {

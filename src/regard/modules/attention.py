@@ -8,10 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import POSITIONS, attend, weigh
+from regard.attention import POSITIONS, SCORES, WEIGHTS, attend, weigh
+from regard.attention.engines import ENGINES
 from regard.errors import ArgumentError, UnknownNameError
 
 __all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
+
+_ENGINES = ("auto", *ENGINES)
 
 
 @dataclass(frozen=True)
@@ -22,17 +25,20 @@ class Observation:
     weights: Tensor
 
 
+_Observers = dict[int, Callable[[Observation], None]]
+
+
 class ObserverHandle:
     """What `observe` returns: `remove()` ends the observation, and so does leaving a `with` block."""
 
-    def __init__(self, observers: list[Callable[[Observation], None]], observer: Callable[[Observation], None]):
+    def __init__(self, observers: "_Observers", observer: Callable[[Observation], None]):
         self._observers = observers
-        self._observer = observer
+        # By the handle, not by the observer: the same function may observe twice, and each handle ends its own.
+        observers[id(self)] = observer
 
     def remove(self) -> None:
         """Stop observing; a second call does nothing."""
-        if self._observer in self._observers:
-            self._observers.remove(self._observer)
+        self._observers.pop(id(self), None)
 
     def __enter__(self) -> "ObserverHandle":
         return self
@@ -95,6 +101,17 @@ class MultiHeadAttention(nn.Module):
                 f"`heads` must divide `width` {width} unless `head_size` is given, but is {heads}. "
                 "Choose another number of heads, or pass head_size."
             )
+        if head_size is not None and head_size < 1:
+            raise ArgumentError(f"`head_size` must be at least 1, but is {head_size}.")
+        if not 0.0 <= dropout <= 1.0:
+            raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
+        for kind, part, known in (
+            ("score", score, SCORES),
+            ("weights", weights, WEIGHTS),
+            ("engine", engine, _ENGINES),
+        ):
+            if isinstance(part, str) and part not in known:
+                raise UnknownNameError(kind, part, known)
         self.heads = heads
         self.head_size = width // heads if head_size is None else head_size
         key_width = width if key_width is None else key_width
@@ -113,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         self.weights = weights
         self.dropout = dropout
         self.engine = engine
-        self._observers: list[Callable[[Observation], None]] = []
+        self._observers: _Observers = {}
 
     def forward(
         self,
@@ -139,7 +156,7 @@ class MultiHeadAttention(nn.Module):
         if self._observers:
             with torch.no_grad():
                 seen = Observation(self, weigh(projected[0], projected[1], **parts))
-            for observer in tuple(self._observers):
+            for observer in tuple(self._observers.values()):
                 observer(seen)
         # (batch head query feature) -> (batch query width): the heads side by side.
         joined = heads.transpose(1, 2).flatten(2)
@@ -157,7 +174,6 @@ class MultiHeadAttention(nn.Module):
             >>> seen[0].weights.shape
             torch.Size([1, 2, 3, 3])
         """
-        self._observers.append(observer)
         return ObserverHandle(self._observers, observer)
 
     def _split(self, linear: nn.Linear, vectors: Tensor, name: str) -> Tensor:

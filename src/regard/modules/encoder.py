@@ -5,7 +5,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import INPUT_POSITIONS
+from regard.attention import INPUT_POSITIONS, POSITIONS, Learned, Sinusoidal
+from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 
 __all__ = ["Encoder", "EncoderLayer"]
@@ -91,8 +92,13 @@ class Encoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        on_input = isinstance(position, str) and position in INPUT_POSITIONS
-        self.position = INPUT_POSITIONS[position](width) if on_input else None
+        known = {**POSITIONS, **INPUT_POSITIONS}
+        if isinstance(position, str) and position not in known:
+            raise UnknownNameError("position", position, known)
+        if isinstance(position, str) and position in INPUT_POSITIONS:
+            position = INPUT_POSITIONS[position](width)
+        on_input = isinstance(position, Sinusoidal | Learned)
+        self.position = position if on_input else None
         self.layers = nn.ModuleList(
             EncoderLayer(
                 width,

@@ -96,6 +96,7 @@ _TRAINING = (
     ("seconds", "seconds"),
     ("machine", "machine"),
     ("threads", "threads"),
+    ("chosen", "chosen"),
 )
 
 

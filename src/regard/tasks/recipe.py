@@ -201,6 +201,8 @@ RECIPES = {
         affix_width=48,
         ngram_width=48,
         epochs=30,
+        # The last third of a half cosine is where it gains; six epochs of waiting would sometimes miss it.
+        patience=12,
         auxiliary={"upos": 0.2, "deprel": 0.3},
     ),
 }

@@ -17,7 +17,9 @@ from torch import Tensor
 from regard.attention.dropout import keep_scale
 from regard.attention.masks import Spans
 from regard.attention.parts import join, split
+from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Parts, Request
+from regard.errors import ArgumentError
 
 __all__ = ["Tile", "refuse", "run", "tile_size", "tiles"]
 
@@ -39,6 +41,10 @@ def run(request: Request, *, rows: int = ROWS, budget: int = BUDGET) -> Tensor:
         spec, request.query.shape[0], request.query.shape[1], request.dropout, request.seed, safe, rows, budget
     )
     query, key, value = (tensor.flatten(0, 1) for tensor in (request.query, request.key, request.value))
+    if torch.is_grad_enabled():
+        _refuse_captured(task, request.parts, query, key, value, operands)
+        # A mask made under inference_mode can't be kept for a backward pass; a copy of it can.
+        operands = tuple(tensor.clone() if tensor.is_inference() else tensor for tensor in operands)
     output = _Blocked.apply(task, query, key, value, *operands)
     return output.unflatten(0, request.query.shape[:2])  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -116,7 +122,7 @@ class _Blocked(torch.autograd.Function):
     def forward(task: _Task, query: Tensor, key: Tensor, value: Tensor, *operands: Tensor) -> Tensor:
         parts = join(task.spec, operands)
         output = query.new_zeros(len(query), query.shape[1], value.shape[2])
-        with _no_autocast(query), torch.no_grad():
+        with torch.no_grad():
             for tile in task.tiles(parts, query.shape[1], key.shape[1]):
                 result = _attend(task, parts, tile, *_wide(tile, query, key, value), query.shape[1], key.shape[1])
                 output[tile.groups, tile.rows] = result.to(output.dtype)
@@ -133,12 +139,12 @@ class _Blocked(torch.autograd.Function):
         query, key, value, *operands = ctx.saved_tensors
         task: _Task = ctx.task
         queries, keys = query.shape[1], key.shape[1]
-        wide = torch.promote_types(query.dtype, torch.float32)
+        wide = wide_dtype(query)
         totals = [torch.zeros_like(tensor, dtype=wide) for tensor in (query, key, value)]
         trained = [i for i, operand in enumerate(operands) if ctx.needs_input_grad[4 + i]]
         grads: list[Tensor | None] = [None] * len(operands)
         for i in trained:
-            grads[i] = torch.zeros_like(operands[i])
+            grads[i] = torch.zeros_like(operands[i], dtype=wide_dtype(operands[i]))
 
         def tile_output(q: Tensor, k: Tensor, v: Tensor, *changing: Tensor) -> Tensor:
             # `tile` is the loop's: the function is called at once, within the turn that defines it.
@@ -147,7 +153,7 @@ class _Blocked(torch.autograd.Function):
                 held[i] = operand
             return _attend(task, join(task.spec, tuple(held)), tile, q, k, v, queries, keys)
 
-        with _no_autocast(query):
+        with no_autocast(query):
             parts = join(task.spec, tuple(operands))
             for tile in task.tiles(parts, queries, keys):
                 changing = [operands[i] for i in trained]
@@ -158,12 +164,13 @@ class _Blocked(torch.autograd.Function):
                 totals[2][tile.groups, tile.keys] += grad_value
                 for i, grad in zip(trained, grad_operands, strict=True):
                     grads[i] += grad
-        return (None, *(total.to(query.dtype) for total in totals), *grads)
+        narrowed = (None if grad is None else grad.to(own.dtype) for grad, own in zip(grads, operands, strict=True))
+        return (None, *(total.to(query.dtype) for total in totals), *narrowed)
 
 
 def _wide(tile: Tile, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The tile's own queries, keys and values, in float32 or wider."""
-    wide = torch.promote_types(query.dtype, torch.float32)
+    wide = wide_dtype(query)
     return (
         query[tile.groups, tile.rows].to(wide),
         key[tile.groups, tile.keys].to(wide),
@@ -182,7 +189,12 @@ def _attend(
     at = parts.frame(task.batch, queries, keys).index(
         group // task.heads, group % task.heads, row.view(1, -1, 1), column.view(1, 1, -1)
     )
-    allowed = None if tile.full else parts.mask.allows(at)
+    allowed = None
+    if not tile.full:
+        allowed = parts.mask.allows(at).expand(len(query), query.shape[1], key.shape[1])
+        # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative.
+        query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
+        key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     broken = None
     if not task.safe:
         query, key, value, broken = _set_aside(query, key, value)
@@ -199,7 +211,7 @@ def _attend(
         weights = weights * keep_scale(at, task.dropout, task.seed).to(weights.dtype)
     output = weights @ value
     if broken is not None:
-        seen = torch.ones_like(scores) if allowed is None else allowed.expand(scores.shape).to(scores.dtype)
+        seen = torch.ones_like(scores) if allowed is None else allowed.to(scores.dtype)
         output = output.masked_fill(seen @ broken.value > 0, math.nan)
     output = parts.position.outputs(output, weights, at)
     # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
@@ -231,6 +243,37 @@ def _set_aside(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
     )
 
 
-def _no_autocast(tensor: Tensor) -> torch.autocast:
-    """Sums stay in float32 under autocast too."""
-    return torch.autocast(tensor.device.type, enabled=False)
+def _refuse_captured(
+    task: _Task, parts: Parts, query: Tensor, key: Tensor, value: Tensor, operands: tuple[Tensor, ...]
+) -> None:
+    """Refuse a part of the user's own that computes with a trainable tensor which it doesn't declare.
+
+    Tiles that are computed again give gradients to operands only; a tensor that a closure captured would silently get
+    none. A corner of the first tile, computed without gradients of its own, shows it: its result wants one.
+    """
+    # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
+    foreign = [name for name in ("score", "weights", "position") if _is_foreign(getattr(parts, name))]
+    first = next(task.tiles(parts, query.shape[1], key.shape[1]), None) if foreign else None
+    if first is None:
+        return
+    corner = Tile(
+        slice(first.groups.start, first.groups.start + 1),
+        slice(first.rows.start, min(first.rows.stop, first.rows.start + FEWEST)),
+        first.keys,
+        first.full,
+    )
+    bare = join(task.spec, tuple(operand.detach() for operand in operands))
+    corner_query, corner_key, corner_value = (tensor.detach() for tensor in _wide(corner, query, key, value))
+    result = _attend(task, bare, corner, corner_query, corner_key, corner_value, query.shape[1], key.shape[1])
+    if result.requires_grad:
+        raise ArgumentError(
+            f"`{'`, `'.join(foreign)}` computes with a tensor that requires grad but that it doesn't declare, so the "
+            "tensor would get no gradient. Make the part a frozen dataclass with the tensor as a field, or give the "
+            "module that owns it a method part() that returns such a dataclass (see docs/parts.md)."
+        )
+
+
+def _is_foreign(part: Any) -> bool:
+    """Whether a part was written outside the package."""
+    module: str = getattr(part, "__module__", None) or type(part).__module__
+    return not module.startswith("regard.")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.masks import Index
+from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 
 __all__ = ["refuse", "run", "weigh"]
@@ -45,6 +46,9 @@ def weigh(request: Request) -> Tensor:
     at = _grouped(request)
     shape = (len(query), query.shape[1], key.shape[1])
     allowed = request.parts.mask.allows(at).expand(shape)
+    # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative: ones are tamer.
+    query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
+    key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     if request.finite or request.hides_nothing:
         query, key = request.parts.position.heads(query, key, at)
         scores = request.parts.score(query, key)
@@ -63,8 +67,9 @@ def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tenso
     zero = query.new_zeros(())
     shown = allowed.unsqueeze(-1)
     # (group query key feature) -> (pair 1 feature): one query and one key to a tile.
-    queries = torch.where(shown, query.unsqueeze(2), zero).reshape(-1, 1, query.shape[-1])
-    keys = torch.where(shown, key.unsqueeze(1), zero).reshape(-1, 1, key.shape[-1])
+    pairs = groups * rows * columns
+    queries = torch.where(shown, query.unsqueeze(2), zero).reshape(pairs, 1, query.shape[-1])
+    keys = torch.where(shown, key.unsqueeze(1), zero).reshape(pairs, 1, key.shape[-1])
     group, row, column = torch.meshgrid(
         *(torch.arange(size, device=query.device) for size in (groups, rows, columns)), indexing="ij"
     )
@@ -85,4 +90,4 @@ def _grouped(request: Request) -> Index:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+    return tensor.to(wide_dtype(tensor))

@@ -1,5 +1,6 @@
 """PyTorch's fused attention, where it keeps the contract: softmax of a (scaled) inner product, linear memory."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -19,21 +20,26 @@ _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacken
 def refuse(request: Request) -> str | None:
     """Why PyTorch's kernel can't do this request, or None."""
     parts = request.parts
-    if not isinstance(parts.score, Dot | ScaledDot):
-        return f"its only scores are dot and scaled_dot, not {parts.score!r}"
-    if not isinstance(parts.weights, Softmax):
-        return f"its only normaliser is softmax, not {parts.weights!r}"
+    # The types themselves: a subclass may compute something else.
+    if type(parts.score) not in (Dot, ScaledDot):
+        return "its only scores are dot and scaled_dot"
+    if type(parts.weights) is not Softmax:
+        return "its only normaliser is softmax"
     if type(parts.position) is not Position:
         return "it has no positions: a bias would be a tensor of all pairs"
     if request.dropout:
         return "its dropout is not keyed by position"
+    if request.query.device.type not in ("cpu", "cuda"):
+        return f"it is not known to keep the contract on {request.query.device.type}"
+    if request.query.device.type == "cuda" and request.query.dtype == torch.float64:
+        return "on CUDA it has no kernel of linear memory for float64"
     if 0 in (*request.query.shape, *request.key.shape, request.value.shape[-1]):
         return "it has no kernel for an empty tensor"
     unmasked = request.hides_nothing
     if not unmasked and not _is_causal(parts.mask, request):
-        return f"it takes the mask {parts.mask!r} only as a tensor of all pairs"
+        return f"it takes a mask such as {type(parts.mask).__name__} only as a tensor of all pairs"
     if not unmasked and not request.finite:
-        return "a NaN or infinity in a hidden place would leak through it"
+        return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
 
 
@@ -44,6 +50,8 @@ def run(request: Request) -> Tensor:
     scale = 1.0 if isinstance(request.parts.score, Dot) else width**-0.5
     # The kernels want one size for all three; zeros add nothing to an inner product, and extra outputs are cut off.
     most = max(width, out_width)
+    if query.device.type == "cuda":
+        most = -(-most // 8) * 8
     query, key, value = (F.pad(tensor, (0, most - tensor.shape[-1])).contiguous() for tensor in (query, key, value))
     with sdpa_kernel(_LINEAR):
         output = F.scaled_dot_product_attention(query, key, value, is_causal=not request.hides_nothing, scale=scale)
@@ -52,4 +60,4 @@ def run(request: Request) -> Tensor:
 
 def _is_causal(mask: Mask, request: Request) -> bool:
     """PyTorch's causal is aligned at the start; ours, at the end: the two are one where the lengths are."""
-    return isinstance(mask, Causal) and request.query.shape[2] == request.key.shape[2]
+    return type(mask) is Causal and request.query.shape[2] == request.key.shape[2]
