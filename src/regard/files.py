@@ -1,5 +1,6 @@
 """Writing files so that a kill, Ctrl-C or a full disk leaves the old file or the new one, never half of one."""
 
+import errno
 import json
 import os
 import tempfile
@@ -13,7 +14,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """Write `content` to `path` as one step: into a neighbour first, onto the disk, then renamed over `path`.
 
     Raises:
-        OSError: the disk is full or the folder can't be written; `path` is then as it was.
+        OSError: the disk is full or the folder can't be written; it names `path`, which is then as it was.
 
     Example:
         >>> import tempfile, pathlib
@@ -24,6 +25,17 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         >>> folder.cleanup()
     """
     path = Path(path)
+    try:
+        _write(path, content)
+    except FileExistsError as error:
+        # From mkdir: what should be the folder is a file.
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
+    except OSError as error:
+        # What failed is a neighbour of half a name, or has none; the file that was asked for says more.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from regard.cli.main import main
-from regard.tasks import Recipe, train
+from regard.tasks import Recipe, Tagger, train
 
 PAIRS = [
     (("I", "saw", "a", "saw", "."), ("PRON", "VERB", "DET", "NOUN", "PUNCT")),
@@ -93,3 +93,17 @@ def test_data_that_is_not_there(place, capsys):
 def test_help_teaches(capsys):
     assert main(["evaluate", "--help"]) == 0
     assert "regard evaluate english-pos --data ud-english-ewt" in capsys.readouterr().out
+
+
+def test_a_column_that_shares_a_few_labels_is_not_the_models(place, tmp_path, capsys):
+    text = (place / "some.conllu").read_text(encoding="utf-8")
+    (tmp_path / "some.conllu").write_text(text.replace("xDET", "DET"), encoding="utf-8")
+    assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.conllu"), "--label", "xpos"]) == 2
+    assert "but only 2 of 9 words of" in capsys.readouterr().err
+
+
+def test_everything_is_tagged_once(place, monkeypatch):
+    real, tagged = Tagger.tag, []
+    monkeypatch.setattr(Tagger, "tag", lambda self, *given, **more: tagged.append(1) or real(self, *given, **more))
+    assert command(place) == 0
+    assert len(tagged) == 1

@@ -57,6 +57,14 @@ def test_the_card_is_shown_and_cannot_act_on_the_terminal(bundled, capsys):
     assert capsys.readouterr().out == "# Toy\n\nA card with \\x1b[31m in it.\n"
 
 
+@pytest.mark.parametrize("words", [("--plain",), ("--width", "40"), ("--no-color",)])
+def test_what_shapes_the_list_does_not_shape_a_card(bundled, capsys, words):
+    assert main(["models", "toy-pos", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("` shapes the list, but a card is printed as written. Leave it out.\n")
+
+
 def test_an_unknown_name_is_told_the_nearest(bundled, capsys):
     assert main(["models", "toy-pso"]) == 2
     assert "Did you mean 'toy-pos'?" in capsys.readouterr().err

@@ -2,15 +2,20 @@ import io
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
+from regard.inputs import WordEncoder
+from regard.tasks import Recipe, Tagger
+from regard.tasks.network import TaggerNetwork
 
 SENTENCE = "I saw a saw ."
 
@@ -187,6 +192,25 @@ def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatc
     assert "The sentence has 5 words; what they attended to is kept for 4 at most." in out
     found = json.loads(tag(SENTENCE, "--format", "json")[1])
     assert (found["layer"], found["items"][0]["attends"]) == (None, [])
+    assert found["why_no_attention"] == "The sentence has 5 words; what they attended to is kept for 4 at most."
+    assert "why_no_attention" not in json.loads(tag(SENTENCE, "--format", "json", "--top", 0)[1])
+
+
+def test_top_zero_still_maps_a_layer(tag):
+    assert "Layer 1 of 2, head 3 of 4" in tag(SENTENCE, "--top", 0, "--map", "--layer", 1, "--head", 3)[1]
+
+
+def test_more_words_than_learned_positions_names_file_and_line(tag, tmp_path):
+    torch.manual_seed(7)
+    recipe = Recipe(width=8, heads=4, hidden=11, layers=1, position="learned")
+    encoder = WordEncoder.fit([["I", "saw"]], minimum_count=1)
+    folder = tmp_path / "places"
+    Tagger(TaggerNetwork(recipe, encoder, 2), encoder, ("A", "B"), recipe, name="places").save(folder)
+    (tmp_path / "a.txt").write_text("I saw\n" + "saw " * 513, "utf-8")
+    for words in ((), ("--top", 0)):
+        code, _, err = tag("--model", folder, "-f", tmp_path / "a.txt", *words)
+        assert code == 1
+        assert f"{tmp_path / 'a.txt'}, line 2: the sentence has 513 words, but places has learned 512 positions" in err
 
 
 @pytest.mark.parametrize(
@@ -200,6 +224,9 @@ def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatc
         (("a", "--plain", "--format", "json"), "`--plain` shapes text"),
         (("a", "--map", "--format", "json"), "`--map` shapes text"),
         (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
+        (("a", "--model", ""), "`--model` must be a model's name or its folder, but is empty"),
+        (("a", "--top", 0, "--layer", 1), "`--layer` chooses what to show, but with `--top` 0 nothing is shown"),
+        (("a", "--top", 0, "--head", 1), "`--head` chooses what to show, but with `--top` 0 nothing is shown"),
         (("a", "--width", 31), "`--width` must be 32 or more, but is 31"),
     ],
 )
@@ -276,8 +303,52 @@ def test_the_language_chooses_the_model(model, monkeypatch, capsys):
     assert asked == ["english-pos", "chinese-pos", "chinese-pos", "english-pos"]
 
 
+def test_each_line_of_a_mixed_file_has_the_model_of_its_language(model, monkeypatch, capsys, tmp_path):
+    import regard.tasks
+
+    asked, load = [], regard.tasks.load
+
+    def loaded(name):
+        asked.append(name)
+        tagger = load(model)
+        tagger.name = name
+        return tagger
+
+    monkeypatch.setattr("regard.tasks.load", loaded)
+    (tmp_path / "a.txt").write_text("我 看见\nI saw\nA saw\n来福\n", "utf-8")
+    for words in ((), ("--top", "0")):
+        asked.clear()
+        assert main(["tag", "-f", str(tmp_path / "a.txt"), "--format", "json", *words]) == 0
+        found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [(each["model"], each["items"][0]["text"]) for each in found] == [
+            ("chinese-pos", "我"),
+            ("english-pos", "I"),
+            ("english-pos", "A"),
+            ("chinese-pos", "来福"),
+        ]
+        assert asked == ["chinese-pos", "english-pos"]
+    assert main(["tag", "-f", str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")]) == 0
+    assert "chinese-pos and english-pos: what each word attended to" in (tmp_path / "a.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("top", ["0", "3"])
+def test_a_slow_pipe_is_answered_line_by_line(model, top):
+    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "-", "-m", model, "--top", top]
+    with subprocess.Popen(
+        [*words, "--format", "json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for sentence in ("I saw .", "saw a saw"):
+            process.stdin.write(sentence + "\n")
+            process.stdin.flush()
+            # Were the line kept until more come, both would wait for ever.
+            assert select.select([process.stdout], [], [], 60)[0], "no answer"
+            assert [item["text"] for item in json.loads(process.stdout.readline())["items"]] == sentence.split()
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
 def test_ctrl_c_while_waiting_is_one_word_and_130(model):
-    words = [sys.executable, "-c", "from regard.cli.main import run; run()", "tag", "-", "--model", model]
+    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "-", "--model", model]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
@@ -286,7 +357,7 @@ def test_ctrl_c_while_waiting_is_one_word_and_130(model):
 
 
 def test_a_terminal_that_is_not_utf8_shows_escapes(model):
-    words = [sys.executable, "-c", "from regard.cli.main import run; run()", "tag", "看见", "--model", model, "--map"]
+    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "看见", "--model", model, "--map"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, capture_output=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from regard.cli.main import main
-from regard.tasks import load
+from regard.tasks import bundled, load
 from regard.tasks.lightning_parts import TaggerTraining
 
 SENTENCES = [
@@ -58,7 +58,7 @@ def test_train_saves_a_judged_model_and_says_what_is_next(words, capsys):
     assert "epoch 3/3" in progress
     assert "\x1b" not in said + progress
     assert "95% interval" in said
-    assert f'regard tag --model {out} "I saw a saw ."' in " ".join(said.split())
+    assert f"regard tag --model {out} -- 'I saw a saw .'" in " ".join(said.split())
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
     for text in ("# Tagger of bank: UPOS", "| test | ", "toy-train.conllu", "train: 3 sentences, 11 words"):
         assert text in card
@@ -120,7 +120,10 @@ def test_another_label_column(words):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--recipe", "englsh-pos"], "`--recipe` must be a JSON file or one of english-pos, chinese-pos"),
+        (
+            ["--recipe", "englsh-pos"],
+            "`--recipe` must be a JSON file or one of english-pos, chinese-pos, but is 'englsh-pos'. Did you mean 'e",
+        ),
         (["--recipe", "missing.json"], "missing.json can't be read"),
         (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
         (["--label", "upso"], "Did you mean 'upos'?"),
@@ -169,3 +172,25 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
     assert main(usual) == 0
     assert "has no XPOS, so the recipe's help from it is left out" in capsys.readouterr().err
     assert dict(load(out).recipe.auxiliary) == {"feats": 0.3}
+
+
+def test_one_word_without_xpos_is_not_called_a_column_without_it(words, treebank, capsys):
+    start, _ = words
+    path = treebank / "toy-train.conllu"
+    path.write_text(path.read_text(encoding="utf-8").replace("\txPRON\t", "\t_\t", 1), encoding="utf-8")
+    usual = [word for word in start if word not in ("--recipe", start[5])]
+    assert main(usual) == 0
+    assert "a word of" in capsys.readouterr().err
+
+
+def test_what_to_type_next_can_be_typed(words, treebank, tmp_path, monkeypatch, capsys):
+    start, _ = words
+    (treebank / "toy-test.conllu").unlink()
+    monkeypatch.chdir(tmp_path)
+    name = next(iter(bundled()), None)
+    if name is None:
+        pytest.skip("no model comes with this copy")
+    assert main([*start, "--out", name]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"regard tag --model ./{name} -- 'I saw a saw .'" in said
+    assert f"regard evaluate ./{name} --data {treebank} --split dev" in said

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import http.server
+import os
 import threading
 from types import MappingProxyType
 
@@ -217,3 +218,14 @@ def test_pooch_logs_again_afterwards(server):
     before = pooch.get_logger().level
     fetch("toy")
     assert pooch.get_logger().level == before
+
+
+def test_what_killed_downloads_left_is_dropped_when_it_is_old(server, tmp_path):
+    folder = tmp_path / "cache" / "toy"
+    folder.mkdir(parents=True)
+    for name in ("tmpabcd1234", "tmpyoung_12", "tmp-of-mine.txt"):
+        (folder / name).write_text("half")
+    for name in ("tmpabcd1234", "tmp-of-mine.txt"):
+        os.utime(folder / name, (0, 0))
+    fetch("toy")
+    assert {name for name in left_in(folder) if name.startswith("tmp")} == {"tmpyoung_12", "tmp-of-mine.txt"}

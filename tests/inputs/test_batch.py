@@ -86,5 +86,5 @@ def test_one_hot_words_are_all_equally_far_apart():
 def test_one_hot_words_refuse():
     with pytest.raises(ArgumentError, match="each word once"):
         OneHotWords(["cat", "cat"])
-    with pytest.raises(ArgumentError, match="lists of words, but holds a text"):
+    with pytest.raises(ArgumentError, match="must be a list of words, but is the text"):
         OneHotWords(["cat"]).encode(["cat"])  # type: ignore[list-item]

@@ -158,7 +158,7 @@ def test_arguments_are_checked():
         WordFeatures(minimum_count=0)
     with pytest.raises(ArgumentError, match="give `features` or `case`, not both"):
         WordEncoder.fit([], features=SMALL, case="exact")
-    with pytest.raises(ArgumentError, match="must be lists of words, but holds the text 'I saw'"):
+    with pytest.raises(ArgumentError, match=r"`sentences\[0\]` must be a list of words, but is the text 'I saw'"):
         WordEncoder.fit([]).encode(["I saw"])
     with pytest.raises(ArgumentError, match="one label for each item"):
         WordEncoder.fit([]).encode([["saw"]], [[1, 2]])
@@ -275,3 +275,9 @@ def test_public_names_are_documented():
         part = getattr(inputs, name)
         if callable(part):
             assert part.__doc__, name
+
+
+def test_the_empty_word_alone_is_a_word():
+    encoder = WordEncoder.fit([["saw"]], minimum_count=1)
+    batch = encoder.encode([[""]])
+    assert WordEmbedding(encoder, 7)(batch.vectors).shape == (1, 1, 7)

@@ -10,7 +10,7 @@ import torch
 from regard.errors import ModelError
 from regard.tasks import folders
 from regard.tasks.checkpoints import read_state, write_state
-from regard.tasks.folders import settle, sweep, write_folder
+from regard.tasks.folders import settle, standing, sweep, write_folder
 
 STATE = {
     "epoch": 3,
@@ -127,10 +127,10 @@ def test_a_kill_between_any_two_steps_leaves_a_whole_folder(tmp_path, monkeypatc
         patched.setattr(folders.shutil, "rmtree", counted(folders.shutil.rmtree))
         with contextlib.suppress(Killed):
             write_folder(tmp_path / "a", {"one": b"new", "two": b"new"})
-    settle(tmp_path / "a")
+    settle(tmp_path / "a", ("one", "two"))
     held = {name: (tmp_path / "a" / name).read_bytes() for name in ("one", "two")}
     assert set(held.values()) in ({b"old"}, {b"new"})
-    sweep(tmp_path / "a")
+    sweep(tmp_path / "a", ("one", "two"))
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
@@ -140,3 +140,34 @@ def test_a_link_stays_a_link(tmp_path):
     write_folder(tmp_path / "link", {"one": b"1"})
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "one").read_bytes() == b"1"
+
+
+def test_a_folder_of_the_users_that_only_has_the_name_is_left_alone(tmp_path):
+    for name in (".a.old", ".a.xyz.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis").write_text("mine")
+    settle(tmp_path / "a", ["one"])
+    assert standing(tmp_path / "a", ["one"]) == tmp_path / "a"
+    write_folder(tmp_path / "a", {"one": b"1"})
+    sweep(tmp_path / "a", ["one"])
+    with pytest.raises(FileExistsError, match="stands in the way"):
+        write_folder(tmp_path / "a", {"one": b"2"})
+    assert (tmp_path / "a" / "one").read_bytes() == b"1"
+    assert {path.name for path in tmp_path.iterdir()} == {"a", ".a.old", ".a.xyz.part"}
+    assert (tmp_path / ".a.old" / "thesis").read_text() == "mine"
+
+
+def test_reading_finds_what_a_kill_left_aside_and_moves_nothing(tmp_path):
+    write_state(tmp_path / ".last.old", {"epoch": 3})
+    assert read_state(tmp_path / "last") == {"epoch": 3}
+    assert [path.name for path in tmp_path.iterdir()] == [".last.old"]
+
+
+@pytest.mark.parametrize("state", ["gone", {"a": {"$tensor": "none"}}, {"$pairs": [[1]]}])
+def test_json_that_does_not_fit_its_tensors(tmp_path, state):
+    write_state(tmp_path / "last", {"a": torch.ones(2)})
+    path = tmp_path / "last" / "state.json"
+    header = json.loads(path.read_text()) | {"state": state}
+    path.write_text(json.dumps({name: value for name, value in header.items() if value != "gone"}))
+    with pytest.raises(ModelError, match="is damaged: its two files don't belong together"):
+        read_state(tmp_path / "last")

@@ -11,8 +11,9 @@ import pytest
 import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
-from regard.errors import ArgumentError, RegardError, UnknownNameError
+from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
+from regard.tasks import fit as fitting
 from regard.tasks.lightning_parts import TaggerTraining, share_of_rate
 
 
@@ -216,9 +217,9 @@ def test_another_recipe_or_other_data_can_not_be_resumed(tmp_path):
     interrupted(tiny(epochs=2), tmp_path / "run", 1)
     with pytest.raises(ArgumentError, match=r"recipe `dropout` was 0.2, is 0.3; recipe `seed` was 0, is 4"):
         fit(tiny(epochs=2, dropout=0.3, seed=4), out=tmp_path / "run", resume=True)
-    with pytest.raises(ArgumentError, match="data `dev` was"):
+    with pytest.raises(ArgumentError, match="the dev sentences or their labels are not those it began with"):
         fit(tiny(epochs=2), out=tmp_path / "run", resume=True, dev=SAWS[:2])
-    with pytest.raises(ArgumentError, match="data `sentences` was"):
+    with pytest.raises(ArgumentError, match="the training sentences or their labels are not those"):
         fit(tiny(epochs=2), [*SAWS, SAWS[0]], SAWS, out=tmp_path / "run", resume=True)
 
 
@@ -295,7 +296,12 @@ def test_training_works_in_a_thread():
         ({"dev": []}, "`dev` must hold at least one word"),
         ({"sentences": [(["a"], [])]}, r"`sentences\[0\]` must have a label for each word, but has 1 words, 0 labels"),
         ({"sentences": ["I saw"]}, r"`sentences\[0\]` must be a pair"),
-        ({"sentences": [("I saw", ["X", "Y"])]}, r"words of `sentences\[0\]` must be a list of strings"),
+        ({"sentences": [("I saw", ["X", "Y"])]}, r"The words of `sentences\[0\]` must be a list of strings"),
+        ({"sentences": None}, r"`sentences` must be a list of \(words, labels\) pairs, but is None"),
+        ({"sentences": [(["a"], None)]}, r"The labels of `sentences\[0\]` must be a list of strings, but are None"),
+        ({"progress": None}, "`progress` must be one of auto"),
+        ({"data": {"x": object()}}, "`data` must hold plain values, as JSON does"),
+        ({"data": 5}, "`data` must be an object of plain values"),
         ({"threads": 0}, "`threads` must be a whole number, 1 or more"),
         ({"device": "tpu"}, "`device` must be auto, cpu or gpu"),
         ({"auxiliary": {"xpos": []}}, "`auxiliary` must have the labels of"),
@@ -304,6 +310,36 @@ def test_training_works_in_a_thread():
 def test_what_can_not_be_is_refused_before_training(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         fit(tiny(), **{"sentences": SAWS, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "step"), [({"width": 12}, "Make one by Recipe.from_json"), ("english-pos", "Take regard.tasks.RECIPES")]
+)
+def test_a_recipe_must_be_one(recipe, step):
+    with pytest.raises(ArgumentError, match=f"`recipe` must be a regard.Recipe, but is .*{step}"):
+        train(recipe, SAWS, SAWS)
+
+
+def test_what_fails_before_the_first_batch_leaves_the_folder_free(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise MissingExtraError("lightning", extra="train")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fitting, "require", broken)
+        with pytest.raises(MissingExtraError):
+            fit(tiny(epochs=1), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    fit(tiny(epochs=1), out=tmp_path / "run")
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(RegardError, match=r"The disk is full: .* no checkpoint yet; .* start the run anew"):
+            fit(tiny(epochs=1), out=tmp_path / "run")
 
 
 def test_an_unknown_progress():
@@ -331,3 +367,13 @@ def test_load_takes_the_folder_of_the_run(tmp_path):
     loaded = load(tmp_path / "run")
     assert weights(loaded) == weights(tagger) == weights(load(tmp_path / "run" / "model"))
     assert loaded.name == tagger.name == "run"
+
+
+def test_what_a_kill_left_of_the_log_is_dropped(tmp_path):
+    interrupted(tiny(epochs=2), tmp_path / "run", 1)
+    (tmp_path / "run" / ".log.jsonl.abc.part").write_text("half")
+    fit(tiny(epochs=2), out=tmp_path / "run", resume=True)
+    assert not list((tmp_path / "run").glob(".*.part"))
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / ".run.json.abc.part").write_text("half")
+    fit(tiny(epochs=1), out=tmp_path / "new")

@@ -3,6 +3,8 @@ import dataclasses
 import json
 import math
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -77,7 +79,6 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"auxiliary": {"xpos": -1}}, "`auxiliary['xpos']` must be at least 0.0, but is -1"),
         ({"auxiliary": {"xpos": "1"}}, "`auxiliary['xpos']` must be a number"),
         ({"features": 3}, "`features` must be a WordFeatures"),
-        ({"features": {"prefixes": "a"}}, "`features` holds a value of the wrong type"),
         ({"width": 127, "heads": 4}, "`width` must be a multiple of `heads`"),
     ],
 )
@@ -97,3 +98,34 @@ def test_read(tmp_path):
             Recipe.read(path)
     with pytest.raises(ArgumentError, match="can't be read"):
         Recipe.read(tmp_path / "missing.json")
+
+
+def test_features_that_are_left_out_are_as_in_the_default_recipe():
+    features = Recipe(features={"prefixes": 3}).features
+    assert (features.prefixes, features.fold, features.minimum_count) == (3, "ascii", 3)
+
+
+def test_features_of_a_wrong_type():
+    """In another process: this one checks annotations, which no user's does."""
+    cases = [{"shape": "x"}, {"fold": []}, {"prefixes": True}, {"prefixes": "a"}]
+    tried = f"""
+from regard.errors import ArgumentError
+from regard.tasks import Recipe
+for features in {cases}:
+    try:
+        Recipe(features=features)
+    except ArgumentError as error:
+        print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", tried], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        "`shape` must be true or false, but is 'x'.",
+        "`fold` must be a name, but is [].",
+        "`prefixes` must be a whole number, but is True.",
+        "`prefixes` must be a whole number, but is 'a'.",
+    ]
+
+
+def test_a_key_that_is_no_string():
+    with pytest.raises(UnknownNameError, match="`recipe` has no '5'"):
+        Recipe.from_json({5: 1})

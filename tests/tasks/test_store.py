@@ -5,11 +5,13 @@ import shutil
 import stat
 
 import pytest
+import safetensors.torch
 import torch
 from toys import SAWS, tiny
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.tasks import bundled, load, loading, train
+from regard.tasks.card import model_card
 
 
 @pytest.fixture(scope="module")
@@ -87,18 +89,55 @@ def test_the_card_says_what_is_known(tagger, tmp_path):
 
 
 def test_saving_again_replaces_a_model_and_nothing_else(tagger, folder, tmp_path):
-    (folder / "extra").write_text("old")
     tagger.save(folder)
-    assert not (folder / "extra").exists()
     (tmp_path / "mine").mkdir()
     tagger.save(tmp_path / "mine")
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    for name in ("thesis", "file"):
-        with pytest.raises(ArgumentError, match=r"holds something else. Name another"):
+    # Of another program, whose description has the same name.
+    (tmp_path / "other" / "data").mkdir(parents=True)
+    (tmp_path / "other" / "model.json").write_text("{}")
+    for name in ("thesis", "file", "other"):
+        with pytest.raises(ArgumentError, match=r"holds something else \(.*\). Name another"):
             tagger.save(tmp_path / name)
     assert (tmp_path / "thesis" / "thesis.txt").read_text() == "mine"
+    assert (tmp_path / "other" / "data").is_dir()
+
+
+def test_reading_moves_and_deletes_nothing(folder):
+    (folder.parent / ".model.old").mkdir()
+    (folder.parent / ".model.old" / "thesis.txt").write_text("mine")
+    load(folder)
+    assert (folder.parent / ".model.old" / "thesis.txt").read_text() == "mine"
+
+
+def test_what_a_kill_left_aside_is_read_where_it_is(tagger, folder):
+    aside = folder.rename(folder.parent / ".model.old")
+    for loaded in (load(folder), load(folder.parent)):
+        assert loaded.tag([SAWS[0][0]]) == tagger.tag([SAWS[0][0]])
+    assert load(folder).name == "model"
+    assert list(folder.parent.iterdir()) == [aside]
+
+
+def test_damaged_weights_are_never_used(folder):
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-40] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"is damaged: its SHA-256 isn't the one in model.json. Copy it again"):
+        load(folder)
+
+
+def test_a_model_saved_without_a_digest_is_read_but_not_if_a_number_is_not_finite(folder):
+    edit(folder, sha256="gone")
+    load(folder)
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    tensors["output.bias"][0] = float("nan")
+    safetensors.torch.save_file(tensors, path)
+    with pytest.raises(ModelError, match=r"is damaged: 'output.bias' holds a number that isn't finite"):
+        load(folder)
 
 
 def test_a_full_disk_leaves_the_old_model(tagger, folder, monkeypatch):
@@ -152,6 +191,9 @@ def test_broken_json(folder, content):
         ({"recipe": {"widht": 24}}, "Did you mean 'width'"),
         ({"recipe": {"width": 24, "heads": 2}}, "must be"),
         ({"recipe": 3}, "`recipe` must be a JSON object"),
+        ({"labels": ["A", "A"]}, "`labels` must be distinct, but has 'A' twice"),
+        ({"about": 5}, "`about` must be a JSON object, but is 5"),
+        ({"about": {"data": [1]}}, r"`about\['data'\]` must be a JSON object"),
         ({"words": {}}, "the saved word encoder can't be read"),
         ({"words": 3}, "`words` must be a JSON object, but is 3"),
     ],
@@ -191,8 +233,17 @@ def test_a_missing_folder(tmp_path):
     with pytest.raises(ModelError, match="There is no model folder"):
         load(str(tmp_path / "none"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="There is no model folder"):
+    with pytest.raises(ModelError, match="file is a file, not the folder of a model"):
         load(tmp_path / "file")
+    for name in ("", "folder"):
+        with pytest.raises(UnknownNameError, match=f" or a folder, but is {name!r}.$"):
+            load(name)
+
+
+@pytest.mark.parametrize("name", [None, 5])
+def test_neither_name_nor_path(name):
+    with pytest.raises(ArgumentError, match="`name_or_folder` must be a name or a path"):
+        load(name)
 
 
 def test_bundled_names(folder, monkeypatch, tmp_path):
@@ -203,3 +254,10 @@ def test_bundled_names(folder, monkeypatch, tmp_path):
     assert load("english-pos").name == "english-pos"
     with pytest.raises(UnknownNameError, match="Did you mean 'english-pos'"):
         load("englsh-pos")
+
+
+def test_the_card_of_a_net_without_attention_claims_none():
+    described = {"labels": ["A"], "parameters": 7, "recipe": {"attention": False}, "about": {"example": ['"', "\\"]}}
+    card = model_card("toy", described)
+    assert "Self-attention" not in card
+    assert 'tagger.tag([["\\"", "\\\\"]])' in card

@@ -42,6 +42,7 @@ def test_lengths_0_and_1(tagger):
 
 def test_an_iterator_of_tuples_will_do(tagger):
     assert len(tagger.tag(iter([("I", "saw"), ("a",)]))) == 2
+    assert [word.text for word in tagger.tag([(letter for letter in "ab")])[0]] == ["a", "b"]
 
 
 def test_scores_are_probabilities_of_the_label_given(tagger):
@@ -60,6 +61,12 @@ def test_what_is_not_a_list_of_lists_of_words_is_refused(tagger):
         tagger.tag([["I"], "saw"])
     with pytest.raises(ArgumentError, match=r"`sentences\[0\]` must be a list of words, but holds 3"):
         tagger.tag([["I", 3]])
+    with pytest.raises(ArgumentError, match="`sentences` must be a list of lists of words, but is None"):
+        tagger.tag(None)
+    with pytest.raises(ArgumentError, match=r"`sentences\[0\]` must be a list of words, but is None"):
+        tagger.tag([None])
+    with pytest.raises(ArgumentError, match=r"`sentences` must be a list of \(words, labels\) pairs, but is None"):
+        tagger.evaluate(None)
     with pytest.raises(ArgumentError, match="`batch_words` must be a whole number"):
         tagger.tag([["I"]], batch_words=0)
 

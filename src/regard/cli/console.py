@@ -27,6 +27,10 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
 
     Raises:
         ArgumentError: `width` is less than 32.
+
+    Example:
+        >>> output_console(width=40, colour=False).width
+        40
     """
     if width is not None and width < NARROWEST:
         raise ArgumentError(f"`--width` must be {NARROWEST} or more, but is {width}.")

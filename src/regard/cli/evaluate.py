@@ -1,7 +1,6 @@
 """`regard evaluate`: how often a model is right on sentences whose labels are known, and where it isn't."""
 
 import json
-import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,13 +30,15 @@ def evaluate(
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
     format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
     plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
-    width: Annotated[int | None, typer.Option(min=20, help="Columns to use  [default: the terminal's]")] = None,
+    width: Annotated[
+        int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
+    ] = None,
     color: Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")] = None,
 ) -> None:
     """Tag sentences whose labels are known, and compare: the share that is right, the hardest labels, the confusions.
 
-    The words are those of the data; the model doesn't split text here. The interval is what another sample of as many
-    sentences would give, 19 times out of 20.
+    The words are those of the data; the model doesn't split text here. A single .conllu file is taken whole, whatever
+    --split says. The interval is what another sample of as many sentences would give, 19 times out of 20.
 
     \b
     Examples:
@@ -47,25 +48,27 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import read
+    from regard.datasets import read, resolve
     from regard.page import show
     from regard.tasks import load
 
     tagger = load(model)
-    label = label or tagger.about.get("data", {}).get("label")
+    label = label or tagger.about.get("data", {}).get("label") or resolve(data).label
     sentences = read(data, split, label)
-    if not {name for sentence in sentences for name in sentence.labels} & set(tagger.labels):
+    # Two columns can share a label or two (SYM, X): the right one shares most.
+    known = [name in tagger.labels for sentence in sentences for name in sentence.labels]
+    if sum(known) < len(known) / 2:
         raise ArgumentError(
             f"`--label` must be the column with the model's labels ({', '.join(tagger.labels[:8])}, ...), "
-            f"but no word of {data} has one of them in the column {label or 'taken'}."
+            f"but only {sum(known):,} of {len(known):,} words of {data} have one of them in the column {label}."
         )
-    started = time.perf_counter()
-    tagger.tag([sentence.words for sentence in sentences])
-    seconds = time.perf_counter() - started
     scores = tagger.evaluate(sentences)
+    seconds = scores.seconds or 0.0
     if format is Format.json:
-        about = {"model": tagger.name, "data": data, "split": split, "label": label, "seconds": round(seconds, 3)}
-        typer.echo(json.dumps({**about, **scores.to_json()}, ensure_ascii=False, indent=2))
+        about = {"model": tagger.name, "data": data, "split": split, "label": label}
+        typer.echo(
+            json.dumps({**about, **scores.to_json(), "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2)
+        )
         return
     title = f"{tagger.name} on {data}, {split}"
     show(_page(title, scores, seconds, top), output_console(width=width, colour=color), plain=plain)

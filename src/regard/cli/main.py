@@ -3,13 +3,15 @@
 Nothing heavy is imported here or at the top of a command's file: `regard --help` must not wait for torch.
 """
 
+import difflib
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +22,7 @@ from regard.cli.tag import tag
 from regard.errors import ArgumentError, RegardError
 from regard.version import __version__
 
-__all__ = ["app", "main", "run"]
+__all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -80,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     end = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:end]
     words = [word for word in words[:end] if word != "--debug"] + words[end:]
-    _never_fail_to_encode()
+    _mend_streams()
     try:
         code = _invoke(words)
         sys.stdout.flush()
@@ -102,15 +104,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def run() -> None:
-    """The console entry.
-
-    Raises:
-        SystemExit: always, with the exit code.
-    """
-    raise SystemExit(main())
-
-
 def _invoke(words: list[str]) -> int:
     # Not standalone: errors arrive here as exceptions, and typer's Exit as its code.
     code = app(words, prog_name="regard", standalone_mode=False)
@@ -120,12 +113,7 @@ def _invoke(words: list[str]) -> int:
 def _sentence(error: Exception) -> str:
     """What went wrong, in one line."""
     if _is_usage(error):
-        near = getattr(error, "possibilities", None) or ()
-        message = str(getattr(error, "message", "")) if near else error.format_message()  # type: ignore[attr-defined]
-        message = message.rstrip(".") + (f". Did you mean {near[0]}?" if near else "")
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "regard"
-        return f"{message if message.endswith('?') else message + '.'} See {path} --help."
+        return _usage_sentence(error)
     if isinstance(error, RegardError):
         return str(error)
     if isinstance(error, BrokenPipeError):
@@ -139,6 +127,25 @@ def _sentence(error: Exception) -> str:
     return (
         f"{type(error).__name__}{': ' + said[0] if said else ''}. This is an error in regard; add --debug to see where."
     )
+
+
+def _usage_sentence(error: Any) -> str:
+    """What is wrong with the command line: the nearest name where there is one, and where to read more."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "regard"
+    near = getattr(error, "possibilities", None)
+    # With possibilities the formatted message would list them all.
+    message = str(error.message) if near else error.format_message().replace(": Value error, ", ": ")
+    if unlisted := re.search(r"'([^']*)' is not one of (.*)", message):
+        near = difflib.get_close_matches(unlisted[1], re.findall(r"'([^']*)'", unlisted[2]), n=1, cutoff=0.5)
+    option = getattr(error, "option_name", None) or ""
+    hint = ""
+    if path == "regard tag" and option and (not option.startswith("--") or " " in option):
+        hint = " Before a text that begins with a hyphen write --."
+    elif near:
+        hint = f" Did you mean {near[0]}?"
+    ended = message if message.endswith(("?", ".")) else message + "."
+    return f"{ended}{hint} See {path} --help."
 
 
 def _code(error: Exception) -> int:
@@ -158,8 +165,13 @@ def _say(sentence: str) -> None:
         typer.echo(f"regard: {visible(sentence)}", err=True)
 
 
-def _never_fail_to_encode() -> None:
-    """A terminal that isn't UTF-8 shows an escape for what it lacks, and nothing stops."""
+def _mend_streams() -> None:
+    """A closed stream swallows what it is given; a terminal that isn't UTF-8 shows an escape for what it lacks."""
+    # Python has None for a closed one. Opening something takes its number, which no model's file may get.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

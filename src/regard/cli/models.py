@@ -1,30 +1,23 @@
 """`regard models`: the models that come with the package, and their cards."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regard.errors import ModelError, UnknownNameError
+from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.errors import ArgumentError, ModelError, UnknownNameError
 
 __all__ = ["models"]
 
 
-class Format(StrEnum):
-    """How the list is written."""
-
-    text = "text"
-    json = "json"
-
-
 def models(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the card of this model.")] = None,
-    format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
-    plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
-    width: Annotated[int | None, typer.Option(metavar="N", help="Columns to use  [default: the terminal's]")] = None,
-    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")] = None,
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
     """List the models that come with regard, or print the card of one.
 
@@ -44,6 +37,9 @@ def models(
     if name is not None and name not in known:
         raise UnknownNameError("model", name, known)
     if name is not None and format is Format.text:
+        for option, given in (("--plain", plain), ("--width", width is not None), ("--color", color is not None)):
+            if given:
+                raise ArgumentError(f"`{option}` shapes the list, but a card is printed as written. Leave it out.")
         for line in (known[name] / "README.md").read_text("utf-8").splitlines():
             typer.echo(visible(line))
         return

@@ -26,6 +26,10 @@ def read_text(text: str) -> Generator[Line, None, None]:
 
     Raises:
         ArgumentError: it is empty, or isn't UTF-8.
+
+    Example:
+        >>> list(read_text("I saw ."))
+        [Line(text='I saw .', number=1)]
     """
     if not text.strip():
         raise ArgumentError('`TEXT` must hold a word, but is empty. For example: regard tag "I saw a saw ."')

@@ -1,29 +1,21 @@
 """`regard tag`: label the words of a sentence, and show what each of them looked at."""
 
 import json
-import sys
 from contextlib import closing, nullcontext
-from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regard.cli.reading import STANDARD_INPUT, is_chinese, read_file, read_text
+from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.reading import STANDARD_INPUT, Line, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
 
 __all__ = ["tag"]
 
 # The page is meant to be read; with many more sentences a browser takes seconds to open it.
 _MOST_ON_A_PAGE = 50
-
-
-class Format(StrEnum):
-    """How the result is written."""
-
-    text = "text"
-    json = "json"
 
 
 def tag(
@@ -39,16 +31,18 @@ def tag(
     head: Annotated[int | None, typer.Option(metavar="N", help="Which head to show  [default: their average]")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many words to list for each; 0 only tags.")] = 3,
     map: Annotated[bool, typer.Option("--map", help="Show every weight as a heat map.")] = False,
-    format: Annotated[Format, typer.Option(help="How to write it; json is one object a sentence.")] = Format.text,
-    plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an offline page too.")] = None,
-    width: Annotated[int | None, typer.Option(metavar="N", help="Columns to use  [default: the terminal's]")] = None,
-    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")] = None,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
     """Tag the words of a sentence, and show which words each of them attended to.
 
-    The model is english-pos, or chinese-pos for Chinese, unless --model names another. Layers, heads and positions
-    count from 1. A weight says how much a word attended to another, which need not be why it got its label.
+    Unless --model names one, each line has the model of its language: chinese-pos where it holds a Chinese character,
+    else english-pos. Layers, heads and positions count from 1. A weight says how much a word attended to another,
+    which need not be why it got its label. JSON is one object a sentence. Standard input is answered line by line; a
+    long text is faster as a file.
 
     \b
     Examples:
@@ -65,6 +59,13 @@ def tag(
         raise ArgumentError(f"`{'--plain' if plain else '--map'}` shapes text, but `--format` is json. Leave one out.")
     if top < 0:
         raise ArgumentError(f"`--top` must be 0 or more, but is {top}.")
+    if model is not None and not model.strip():
+        raise ArgumentError("`--model` must be a model's name or its folder, but is empty. See regard models.")
+    if top == 0 and not map and html is None and (layer is not None or head is not None):
+        raise ArgumentError(
+            f"`--{'head' if layer is None else 'layer'}` chooses what to show, but with `--top` 0 nothing is shown. "
+            "Leave one out."
+        )
     if html is not None and Path(html).is_dir():
         raise ArgumentError(f"`--html` must be a file to write, but {html} is a folder.")
     path = "-" if text == "-" else file
@@ -73,24 +74,29 @@ def tag(
     with closing(read_text(text or "") if path is None else read_file(path)) as lines:
         # The first line is read before torch: of a file that can't be used one is told at once.
         first = next(lines)
-        model = model or ("chinese-pos" if is_chinese(first.text) else "english-pos")
 
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
         from regard.cli.console import output_console, progress_over
-        from regard.cli.tagging import Show, as_json, as_page, tagged, watched
+        from regard.cli.tagging import Show, answers, as_json, as_page
         from regard.page import Block, Heading, show
-        from regard.tasks import load
+        from regard.tasks import Tagger, load
 
-        console, tagger, shown = output_console(width=width, colour=color), load(model), Show(layer, head, top)
+        console, shown = output_console(width=width, colour=color), Show(layer, head, top)
+        taggers: dict[str, Tagger] = {}
         blocks: list[Block] = []
+
+        def tagger_of(line: Line) -> Tagger:
+            name = model or ("chinese-pos" if is_chinese(line.text) else "english-pos")
+            if name not in taggers:
+                taggers[name] = load(name)
+            return taggers[name]
+
         with progress_over(path) if path not in (None, "-") else nullcontext(lambda line: line) as passing:
             every = (passing(line) for line in chain([first], lines))
-            if top or map or html is not None:
-                results = watched(tagger, every, source, live=path == "-" and sys.stdin.isatty())
-            else:
-                results = tagged(tagger, every, source)
+            watch = top > 0 or map or html is not None
+            results = answers(tagger_of, every, source, watch=watch, live=path == "-")
             for number, (line, record) in enumerate(results):
-                title = f"{source}, line {line.number}" if source else tagger.name
+                title = f"{source}, line {line.number}" if source else record.model
                 if format is Format.json:
                     typer.echo(_written(as_json(record, shown), single=not source))
                 else:
@@ -104,7 +110,8 @@ def tag(
                     page = as_page(record, title, shown, rankings=top > 0, map=True)
                     blocks += [*([Heading(title)] if source else []), *page.blocks]
     if html is not None:
-        _write_page(html, f"{tagger.name}: what each word attended to", blocks)
+        names = " and ".join(tagger.name for tagger in taggers.values())
+        _write_page(html, f"{names}: what each word attended to", blocks)
 
 
 def _written(result: dict[str, Any], *, single: bool) -> str:
@@ -120,9 +127,5 @@ def _write_page(path: str, title: str, blocks: list[Any]) -> None:
     from regard.files import write_text
     from regard.page import Page, as_html
 
-    try:
-        write_text(path, as_html(Page(title, tuple(blocks))))
-    except OSError as error:
-        # The file that failed is a neighbour of half a name; the one that was asked for says more.
-        raise OSError(error.errno, error.strerror, path) from error
+    write_text(path, as_html(Page(title, tuple(blocks))))
     typer.echo(f"Wrote {path}.", err=True)

@@ -2,10 +2,11 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
+from regard.attention import Learned
 from regard.cli.reading import Line, is_chinese
 from regard.errors import DataError
 from regard.inputs import split_chinese, split_words
@@ -13,7 +14,7 @@ from regard.inspection import MOST_WORDS, Record, choose, heatmap, look, rank, r
 from regard.page import Page, Prose
 from regard.tasks import Tagger
 
-__all__ = ["Show", "as_json", "as_page", "tagged", "watched"]
+__all__ = ["Show", "answers", "as_json", "as_page"]
 
 # Attention takes time that grows with the square: 10 000 words are seconds, a million are hours.
 _MOST_TAGGED = 10_000
@@ -28,18 +29,26 @@ class Show(NamedTuple):
     top: int
 
 
-def watched(tagger: Tagger, lines: Iterable[Line], source: str, *, live: bool) -> Iterator[tuple[Line, Record]]:
-    """Tag lines and keep what each word looked at.
+def answers(
+    tagger_of: Callable[[Line], Tagger], lines: Iterable[Line], source: str, *, watch: bool, live: bool
+) -> Iterator[tuple[Line, Record]]:
+    """Tag lines, in their order.
 
     Args:
-        tagger: the model.
+        tagger_of: the model for a line.
         lines: the sentences.
         source: the file's name, for messages; "" where there is none.
+        watch: keep what each word looked at; else the records hold no layers.
         live: answer each line before the next is read, instead of several at a time.
 
     Raises:
         DataError: a sentence is too long, or holds nothing but unseen characters.
     """
+    for tagger, neighbours in groupby(lines, tagger_of):
+        yield from (_watched if watch else _tagged)(tagger, neighbours, source, live)
+
+
+def _watched(tagger: Tagger, lines: Iterable[Line], source: str, live: bool) -> Iterator[tuple[Line, Record]]:
     waiting: deque[Line] = deque()
 
     def split() -> Iterator[Sequence[str]]:
@@ -52,10 +61,9 @@ def watched(tagger: Tagger, lines: Iterable[Line], source: str, *, live: bool) -
             yield waiting.popleft(), record
 
 
-def tagged(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[tuple[Line, Record]]:
-    """Tag lines without watching, many together; the records hold no layers. Arguments and errors as in `watched`."""
+def _tagged(tagger: Tagger, lines: Iterable[Line], source: str, live: bool) -> Iterator[tuple[Line, Record]]:
     pairs = _split(tagger, lines, source)
-    while group := list(islice(pairs, _TOGETHER)):
+    while group := list(islice(pairs, 1 if live else _TOGETHER)):
         for (line, _), result in zip(group, tagger.tag([parts for _, parts in group]), strict=True):
             texts, labels, scores = zip(*result, strict=True)
             yield line, Record(texts, labels, scores, (), tagger.name)
@@ -75,7 +83,10 @@ def as_page(record: Record, title: str, show: Show, *, rankings: bool = True, ma
 
 
 def as_json(record: Record, show: Show) -> dict[str, Any]:
-    """The record as plain values. Positions count from 1; a weight that isn't a finite number is null."""
+    """The record as plain values. Positions count from 1; a weight that isn't a finite number is null.
+
+    Where there are no weights though they were asked for, `why_no_attention` says why.
+    """
     choice = choose(record, show.layer, show.head) if record.layers and show.top else None
     items = []
     for index, (text, label, score) in enumerate(zip(record.items, record.labels, record.scores, strict=True)):
@@ -90,12 +101,14 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
         "layer": layer,
         "head": show.head if choice else None,
         "shown": choice.title if choice else None,
+        **({"why_no_attention": _why_nothing(record)} if show.top and not record.layers else {}),
         "items": items,
     }
 
 
 def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[tuple[Line, Sequence[str]]]:
     known = frozenset(tagger.encoder.vocabulary)
+    learned = [len(part.table) for part in tagger.network.modules() if isinstance(part, Learned)]
     for line in lines:
         where = {"path": source or None, "line": line.number if source else None}
         parts = split_chinese(line.text, known) if is_chinese(line.text) else split_words(line.text)
@@ -104,6 +117,12 @@ def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[tuple
         if len(parts) > _MOST_TAGGED:
             raise DataError(
                 f"the sentence has {len(parts):,} words, but may have {_MOST_TAGGED:,}. Put one sentence on a line.",
+                **where,
+            )
+        if learned and len(parts) > min(learned):
+            raise DataError(
+                f"the sentence has {len(parts):,} words, but {tagger.name} has learned {min(learned):,} positions. "
+                "Put one sentence on a line.",
                 **where,
             )
         yield line, parts

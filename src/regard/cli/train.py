@@ -1,13 +1,14 @@
 """`regard train`: from a treebank to a trained, judged and saved tagger."""
 
 import dataclasses
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, UnknownNameError
 
 if TYPE_CHECKING:
     from regard.datasets import Source
@@ -63,8 +64,9 @@ def tagger(
 ) -> None:
     """Train a tagger, judge it on dev and test, and save it with a card.
 
-    The folder needs files named *train*.conllu, *dev*.conllu and, to judge it in the end, *test*.conllu. Killed or
-    stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+    The folder needs a file for train, one for dev and, to judge it in the end, one for test, each with that word in
+    its name: en-train.conllu. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights
+    as one that was never stopped.
 
     A recipe is a JSON object; what it leaves out has its default: {"width": 64, "epochs": 5}.
 
@@ -77,7 +79,7 @@ def tagger(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import read, resolve
+    from regard.datasets import read, read_treebank, resolve
     from regard.page import show
     from regard.tasks import train
 
@@ -97,7 +99,10 @@ def tagger(
             # A column that the user asked for must be there; one of a bundled recipe helps where it is.
             if recipe is not None or resume:
                 raise
-            typer.echo(f"Note: {data} has no {name.upper()}, so the recipe's help from it is left out.", err=True)
+            # A file that lacks it here and there is another matter than one that hasn't got it.
+            some = any(True for _ in read_treebank(source.files["train"], name, problem=lambda _: None))
+            lacks = f"a word of {data} has no {name.upper()}" if some else f"{data} has no {name.upper()}"
+            typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
     chosen = dataclasses.replace(chosen, auxiliary={name: chosen.auxiliary[name] for name in auxiliary})
     try:
         trained = train(
@@ -137,7 +142,9 @@ def _recipe(named: str | None, data: str, resumed: Path | None) -> "Recipe":
     if named is not None:
         # A mistyped name isn't a file either; then both are what it could have been.
         if not Path(named).exists() and "." not in named and "/" not in named:
-            raise ArgumentError(f"`--recipe` must be a JSON file or one of {', '.join(RECIPES)}, but is {named!r}.")
+            error = UnknownNameError("--recipe", named, RECIPES)
+            error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
+            raise error
         return Recipe.read(named)
     if resumed is not None and (begun := RunFolder(resumed).recipe()) is not None:
         return begun
@@ -159,12 +166,13 @@ def _about_data(source: "Source", label: str) -> dict[str, Any]:
 
 
 def _without_confusions(scores: "Scores") -> dict[str, Any]:
-    """What a model's description keeps: hundreds of confusions would only make it long."""
-    return {name: value for name, value in scores.to_json().items() if name != "confusions"}
+    """What a model's description keeps: hundreds of confusions would only make it long, and no clock ticks alike."""
+    return {name: value for name, value in scores.to_json().items() if name not in ("confusions", "seconds")}
 
 
 def _page(tagger: "Tagger", scores: "dict[str, Scores]", folder: Path, data: str) -> "Page":
     from regard.page import Page, Prose, Table
+    from regard.tasks import bundled
 
     rows = tuple(
         (
@@ -177,13 +185,17 @@ def _page(tagger: "Tagger", scores: "dict[str, Scores]", folder: Path, data: str
         for split, score in scores.items()
     )
     columns = ("split", "right", "95% interval", "unseen words", "words")
-    name = folder.parent
+    # A name of a bundled model's would be taken for that.
+    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
+    judge = ["regard", "evaluate", name, "--data", data]
+    if "test" not in scores:
+        judge += ["--split", "dev"]
     return Page(
         f"{tagger.name}: {tagger.parameters:,} parameters, {len(tagger.labels)} labels",
         (
             Table(columns, rows, ("left", "right", "right", "right", "right")),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
-            Prose(f'regard tag --model {name} "{" ".join(tagger.about["example"])}"'),
-            Prose(f"regard evaluate {name} --data {data}"),
+            Prose(shlex.join(["regard", "tag", "--model", name, "--", " ".join(tagger.about["example"])])),
+            Prose(shlex.join(judge)),
         ),
     )

@@ -25,10 +25,6 @@ class Duplicates:
     shared: Mapping[tuple[str, str], int]
     within: Mapping[str, int]
 
-    def of_train(self, split: str) -> int:
-        """How many sentences of a split the training split has too: the number for a model card."""
-        return self.shared.get(("train", split), 0)
-
 
 def count_duplicates(splits: Mapping[str, Sequence[TaggedSentence]], *, fold: str = "nothing") -> Duplicates:
     """Count the sentences, by their words, that stand in more than one split.

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ Progress = Callable[[str, int, int], None]
 """Is told of a download: the file's name, how many bytes are there, how many there will be."""
 
 _SECONDS = 30  # without a byte, before a server is taken for gone
+_OLD = 3600  # seconds without a byte, before half a download is taken for left over
 _CHUNK = 1 << 16  # bytes between two looks at the progress
 
 
@@ -65,6 +67,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
             _compare(given / file.filename, file)
         return given
     folder = _cache(dataset)
+    _sweep(folder)
     for file in dataset.files.values():
         _download(dataset, file, folder, progress)
     return folder
@@ -109,6 +112,14 @@ def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progr
                 str(folder),
             ) from error
         raise
+
+
+def _sweep(folder: Path) -> None:
+    """Drop the halves of downloads that were killed; a young one may be another process's."""
+    for half in folder.glob("tmp????????"):
+        with suppress(OSError):  # the other process may be faster
+            if half.is_file() and time.time() - half.stat().st_mtime > _OLD:
+                half.unlink()
 
 
 def _known(name: str) -> Dataset:

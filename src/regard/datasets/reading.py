@@ -1,6 +1,7 @@
 """Reading the sentences of a data set, by its name or by its path."""
 
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,8 @@ class Source:
 def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     """Find what `data` names: a data set of the catalog, a .conllu file, or a folder of them.
 
-    A single file stands for every split. In a folder, the file of a split has the split's name in its own.
+    A single file stands for every split. In a folder, the file of a split has the split's name in its own, as a word
+    by itself in any case: en-train.conllu and Train.conllu, but not trained.conllu.
 
     Raises:
         UnknownNameError: neither a known name nor a path that is there.
@@ -89,25 +91,31 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
         raise UnknownNameError("split", split, SPLITS)
     source = resolve(name_or_path)
     if split not in source.files:
-        raise DataError(f"it has no file for the split {split!r}: none named *{split}*.conllu.", path=name_or_path)
+        raise DataError(
+            f"it has no file for the split {split!r}: none named like {split}.conllu or en-{split}.conllu.",
+            path=name_or_path,
+        )
     return list(read_treebank(source.files[split], label or source.label, convert=source.convert(split)))
 
 
 def _splits(folder: Path) -> dict[str, Path]:
-    """The file of each split in a folder."""
+    """The file of each split in a folder: "latest-train" is no test, and "developers-train" no dev."""
     files: dict[str, Path] = {}
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".conllu")
     for split in SPLITS:
-        named = sorted(folder.glob(f"*{split}*.conllu"))
+        named = [path for path in found if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)]
         if len(named) > 1:
             raise DataError(
                 f"a folder must have one file for the split {split!r}, but has "
                 f"{', '.join(file.name for file in named)}. Name the file instead.",
                 path=folder,
             )
+        if named and named[0] in files.values():
+            raise DataError("its name holds the names of two splits. Name it after one.", path=named[0])
         if named:
             files[split] = named[0]
     if not files:
-        raise DataError("it has no file named *train*.conllu, *dev*.conllu or *test*.conllu.", path=folder)
+        raise DataError("it has no file named like train.conllu, en-dev.conllu or Test.conllu.", path=folder)
     return files
 
 

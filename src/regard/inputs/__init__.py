@@ -6,6 +6,7 @@ from regard.inputs.encoder import WordEncoder
 from regard.inputs.features import CASES, WordFeatures, word_shape
 from regard.inputs.folding import FOLDS, fold_ascii, fold_nothing, fold_width
 from regard.inputs.one_hot import OneHotWords
+from regard.inputs.sentences import as_list, as_sentences
 from regard.inputs.splitting import longest_match, split_characters, split_chinese, split_words
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "WordEmbedding",
     "WordEncoder",
     "WordFeatures",
+    "as_list",
+    "as_sentences",
     "fold_ascii",
     "fold_nothing",
     "fold_width",

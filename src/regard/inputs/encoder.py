@@ -11,6 +11,7 @@ from regard.errors import ArgumentError, ModelError
 from regard.inputs.batch import Batch, pad_labels
 from regard.inputs.features import WordFeatures
 from regard.inputs.folding import FOLDS
+from regard.inputs.sentences import as_sentences
 
 __all__ = ["WordEncoder"]
 
@@ -103,19 +104,15 @@ class WordEncoder:
         Raises:
             ArgumentError: a sentence is a string (a text has to be split first), or labels that don't match.
         """
-        for sentence in sentences:
-            if isinstance(sentence, str):
-                raise ArgumentError(
-                    f"`sentences` must be lists of words, but holds the text {sentence[:40]!r}. "
-                    "Split it first: regard.inputs.split_words."
-                )
+        sentences = as_sentences(sentences)
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
         rows = self._rows([word for sentence in sentences for word in sentence])
         # Row 0 of the table is padding: all ids 0.
         places = np.zeros((len(sentences), int(lengths.max()) if len(sentences) else 0), dtype=np.int64)
         places[np.arange(places.shape[1]) < lengths.numpy()[:, None]] = rows
         fixed = sum(self.features.columns.values())
-        longest = int(self._ngrams[rows].max(initial=0))
+        # One column of padding at least: a table can't be asked for no ids at all, as for the empty word alone.
+        longest = max(int(self._ngrams[rows].max(initial=0)), int(self.features.has_ngrams and len(rows) > 0))
         ids = torch.from_numpy(self._table[:, : fixed + longest][places].astype(np.int64))
         return Batch(ids, lengths, None if labels is None else pad_labels(labels, lengths))
 

@@ -70,6 +70,12 @@ class WordFeatures:
     shape_ids: int = 256
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            # `type` and not isinstance: True is an int.
+            if type(value) is not type(field.default):
+                wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
+                raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")
         if self.case not in CASES:
             raise UnknownNameError("case", self.case, CASES)
         if self.fold not in FOLDS:
@@ -167,7 +173,7 @@ class WordFeatures:
         known = [field.name for field in fields(cls)]
         for name in saved:
             if name not in known:
-                raise UnknownNameError("features", name, known)
+                raise UnknownNameError("features", str(name), known)
         return cls(**saved)
 
 

@@ -6,6 +6,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inputs.batch import Batch, pad_labels
+from regard.inputs.sentences import as_sentences
 
 __all__ = ["OneHotWords"]
 
@@ -58,8 +59,7 @@ class OneHotWords:
         Raises:
             ArgumentError: a sentence is a string, or labels that don't match.
         """
-        if any(isinstance(sentence, str) for sentence in sentences):
-            raise ArgumentError("`sentences` must be lists of words, but holds a text. Split it first: split_words.")
+        sentences = as_sentences(sentences)
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
         vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width)
         for row, sentence in enumerate(sentences):

@@ -41,6 +41,12 @@ def look(tagger: _Labeller, sentences: Iterable[Sequence[str]]) -> Iterator[Reco
 
     Yields:
         a record for each sentence, in the order given.
+
+    Example:
+        >>> import regard
+        >>> (record,) = look(regard.load("english-pos"), [["I", "saw", "it"]])
+        >>> record.labels, len(record.layers), record.layers[0].weights.shape
+        (('PRON', 'VERB', 'PRON'), 2, torch.Size([4, 3, 3]))
     """
     group: list[Sequence[str]] = []
     longest = 0

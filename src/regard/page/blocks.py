@@ -40,6 +40,10 @@ class Table:
 
     Raises:
         ArgumentError: a row, or the alignment, has another length than `columns`.
+
+    Example:
+        >>> Table(("word", "times"), (("saw", "2"), ("a", "1")), ("left", "right")).aligned(1)
+        'right'
     """
 
     columns: tuple[str, ...]
@@ -119,6 +123,11 @@ class Bars:
         rankings: one ranked list an item.
         noun: what the items are.
         verb: what joins an item to its entries.
+
+    Example:
+        >>> ranking = Ranking("I", (Bar("saw", 0.5, 0.5), Bar("a", 0.25, 0.75)), rest=0.25, others=2)
+        >>> ranking.total, Bars("Layer 1 of 1, head 1 of 1", (ranking,)).high
+        (1.0, 1.0)
     """
 
     title: str
@@ -147,6 +156,10 @@ class HeatMap:
 
     Raises:
         ArgumentError: `values` doesn't have the shape of `rows` by `columns`, or `high` isn't a number above 0.
+
+    Example:
+        >>> HeatMap("causal", ("I", "saw"), ("I", "saw"), ((1.0, None), (0.25, 0.75))).values[1]
+        (0.25, 0.75)
     """
 
     title: str

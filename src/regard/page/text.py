@@ -25,6 +25,13 @@ def show(page: Page, console: Console, *, plain: bool = False) -> None:
         page: what to write.
         console: where to; its width, colours and encoding decide how things are drawn.
         plain: whole sentences only, without drawing or colour, for a screen reader.
+
+    Example:
+        >>> import sys
+        >>> show(Page("Two words", (Prose("hello world"),)), Console(file=sys.stdout, width=40, color_system=None))
+        Two words
+        <BLANKLINE>
+        hello world
     """
     if plain:
         for sentence in sentences(page):

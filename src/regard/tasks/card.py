@@ -1,5 +1,6 @@
 """The model card: README.md of a model's folder, written from what model.json says and nothing else."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     blocks = [
         f"# {about.get('title', name)}",
         f"A tagger: it gives each word of a sentence one of {len(model['labels'])} labels "
-        f"({', '.join(model['labels'])}). Self-attention and nothing recurrent; trained from scratch by regard.",
+        f"({', '.join(model['labels'])}). {_net(model)}; trained from scratch by regard.",
         "## Use",
         f'```python\nimport regard\n\ntagger = regard.load("{name}")  # or the path of this folder\n'
         f"tagger.tag([{_example(about)}])\n```\n\nOn the command line: `regard tag --help`.",
@@ -35,9 +36,15 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def _net(model: Mapping[str, Any]) -> str:
+    if model.get("recipe", {}).get("attention", True):
+        return "Self-attention and nothing recurrent"
+    return "A net without attention, for comparison: it looks at each word by itself"
+
+
 def _example(about: Mapping[str, Any]) -> str:
     words = about.get("example", ["I", "saw", "a", "saw", "."])
-    return "[" + ", ".join(f'"{word}"' for word in words) + "]"
+    return json.dumps(list(words), ensure_ascii=False)
 
 
 def _data(data: Mapping[str, Any]) -> list[str]:

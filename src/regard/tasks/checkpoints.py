@@ -12,17 +12,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import safetensors.torch
 from torch import Tensor
 
 from regard.errors import ModelError
-from regard.tasks.folders import settle, write_folder
+from regard.tasks.folders import standing, write_folder
 
-__all__ = ["read_state", "write_state"]
+__all__ = ["FILES", "read_state", "write_state"]
 
 FORMAT = 1
 _TENSORS = "state.safetensors"
 _REST = "state.json"
+FILES = (_TENSORS, _REST)
+"""What the folder of a checkpoint holds."""
 
 
 def write_state(folder: str | Path, state: dict[str, Any]) -> None:
@@ -58,10 +61,10 @@ def read_state(folder: str | Path) -> dict[str, Any]:
         ModelError: the folder or a file is missing, broken, or of a format that this version doesn't know.
     """
     folder = Path(folder)
-    settle(folder)
+    place = standing(folder, FILES)
     try:
-        header = json.loads((folder / _REST).read_bytes())
-        content = (folder / _TENSORS).read_bytes()
+        header = json.loads((place / _REST).read_bytes())
+        content = (place / _TENSORS).read_bytes()
     except FileNotFoundError as error:
         raise ModelError(f"There is no checkpoint in {folder}: {Path(error.filename).name} is missing.") from error
     except ValueError as error:
@@ -71,7 +74,13 @@ def read_state(folder: str | Path) -> dict[str, Any]:
         raise ModelError(f"The checkpoint {folder / _REST} must have format {FORMAT}, but has {found!r}.")
     if hashlib.sha256(content).hexdigest() != header.get("sha256"):
         raise ModelError(f"The checkpoint {folder / _TENSORS} is damaged: its SHA-256 isn't the one in {_REST}.")
-    return _unpack(header["state"], safetensors.torch.load(content))
+    try:
+        return _unpack(header["state"], safetensors.torch.load(content))
+    except (LookupError, TypeError, ValueError, safetensors.SafetensorError) as error:
+        raise ModelError(
+            f"The checkpoint {folder} is damaged: its two files don't belong together "
+            f"({type(error).__name__}: {error}). Start the run anew."
+        ) from error
 
 
 def _pack(value: Any, place: str, tensors: dict[str, Tensor]) -> Any:

@@ -46,7 +46,7 @@ def _truth(name: str, value: Any, limits: Mapping[str, Any]) -> bool:
 
 
 def _one_of(name: str, value: Any, limits: Mapping[str, Any]) -> str:
-    if value not in limits["names"]:
+    if not isinstance(value, str) or value not in limits["names"]:
         raise UnknownNameError(name, str(value), limits["names"])
     return value
 
@@ -56,10 +56,8 @@ def _word_features(name: str, value: Any, limits: Mapping[str, Any]) -> WordFeat
         return value
     if not isinstance(value, Mapping):
         raise ArgumentError(f"`{name}` must be a WordFeatures or an object of its fields, but is {value!r:.60}.")
-    try:
-        return WordFeatures.from_json(dict(value))
-    except TypeError as error:
-        raise ArgumentError(f"`{name}` holds a value of the wrong type: {dict(value)!r:.200} ({error}).") from error
+    # What is left out is as the recipe's own features have it, which aren't the plain ones.
+    return WordFeatures.from_json({**limits["default"].to_json(), **value})
 
 
 def _shares(name: str, value: Any, limits: Mapping[str, Any]) -> Mapping[str, float]:

@@ -1,10 +1,11 @@
 """Sentences with their labels, in either form that users have them: (words, labels), or with those as attributes."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from regard.errors import ArgumentError
+from regard.inputs import as_list
 
 __all__ = ["Example", "as_examples", "digest"]
 
@@ -25,7 +26,8 @@ def as_examples(sentences: Iterable[Any], *, argument: str = "sentences") -> lis
         >>> as_examples([(["I", "saw"], ["PRON", "VERB"])])
         [(('I', 'saw'), ('PRON', 'VERB'))]
     """
-    return [_as_example(item, f"{argument}[{index}]") for index, item in enumerate(sentences)]
+    given = as_list(argument, sentences, "(words, labels) pairs")
+    return [_as_example(item, f"{argument}[{index}]") for index, item in enumerate(given)]
 
 
 def digest(examples: Iterable[Example]) -> str:
@@ -51,8 +53,12 @@ def _as_example(item: Any, name: str) -> Example:
     else:
         raise ArgumentError(f"`{name}` must be a pair (words, labels), but is {item!r:.80}.")
     for part, values in (("words", words), ("labels", labels)):
-        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
-            raise ArgumentError(f"the {part} of `{name}` must be a list of strings, but are {values!r:.80}.")
+        if (
+            isinstance(values, str)
+            or not isinstance(values, Collection)
+            or not all(isinstance(value, str) for value in values)
+        ):
+            raise ArgumentError(f"The {part} of `{name}` must be a list of strings, but are {values!r:.80}.")
     if len(words) != len(labels):
         raise ArgumentError(
             f"`{name}` must have a label for each word, but has {len(words)} words, {len(labels)} labels."

@@ -1,5 +1,6 @@
 """`regard.train`: from sentences and a recipe to a tagger, by lightning."""
 
+import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,12 @@ from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import WordEncoder
 from regard.tasks.batching import key
-from regard.tasks.checkpoints import read_state
 from regard.tasks.corpus import Corpus, label_ids
 from regard.tasks.examples import Example, as_examples, digest
 from regard.tasks.loading import load
 from regard.tasks.network import TaggerNetwork
 from regard.tasks.progress import Silent, choose_progress
-from regard.tasks.recipe import Recipe
+from regard.tasks.recipe import RECIPES, Recipe
 from regard.tasks.run import RunFolder
 from regard.tasks.store import round_weights
 from regard.tasks.surroundings import as_was, explained, interruptible, quiet
@@ -61,7 +61,7 @@ def train(
         loaded.
 
     Raises:
-        ArgumentError: sentences or labels that don't fit, an `out` in use, a resumed run of another recipe.
+        ArgumentError: a recipe, sentences or labels that don't fit, an `out` in use, a resumed run of another recipe.
         MissingExtraError: lightning is not installed.
         RegardError: the loss became NaN, or the disk is full; the last good checkpoint is whole.
 
@@ -72,6 +72,8 @@ def train(
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
+    _check_recipe(recipe)
+    _check_data(data)
     examples, judged = as_examples(sentences), as_examples(dev, argument="dev")
     for name, given in (("sentences", examples), ("dev", judged)):
         if not any(words for words, _ in given):
@@ -82,11 +84,12 @@ def train(
     show = choose_progress(progress)
     accelerator = _accelerator(device)
     run = RunFolder(out) if out is not None else None
+    identity: dict[str, Any] = {}
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ArgumentError(f"`threads` must be a whole number, 1 or more, but is {threads!r}.")
     if run is not None:
         identity = _identity(recipe, examples, judged, extra, threads)
-        begun = run.begin(identity, resume=resume)
+        begun = run.check(identity, resume=resume)
         threads = begun.get("threads", threads)
         if run.finished():
             show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
@@ -95,7 +98,7 @@ def train(
             show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
     # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
     with as_was(threads), quiet():
-        tagger = _train(recipe, examples, judged, extra, run, show, accelerator, threads, data)
+        tagger = _train(recipe, examples, judged, extra, run, identity, show, accelerator, threads, data)
     if run is not None:
         with explained(run):
             tagger.save(run.model)
@@ -108,6 +111,7 @@ def _train(
     dev: list[Example],
     extra: list[Sequence[Sequence[str]]],
     run: RunFolder | None,
+    identity: Mapping[str, Any],
     show: Silent,
     accelerator: str,
     threads: int,
@@ -130,7 +134,7 @@ def _train(
 
     resumed = run.last if run is not None and run.can_continue() else None
     if resumed is not None:
-        training.history = read_state(resumed)[parts.OURS]["history"]
+        training.history = parts.history_of(resumed)
     if parts.is_over(recipe, training.history) is None:
         trainer = lightning.Trainer(
             accelerator=accelerator,
@@ -150,6 +154,9 @@ def _train(
         )
         try:
             with interruptible(trainer), explained(run):
+                if run is not None:
+                    # Not earlier: what fails before the first batch must leave the folder free for another try.
+                    run.begin(identity)
                 trainer.fit(training, ckpt_path=resumed)
         finally:
             show.stop()
@@ -190,6 +197,26 @@ def _check_auxiliary(
         if [len(row) for row in rows] != [len(words) for words, _ in examples]:
             raise ArgumentError(f"`auxiliary[{name!r}]` must have a label for each word of `sentences`, but has not.")
     return [given[name] for name in recipe.auxiliary]
+
+
+def _check_recipe(recipe: Any) -> None:
+    if isinstance(recipe, Recipe):
+        return
+    step = ""
+    if isinstance(recipe, str) and recipe in RECIPES:
+        step = f" Take regard.tasks.RECIPES[{recipe!r}]."
+    elif isinstance(recipe, Mapping):
+        step = " Make one by Recipe.from_json."
+    raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
+
+
+def _check_data(data: Any) -> None:
+    if not isinstance(data or {}, Mapping):
+        raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
+    try:
+        json.dumps(dict(data or {}))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
 
 
 def _names(rows: Iterable[Sequence[str]]) -> list[str]:

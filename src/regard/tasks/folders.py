@@ -1,17 +1,19 @@
 """Writing a whole folder as one step: a kill, Ctrl-C or a full disk leaves the old folder or the new one.
 
 A folder can't be renamed over another that holds files, so there are two renames: the old folder steps aside to
-`.NAME.old`, the new one, complete and on the disk, takes its name. A kill between the two leaves only `.NAME.old`;
-`settle` brings it back. What is still being written is called `.NAME.*.part` and is never read.
+`.NAME.old`, the new one, complete and on the disk, takes its name. A kill between the two leaves only `.NAME.old`:
+readers find it by `standing`, writers bring it back by `settle`. What is still being written is called `.NAME.*.part`
+and is never read. A folder that only has such a name, but holds a file that isn't ours, is left alone.
 """
 
+import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-__all__ = ["settle", "sweep", "write_folder"]
+__all__ = ["settle", "standing", "sweep", "write_folder"]
 
 
 def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
@@ -37,7 +39,10 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
     folder = Path(folder).resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     old = _aside(folder)
-    settle(folder)
+    settle(folder, files)
+    if old.exists() and folder.exists():
+        raise FileExistsError(errno.EEXIST, "it stands in the way and holds other files; move it", str(old))
+    aside = folder.exists()
     part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
     try:
         # mkdtemp makes folders that only the owner can enter; a model is meant to be shared.
@@ -50,47 +55,69 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         _sync(part)
-        if folder.exists():
+        if aside:
             os.rename(folder, old)
         os.rename(part, folder)
         _sync(folder.parent)
     except BaseException:
-        settle(folder)
+        if aside and old.exists() and not folder.exists():
+            os.rename(old, folder)
         shutil.rmtree(part, ignore_errors=True)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    if aside:
+        shutil.rmtree(old, ignore_errors=True)
 
 
-def settle(folder: str | Path) -> None:
+def settle(folder: str | Path, files: Collection[str]) -> None:
     """Put right what a kill in the middle of `write_folder` left: bring the old folder back, or drop it.
+
+    Only for the one process that writes the folder; who only reads it asks `standing`.
 
     Args:
         folder: the folder that `write_folder` writes.
+        files: the names of the files that it may hold; with any other, it isn't ours.
 
     Example:
         >>> import tempfile
         >>> place = tempfile.TemporaryDirectory()
-        >>> Path(place.name, ".a.old").mkdir()
-        >>> settle(Path(place.name) / "a")
+        >>> write_folder(Path(place.name) / ".a.old", {"one.txt": b"1"})
+        >>> settle(Path(place.name) / "a", ["one.txt"])
         >>> [path.name for path in Path(place.name).iterdir()]
         ['a']
         >>> place.cleanup()
     """
     folder = Path(folder).resolve()
     old = _aside(folder)
-    if old.exists():
+    if _holds_only(old, files):
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
-        else:
+        elif any(old.iterdir()):
             os.rename(old, folder)
 
 
-def sweep(folder: str | Path) -> None:
+def standing(folder: str | Path, files: Collection[str]) -> Path:
+    """Where the folder is to be read: under its name, or aside, if a kill left only that. Nothing is touched.
+
+    Args:
+        folder: the folder that `write_folder` writes.
+        files: the names of the files that it may hold.
+    """
+    folder = Path(folder)
+    old = _aside(folder.resolve())
+    return old if not folder.exists() and _holds_only(old, files) and any(old.iterdir()) else folder
+
+
+def sweep(folder: str | Path, files: Collection[str]) -> None:
     """Drop the half-written neighbours of `folder` that killed runs left. Only for the one process that writes it."""
     folder = Path(folder).resolve()
-    settle(folder)
+    settle(folder, files)
     for part in folder.parent.glob(f".{folder.name}.*.part"):
-        shutil.rmtree(part, ignore_errors=True)
+        if _holds_only(part, files):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _holds_only(folder: Path, files: Collection[str]) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and set(os.listdir(folder)) <= set(files)
 
 
 def _aside(folder: Path) -> Path:

@@ -15,7 +15,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from regard.errors import RegardError
+from regard.errors import ModelError, RegardError
 from regard.inputs import IGNORED
 from regard.tasks.averaging import MovingAverage
 from regard.tasks.batching import batches_by_length, key, shuffled_batches
@@ -26,7 +26,16 @@ from regard.tasks.progress import Silent
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
 
-__all__ = ["OURS", "AfterEpoch", "StateFolders", "TaggerTraining", "best_weights", "is_over", "share_of_rate"]
+__all__ = [
+    "OURS",
+    "AfterEpoch",
+    "StateFolders",
+    "TaggerTraining",
+    "best_weights",
+    "history_of",
+    "is_over",
+    "share_of_rate",
+]
 
 # Under this name a checkpoint holds what is ours.
 OURS = "regard"
@@ -234,7 +243,19 @@ def share_of_rate(recipe: Recipe, done: float) -> float:
 
 def best_weights(run: RunFolder) -> dict[str, Tensor]:
     """The weights of the best epoch of a run."""
-    return read_state(Path(run.best))["weights"]
+    state = read_state(run.best)
+    if not isinstance(state, dict) or not isinstance(state.get("weights"), dict):
+        raise ModelError(f"The checkpoint {run.best} is damaged: it has no weights. Start the run anew.")
+    return state["weights"]
+
+
+def history_of(checkpoint: Path) -> list[dict[str, Any]]:
+    """The log of the epochs that a checkpoint has behind it."""
+    state = read_state(checkpoint)
+    ours = state.get(OURS) if isinstance(state, dict) else None
+    if not isinstance(ours, dict) or not {"history", "average"} <= ours.keys():
+        raise ModelError(f"The checkpoint {checkpoint} is damaged: it has no {OURS!r}. Start the run anew.")
+    return ours["history"]
 
 
 def _ours(module: LightningModule) -> TaggerTraining:

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.inputs import WordEncoder
+from regard.tasks.folders import standing
 from regard.tasks.network import TaggerNetwork
 from regard.tasks.recipe import Recipe
-from regard.tasks.store import DESCRIPTION, read_model
+from regard.tasks.store import DESCRIPTION, FILES, read_model
 from regard.tasks.tagger import SEEN, Tagger
 
 __all__ = ["bundled", "load"]
@@ -37,6 +38,7 @@ def load(name_or_folder: str | Path) -> Tagger:
             `regard train` wrote. (For a folder of the same name as a bundled model write ./NAME.)
 
     Raises:
+        ArgumentError: neither a name nor a path.
         UnknownNameError: neither a bundled model nor a folder; names the nearest.
         ModelError: the folder doesn't hold a model that this version can use; says which file and why.
 
@@ -47,18 +49,23 @@ def load(name_or_folder: str | Path) -> Tagger:
             ...
         regard.errors.UnknownNameError: ...
     """
+    if not isinstance(name_or_folder, str | os.PathLike):
+        raise ArgumentError(f"`name_or_folder` must be a name or a path, but is {name_or_folder!r:.60}.")
     known = bundled()
     if isinstance(name_or_folder, str) and name_or_folder in known:
         return _load(known[name_or_folder], name_or_folder)
-    folder = Path(name_or_folder)
+    folder = standing(name_or_folder, FILES)
     is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
-    if is_name and not folder.exists():
-        raise UnknownNameError("model", str(name_or_folder), [*known, "a folder"])
+    if is_name and (not name_or_folder or not folder.exists()):
+        error = UnknownNameError("model", str(name_or_folder), known)
+        # Not a name like the others: it must not be what is suggested.
+        error.args = (str(error).replace(", but is", " or a folder, but is", 1),)
+        raise error
+    name = Path(name_or_folder).resolve().name
     # A folder that `regard train` wrote holds the model beside the checkpoints.
-    if not (folder / DESCRIPTION).exists() and (folder / "model" / DESCRIPTION).exists():
-        folder, name = folder / "model", folder.resolve().name
-    else:
-        name = folder.resolve().name
+    inner = standing(folder / "model", FILES)
+    if not (folder / DESCRIPTION).exists() and (inner / DESCRIPTION).exists():
+        folder = inner
     return _load(folder, name)
 
 
@@ -72,6 +79,7 @@ def _load(folder: Path, name: str) -> Tagger:
             raise ModelError(f"`words` must be a JSON object, but is {description['words']!r:.60}.")
         encoder = WordEncoder.from_json(description["words"])
         labels = _check_labels(description["labels"])
+        about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
     seen = tensors.pop(SEEN, None)
@@ -81,13 +89,28 @@ def _load(folder: Path, name: str) -> Tagger:
         network = TaggerNetwork(recipe, encoder, len(labels))
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
-    return Tagger(network, encoder, labels, recipe, seen=seen, about=description["about"], name=name)
+    return Tagger(network, encoder, labels, recipe, seen=seen, about=about, name=name)
 
 
 def _check_labels(labels: Any) -> tuple[str, ...]:
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
         raise ArgumentError(f"`labels` must be a list of strings, but is {labels!r:.60}.")
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ArgumentError(f"`labels` must be distinct, but has {label!r} twice.")
     return tuple(labels)
+
+
+def _check_about(about: Any) -> dict[str, Any]:
+    _check_object("about", about)
+    for part in ("data", "training", "scores"):
+        _check_object(f"about[{part!r}]", about.get(part, {}))
+    return about
+
+
+def _check_object(name: str, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise ArgumentError(f"`{name}` must be a JSON object, but is {value!r:.60}.")
 
 
 def _check_tensors(folder: Path, tensors: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:

@@ -93,7 +93,7 @@ def choose_progress(name: str) -> Silent:
         'Silent'
     """
     if name not in PROGRESS:
-        raise UnknownNameError("progress", name, PROGRESS)
+        raise UnknownNameError("progress", str(name), PROGRESS)
     # On standard error: standard output is for results.
     console = Console(stderr=True)
     if name == "auto":

@@ -14,6 +14,7 @@ from regard.tasks.checks import CHECKS
 
 __all__ = ["RECIPES", "Recipe"]
 
+_FEATURES = WordFeatures(minimum_count=3, fold="ascii")
 _POSITIONS = (*POSITIONS, *INPUT_POSITIONS, "none")
 
 
@@ -35,7 +36,8 @@ class Recipe:
     """How to train a tagger; the defaults are the English tagger's, without its auxiliary labels.
 
     Words to vectors (`regard.inputs`):
-        features: what is read off a word: a `WordFeatures`, or those of its fields that differ from its defaults.
+        features: what is read off a word: a `WordFeatures`, or those of its fields that differ from
+            `Recipe().features`.
         word_width, affix_width, ngram_width, shape_width: the sizes of the learned vectors of each kind of feature.
 
     The net (`regard.modules`):
@@ -78,7 +80,7 @@ class Recipe:
         regard.errors.UnknownNameError: `recipe` has no 'widht'. Did you mean 'width'?
     """
 
-    features: WordFeatures = field(default=WordFeatures(minimum_count=3, fold="ascii"), metadata={"kind": "features"})
+    features: WordFeatures = field(default=_FEATURES, metadata={"kind": "features", "default": _FEATURES})
     word_width: int = _whole(48, 0)
     affix_width: int = _whole(64, 0)
     ngram_width: int = _whole(64, 0)
@@ -147,7 +149,7 @@ class Recipe:
         known = [entry.name for entry in dataclasses.fields(cls)]
         for name in values:
             if name not in known:
-                raise _unknown_key(name, known)
+                raise _unknown_key(str(name), known)
         return cls(**values)
 
     @classmethod

@@ -14,7 +14,8 @@ from typing import Any
 
 from regard.errors import ArgumentError, ModelError
 from regard.files import write_json, write_text
-from regard.tasks.folders import settle, sweep
+from regard.tasks import checkpoints, store
+from regard.tasks.folders import standing, sweep
 from regard.tasks.recipe import Recipe
 
 __all__ = ["RunFolder"]
@@ -26,7 +27,7 @@ class RunFolder:
     """One run's folder.
 
     Args:
-        folder: where; see `begin`.
+        folder: where; see `check`.
     """
 
     def __init__(self, folder: str | Path):
@@ -36,8 +37,8 @@ class RunFolder:
         self.model = self.folder / "model"
         self.log = self.folder / "log.jsonl"
 
-    def begin(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
-        """Start a new run here, or make sure that the run here is the one to go on with.
+    def check(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
+        """Make sure that a new run can begin here, or that the run here is the one to go on with.
 
         Args:
             identity: what decides the result; "recipe" and "data" must be the same when a run is resumed.
@@ -50,6 +51,10 @@ class RunFolder:
             ArgumentError: there is something here already, or nothing to resume, or another recipe or other data.
             ModelError: run.json is broken.
         """
+        # What kills left of these two files; no one else writes a file of such a name.
+        for name in (_RUN, self.log.name):
+            for part in self.folder.glob(f".{name}.*.part"):
+                part.unlink()
         if not resume:
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
                 held = "a run" if (self.folder / _RUN).exists() else "something else"
@@ -57,17 +62,21 @@ class RunFolder:
                 raise ArgumentError(
                     f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another."
                 )
-            write_json(self.folder / _RUN, identity)
             return dict(identity)
-        if not (self.folder / _RUN).is_file():
+        if not self.begun():
             raise ArgumentError(
                 f"`resume` needs a run to go on with, but {self.folder} holds none. Leave it out to start one."
             )
-        for folder in (self.last, self.best, self.model):
+        for folder, files in (
+            (self.last, checkpoints.FILES),
+            (self.best, checkpoints.FILES),
+            (self.model, store.FILES),
+        ):
             if folder.parent.is_dir():
-                sweep(folder)
+                sweep(folder, files)
         begun = self._read()
-        differences = [text for name in ("recipe", "data") for text in _differ(name, begun.get(name), identity[name])]
+        differences = _differ("recipe", begun.get("recipe"), identity["recipe"])
+        differences += _other_data(begun.get("data"), identity["data"])
         if differences:
             raise ArgumentError(
                 f"`resume` must go on with the same recipe and data, but since {self.folder} began: "
@@ -75,13 +84,22 @@ class RunFolder:
             )
         return begun
 
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """Write down what run this is, unless it began long ago. From now on the folder is taken."""
+        if not self.begun():
+            write_json(self.folder / _RUN, identity)
+
+    def begun(self) -> bool:
+        """Whether a run began here."""
+        return (self.folder / _RUN).is_file()
+
     def recipe(self) -> Recipe | None:
         """The recipe of the run that is here; None if there is none.
 
         Raises:
             ModelError: run.json is broken.
         """
-        if not (self.folder / _RUN).is_file():
+        if not self.begun():
             return None
         try:
             return Recipe.from_json(self._read().get("recipe", {}))
@@ -90,13 +108,11 @@ class RunFolder:
 
     def can_continue(self) -> bool:
         """Whether a checkpoint is there: a run that was killed in its first epoch has none."""
-        settle(self.last)
-        return self.last.is_dir()
+        return standing(self.last, checkpoints.FILES).is_dir()
 
     def finished(self) -> bool:
         """Whether the finished model is there."""
-        settle(self.model)
-        return self.model.is_dir()
+        return standing(self.model, store.FILES).is_dir()
 
     def write_log(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the log anew, whole, so that a resumed run has each epoch once."""
@@ -111,6 +127,17 @@ class RunFolder:
         if not isinstance(begun, dict):
             raise ModelError(f"{path} must hold a JSON object, but holds {begun!r:.60}. Start a new run.")
         return begun
+
+
+def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
+    """Which data changed: digests say that they did, and would tell a person nothing."""
+    known = before if isinstance(before, dict) else {}
+    texts = {"sentences": "the training sentences or their labels", "dev": "the dev sentences or their labels"}
+    return [
+        f"{texts.get(key, f'the auxiliary labels {key!r}')} are not those it began with"
+        for key in {**known, **now}
+        if known.get(key) != now.get(key)
+    ]
 
 
 def _differ(name: str, before: Any, now: Any) -> list[str]:

@@ -41,6 +41,7 @@ class Scores:
         confusions: (true label, label given, how often), most frequent first.
         unseen_words: words whose form didn't occur in training; None if the training words aren't known.
         unseen_accuracy: the accuracy on those; None if there are none.
+        seconds: how long tagging took, without judging; None if it wasn't timed.
     """
 
     accuracy: float
@@ -53,6 +54,7 @@ class Scores:
     confusions: tuple[tuple[str, str, int], ...]
     unseen_words: int | None = None
     unseen_accuracy: float | None = None
+    seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The scores as plain values."""

@@ -7,7 +7,9 @@
 Nothing here knows what a tagger is; `loading.py` does.
 """
 
+import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,15 +20,18 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.tasks.folders import settle, write_folder
+from regard.tasks.folders import settle, standing, write_folder
 
-__all__ = ["DESCRIPTION", "FORMAT", "read_model", "round_weights", "write_model"]
+__all__ = ["DESCRIPTION", "FILES", "FORMAT", "read_model", "round_weights", "write_model"]
 
 FORMAT = 1
 DESCRIPTION = "model.json"
 _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
+FILES = (_WEIGHTS, DESCRIPTION, _CARD)
+"""What the folder of a model holds."""
 _KEYS = ("format", "kind", "recipe", "labels", "words", "parameters", "about")
+_DIGEST = "sha256"  # of the file of weights; a model that was saved before there was one has none
 
 
 def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any], card: str) -> Path:
@@ -35,7 +40,7 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
     Args:
         folder: where.
         tensors: floating-point tensors become float16, others stay as they are.
-        description: the content of model.json, without "format".
+        description: the content of model.json, without "format" and the weights' SHA-256.
         card: the content of README.md.
 
     Raises:
@@ -43,11 +48,15 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
         OSError: the disk is full, or the place can't be written.
     """
     folder = Path(folder)
-    settle(folder)
-    if folder.exists() and not (folder / DESCRIPTION).exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ArgumentError(f"`folder` must be new, empty or a model, but {folder} holds something else. Name another.")
+    settle(folder, FILES)
+    # All that the folder holds will be gone: a model.json is no sign of a model, other programs write one too.
+    others = sorted(set(os.listdir(folder)) - set(FILES)) if folder.is_dir() else [folder.name]
+    if folder.exists() and others:
+        raise ArgumentError(
+            f"`folder` must be new, empty or a model, but {folder} holds something else ({others[0]}). Name another."
+        )
     content = safetensors.torch.save({name: round_weights(tensor, name) for name, tensor in tensors.items()})
-    described = {"format": FORMAT, **description}
+    described = {"format": FORMAT, **description, _DIGEST: hashlib.sha256(content).hexdigest()}
     write_folder(
         folder,
         {
@@ -81,20 +90,30 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         ModelError: the folder or a file is missing, broken, or of a format that this version doesn't know.
     """
-    folder = Path(folder)
-    settle(folder)
+    folder = standing(folder, FILES)
+    if folder.is_file():
+        raise ModelError(f"{folder} is a file, not the folder of a model. Name the folder that holds {DESCRIPTION}.")
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}. `regard models` lists those that come with the package.")
     for name in (DESCRIPTION, _WEIGHTS):
         if not (folder / name).is_file():
             raise ModelError(f"The model {folder} has no {name}. Copy the whole folder, or train it anew.")
     description = _read_description(folder / DESCRIPTION)
+    content = (folder / _WEIGHTS).read_bytes()
     try:
-        tensors = safetensors.torch.load_file(folder / _WEIGHTS)
+        tensors = safetensors.torch.load(content)
     except (safetensors.SafetensorError, ValueError) as error:
         raise ModelError(
             f"{folder / _WEIGHTS} can't be read, it is cut short or damaged ({error}). Copy it again."
         ) from error
+    digest = description.pop(_DIGEST, None)
+    if digest is not None and digest != hashlib.sha256(content).hexdigest():
+        raise ModelError(f"{folder / _WEIGHTS} is damaged: its SHA-256 isn't the one in {DESCRIPTION}. Copy it again.")
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ModelError(
+                f"{folder / _WEIGHTS} is damaged: {name!r} holds a number that isn't finite. Copy it again."
+            )
     return {
         name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()
     }, description
@@ -113,7 +132,7 @@ def _read_description(path: Path) -> dict[str, Any]:
             "Another version of regard wrote it: use that version, or train it anew."
         )
     for key in description:
-        if key not in _KEYS:
+        if key not in (*_KEYS, _DIGEST):
             raise ModelError(f"{path}: {UnknownNameError('key', key, _KEYS)}")
     for key in _KEYS:
         if key not in description:

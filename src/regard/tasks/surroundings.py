@@ -74,7 +74,7 @@ def explained(run: RunFolder | None) -> Iterator[None]:
         if run is None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         kept = "The last good checkpoint is whole" if run.can_continue() else "There was no checkpoint yet"
+        step = "go on by `resume` (--resume)" if run.begun() else "start the run anew"
         raise RegardError(
-            f"The disk is full: {run.folder} can't take the next checkpoint. {kept}; "
-            "make room, then go on by `resume` (--resume)."
+            f"The disk is full: {run.folder} can't take the next checkpoint. {kept}; make room, then {step}."
         ) from error

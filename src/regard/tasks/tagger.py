@@ -1,5 +1,7 @@
 """A trained tagger: words in, a label for each word out."""
 
+import dataclasses
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.inputs import FOLDS, Batch, WordEncoder
+from regard.inputs import FOLDS, Batch, WordEncoder, as_sentences
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
 from regard.tasks.examples import as_examples
@@ -105,7 +107,7 @@ class Tagger:
         """
         if isinstance(batch_words, bool) or not isinstance(batch_words, int) or batch_words < 1:
             raise ArgumentError(f"`batch_words` must be a whole number, 1 or more, but is {batch_words!r}.")
-        checked = _as_sentences(sentences)
+        checked = as_sentences(sentences)
         results: list[list[TaggedWord]] = [[] for _ in checked]
         wordy = [index for index, words in enumerate(checked) if words]
         for places in batches_by_length([len(checked[index]) for index in wordy], batch_words):
@@ -129,14 +131,17 @@ class Tagger:
             MissingExtraError: scikit-learn is not installed.
         """
         examples = as_examples(sentences)
+        started = time.perf_counter()
         given = self.tag([words for words, _ in examples], batch_words=batch_words)
+        seconds = time.perf_counter() - started
         seen = None
         if self.seen is not None:
             known = set(self.seen.tolist())
             fold = self.recipe.features.fold
             seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in examples]
         labels = [[word.label for word in words] for words in given]
-        return score_labels([labels for _, labels in examples], labels, seen=seen)
+        scores = score_labels([labels for _, labels in examples], labels, seen=seen)
+        return dataclasses.replace(scores, seconds=seconds)
 
     def save(self, folder: str | Path) -> Path:
         """Write the model as one folder: the weights rounded to float16, their description in JSON, and a card.
@@ -173,23 +178,3 @@ def word_keys(words: Iterable[str], fold: str) -> Tensor:
     # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
     keys = [zlib.crc32(FOLDS[fold](word).encode("utf-8", "surrogatepass")) - 2**31 for word in words]
     return torch.tensor(keys, dtype=torch.int32)
-
-
-def _as_sentences(sentences: Iterable[Sequence[str]]) -> list[Sequence[str]]:
-    if isinstance(sentences, str):
-        raise ArgumentError(
-            f"`sentences` must be a list of lists of words, but is the text {sentences!r:.60}. {_SPLIT}"
-        )
-    checked = list(sentences)
-    for index, words in enumerate(checked):
-        if isinstance(words, str):
-            raise ArgumentError(
-                f"`sentences[{index}]` must be a list of words, but is the text {words!r:.60}. {_SPLIT}"
-            )
-        for word in words:
-            if not isinstance(word, str):
-                raise ArgumentError(f"`sentences[{index}]` must be a list of words, but holds {word!r:.60}.")
-    return checked
-
-
-_SPLIT = "Split it with regard.inputs.split_words."

@@ -25,6 +25,15 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
 
     Raises:
         ArgumentError: there is no such layer or head.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> layer = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
+        >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,))
+        >>> (block,) = heatmap(record).blocks
+        >>> block.title, block.values, block.high
+        ('Layer 1 of 1, head 1 of 1', ((1.0, 0.0), (0.25, 0.75)), 1.0)
     """
     choice = choose(record, layer, head)
     names = distinct(record.items)

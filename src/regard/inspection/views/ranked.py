@@ -19,6 +19,15 @@ def ranked(record: Record, *, layer: int | None = None, head: int | None = None,
 
     Raises:
         ArgumentError: there is no such layer or head, or `top` is negative.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> layer = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
+        >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,))
+        >>> (block,) = ranked(record, top=1).blocks
+        >>> block.rankings[1].bars, block.rankings[1].rest
+        ((Bar(label='saw', value=0.75, total=0.75),), 0.25)
     """
     choice = choose(record, layer, head)
     names = distinct(record.items)
