@@ -1,7 +1,6 @@
 """What every benchmark shares: interleaved medians, the conditions, and the file that the documents are made from."""
 
 import importlib.metadata
-import json
 import os
 import platform
 import statistics
@@ -31,8 +30,8 @@ def conditions(*packages: str, **more: Any) -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", *packages))
     facts = "".join(f"; {name.replace('_', ' ')} {value}" for name, value in more.items())
     return (
-        f"{processor()}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}, {versions}{facts}. "
-        f"Measured {time.strftime('%Y-%m-%d')} by `make bench`."
+        f"{processor()}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}, {versions}{facts}; "
+        f"{time.strftime('%Y-%m-%d')}."
     )
 
 
@@ -54,8 +53,3 @@ def save(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], condi
         RESULTS / f"{name}.json",
         {"columns": list(columns), "rows": [list(row) for row in rows], "conditions": conditions, **more},
     )
-
-
-def load(name: str) -> dict[str, Any]:
-    """A table written before."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))

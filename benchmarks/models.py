@@ -8,7 +8,6 @@ stopped goes on.
 
 import dataclasses
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -102,7 +101,6 @@ def bundle(name: str, model: Model, runs: list[dict]) -> None:
             tagger.name = name
             tagger.about = {**tagger.about, "title": model.title, "example": model.example.split()}
             tagger.about["training"] = {**tagger.about["training"], "chosen": _CHOSEN}
-            shutil.rmtree(BUNDLED / name, ignore_errors=True)
             tagger.save(BUNDLED / name)
             return
     raise SystemExit(f"no seed of {name} tags {model.example} as {model.labels}")
@@ -119,15 +117,19 @@ def main() -> None:
         started = {
             name: [pool.submit(train, name, model.data, seed) for seed in SEEDS] for name, model in MODELS.items()
         }
-        alone = pool.submit(train, "english-pos-without-attention", MODELS["english-pos"].data, 0, without)
+        alone = [
+            pool.submit(train, "english-pos-without-attention", MODELS["english-pos"].data, seed, without)
+            for seed in SEEDS
+        ]
     lines, rows = [], []
     for name, model in MODELS.items():
         runs = [run.result() for run in started[name]]
         bundle(name, model, runs)
         lines += runs
         rows.append(_row(f"`{name}`", model.data, runs))
-    lines.append(alone.result())
-    rows.append(_row("`english-pos` without attention", MODELS["english-pos"].data, lines[-1:]))
+    runs = [run.result() for run in alone]
+    lines += runs
+    rows.append(_row("`english-pos` without attention", MODELS["english-pos"].data, runs))
     write_text(RESULTS / "runs.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     columns = ["model", "data", "seeds", "test accuracy, mean ± spread", "unseen words", "parameters", "minutes"]
     versions = ", ".join(f"{name} {version}" for name, version in lines[0]["versions"].items())
