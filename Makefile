@@ -43,15 +43,17 @@ format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Measure, and write benchmarks/results and the table in the README
+bench: $(READY)  ## Measure, and write benchmarks/results; `make docs` then puts the tables into the documents
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks
 	$(BIN)/python docs/generate.py
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/docs
 
-models: $(READY)  ## Train the bundled models anew
+models: $(READY)  ## Train the bundled models anew (needs the data: regard data get NAME)
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/context.py
+	$(BIN)/python benchmarks/diagonal.py
 
 clean:  ## Remove the environment and what demos wrote
 	rm -rf $(VENV) demo .pytest_cache .ruff_cache

@@ -3,8 +3,8 @@
     python docs/generate.py            write
     python docs/generate.py --check    say what is stale, and exit with 1 if anything is
 
-NAME is `help: COMMAND` (a command's --help), `run: COMMAND` (a command's output), `parts` (the operator's parts),
-`models` (the bundled models) or `benchmark: NAME` (a table from benchmarks/results/NAME.json).
+NAME is `help: COMMAND` (a command's --help), `run: COMMAND` (a command's output), `parts` (the operator's parts)
+or `benchmark: NAME` (a table from benchmarks/results/NAME.json).
 """
 
 import json
@@ -55,18 +55,6 @@ def parts() -> str:
     return "\n".join(lines) + "\n"
 
 
-def models() -> str:
-    """The bundled models and their scores, from their own files."""
-    found = json.loads(run("regard models --format json"))
-    lines = ["| model | data | score on its test set | parameters | on disk |", "| --- | --- | --- | --- | --- |"]
-    lines += [
-        f"| `{model['name']}` | {model['data']} | {model['score']} | {model['parameters']:,} "
-        f"| {model['bytes'] / 2**20:.1f} MiB |"
-        for model in found
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def benchmark(name: str) -> str:
     """A benchmark's table, from the figures that its run left behind."""
     result = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
@@ -79,7 +67,6 @@ KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),
     "run": shown,
     "parts": lambda _: parts(),
-    "models": lambda _: models(),
     "benchmark": benchmark,
 }
 
