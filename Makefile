@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu check format bench docs models clean
+.PHONY: help demo test test-all check format bench docs models clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,13 +24,10 @@ demo: $(READY)  ## Tag the notes' two sentences, show what each word attended to
 	@$(BIN)/regard tag "我 一 进门 就 看见 常威 在 打 来福" --html demo/chinese.html
 
 test: $(READY)  ## The whole suite, without what is marked slow
-	$(TEST) -m "not slow and not gpu"
+	$(TEST) -m "not slow"
 
 test-all: $(READY)  ## The suite with its slow tests
-	$(TEST) -m "not gpu"
-
-test-gpu: $(READY)  ## The contract on a CUDA device
-	$(BIN)/python -m pytest -m gpu
+	$(TEST)
 
 check: $(READY)  ## Format, lint, types, architecture, doctests
 	$(BIN)/ruff format --check .

@@ -5,14 +5,34 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.attention import MASKS, Causal, Dense, Lengths, Mask, NoSelf, Window, attend, weigh
-from regard.attention.masks import Frame, as_mask
+from regard.attention import (
+    MASKS,
+    Causal,
+    Dense,
+    Dot,
+    Frame,
+    Lengths,
+    Mask,
+    NoSelf,
+    Position,
+    Softmax,
+    Window,
+    attend,
+    weigh,
+)
+from regard.attention.masks import as_mask
+from regard.attention.request import Parts
 from regard.errors import ArgumentError
+
+
+def frame_of(mask: Mask, batch: int, queries: int, keys: int) -> Frame:
+    """The sizes as an engine sees them under this mask."""
+    return Parts(Dot(), Softmax(), mask, Position()).frame(batch, queries, keys)
 
 
 def picture(mask: Mask, queries: int = 4, keys: int = 4, item: int = 0, batch: int = 1) -> list[str]:
     """The mask as lines of x (may attend) and . (hidden)."""
-    frame = Frame(batch, queries, keys, mask.lengths())
+    frame = frame_of(mask, batch, queries, keys)
     query, key = torch.arange(queries).view(-1, 1), torch.arange(keys).view(1, -1)
     at = frame.index(torch.full((1, 1), item), torch.zeros(1, 1, dtype=torch.long), query, key)
     allowed = mask.allows(at).expand(queries, keys)
@@ -91,7 +111,7 @@ def build(recipe: tuple) -> Mask:
 def test_spans_never_lie(recipe, queries, keys):
     """Nothing is allowed outside the span, and all is inside the full one."""
     mask = build(recipe)
-    frame = Frame(2, queries, keys, mask.lengths())
+    frame = frame_of(mask, 2, queries, keys)
     spans = mask.spans(frame)
     batch = torch.arange(2).view(2, 1, 1)
     query, key = torch.arange(queries).view(1, -1, 1), torch.arange(keys).view(1, 1, -1)

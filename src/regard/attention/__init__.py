@@ -1,11 +1,11 @@
 """The operator: any score, any normaliser, any mask, any position scheme; and the engines that compute it."""
 
 from regard.attention.attend import attend, weigh
+from regard.attention.frames import Frame, Index, Spans
 from regard.attention.masks import (
     MASKS,
     Causal,
     Dense,
-    Index,
     Lengths,
     Mask,
     NoSelf,
@@ -32,6 +32,7 @@ __all__ = [
     "Causal",
     "Dense",
     "Dot",
+    "Frame",
     "Index",
     "Learned",
     "Lengths",
@@ -44,6 +45,7 @@ __all__ = [
     "ScaledDot",
     "Sinusoidal",
     "Softmax",
+    "Spans",
     "Window",
     "attend",
     "plan",

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.masks import Index
+from regard.attention.frames import Index
 from regard.errors import ArgumentError
 
 __all__ = ["INPUT_POSITIONS", "POSITIONS", "Learned", "Position", "Relative", "RelativeKeys", "Sinusoidal"]

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.masks import Dense, Frame, Lengths, Mask, Spans, as_mask
+from regard.attention.frames import Frame, Spans
+from regard.attention.masks import Dense, Lengths, Mask, as_mask
 from regard.attention.parts import join, resolve, split
 from regard.attention.positions import INPUT_POSITIONS, POSITIONS, Position
 from regard.attention.precision import wide_dtype
@@ -30,7 +31,10 @@ class Parts:
 
     def frame(self, batch: int, queries: int, keys: int) -> Frame:
         """The sizes as this mask sees them."""
-        return Frame(batch, queries, keys, self.mask.lengths())
+        lengths = self.mask.lengths()
+        if lengths is None:
+            return Frame(batch, queries, keys)
+        return Frame(batch, queries, keys, lengths.of_queries, lengths.of_keys)
 
 
 @dataclass(frozen=True)

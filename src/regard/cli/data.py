@@ -4,10 +4,11 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
 
 if TYPE_CHECKING:
     from regard.datasets import Progress, Report
@@ -18,19 +19,6 @@ __all__ = ["app"]
 _MOST_SHOWN = 20  # problems, on a page; --format json has them all
 
 app = typer.Typer(rich_markup_mode=None)
-
-
-class Format(StrEnum):
-    """How the result is written."""
-
-    text = "text"
-    json = "json"
-
-
-FORMAT = Annotated[Format, typer.Option(help="How to write it.")]
-PLAIN = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
-WIDTH = Annotated[int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")]
-COLOUR = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -51,7 +39,12 @@ def _data(context: typer.Context) -> None:
 
 
 @app.command("list")
-def list_(format: FORMAT = Format.text, plain: PLAIN = False, width: WIDTH = None, color: COLOUR = None) -> None:
+def list_(
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
+) -> None:
     """List the data sets that regard knows: what each is, its terms, and where it is on this machine.
 
     \b
@@ -122,10 +115,10 @@ def get(name: Annotated[str, typer.Argument(help="A data set that regard data li
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
     label: Annotated[str | None, typer.Option(help="The column that labels words  [default: the data set's]")] = None,
-    format: FORMAT = Format.text,
-    plain: PLAIN = False,
-    width: WIDTH = None,
-    color: COLOUR = None,
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
     """Read every split of a data set; print what it holds, what stands in two splits, and every problem.
 

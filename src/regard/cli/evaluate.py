@@ -1,11 +1,11 @@
 """`regard evaluate`: how often a model is right on sentences whose labels are known, and where it isn't."""
 
 import json
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -15,25 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
-class Format(StrEnum):
-    """How the result is written."""
-
-    text = "text"
-    json = "json"
-
-
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
     data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
-    format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
-    plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
-    width: Annotated[
-        int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
-    ] = None,
-    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")] = None,
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
     """Tag sentences whose labels are known, and compare: the share that is right, the hardest labels, the confusions.
 

@@ -17,5 +17,7 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option(help="How to write it.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
-WidthOption = Annotated[int | None, typer.Option(metavar="N", help="Columns to use  [default: the terminal's]")]
+WidthOption = Annotated[
+    int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
+]
 ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.options import PlainOption
 from regard.errors import ArgumentError, DataError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def tagger(
     device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
     threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
     progress: Annotated[Shown, typer.Option(help="How to show how far it is.")] = Shown.auto,
-    plain: Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")] = False,
+    plain: PlainOption = False,
 ) -> None:
     """Train a tagger, judge it on dev and test, and save it with a card.
 

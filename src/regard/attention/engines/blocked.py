@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
-from regard.attention.masks import Spans
+from regard.attention.frames import Spans
 from regard.attention.parts import join, split
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Parts, Request

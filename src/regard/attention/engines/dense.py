@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
-from regard.attention.masks import Index
+from regard.attention.frames import Index
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 
