@@ -72,7 +72,7 @@ def main() -> None:
             for _ in nlp.pipe(docs, batch_size=256):
                 pass
 
-        candidates["spaCy's tagger network (default HashEmbedCNN)"] = run_spacy
+        candidates["spaCy's tagger network (default HashEmbedCNN, initialised, not trained)"] = run_spacy
         packages.append("spacy")
     except ImportError:
         pass
