@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
-    from regard.attention import attend, plan, weigh
+    from regard.attention import attend, plan, summarise, weigh
+    from regard.modules import huggingface
     from regard.tasks import Recipe, Tagger, load, train
 
-__all__ = ["Recipe", "Tagger", "__version__", "attend", "load", "plan", "train", "weigh"]
+__all__ = ["Recipe", "Tagger", "__version__", "attend", "huggingface", "load", "plan", "summarise", "train", "weigh"]
 
 _ROOMS = {
     "attend": "attention",
     "plan": "attention",
+    "summarise": "attention",
     "weigh": "attention",
     "Recipe": "tasks",
     "Tagger": "tasks",
@@ -26,6 +28,8 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "huggingface":
+        return importlib.import_module("regard.modules.huggingface")
     if name in _ROOMS:
         value = getattr(importlib.import_module(f"regard.{_ROOMS[name]}"), name)
         globals()[name] = value

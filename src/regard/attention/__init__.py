@@ -1,27 +1,56 @@
 """The operator: any score, any normaliser, any mask, any position scheme; and the engines that compute it."""
 
 from regard.attention.attend import attend, weigh
-from regard.attention.frames import Frame, Index, Spans
+from regard.attention.frames import Frame, Index, Spans, Stretch
+from regard.attention.input_positions import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
 from regard.attention.masks import (
     MASKS,
+    Blocks,
     Causal,
     Dense,
+    Documents,
+    Edges,
+    Guided,
     Lengths,
     Mask,
     NoSelf,
+    Prefix,
     Window,
 )
 from regard.attention.plan import Plan, plan
 from regard.attention.positions import (
-    INPUT_POSITIONS,
     POSITIONS,
-    Learned,
+    Alibi,
+    Bias,
+    Bucketed,
+    GuidedBias,
     Position,
     Relative,
-    Sinusoidal,
+    Rotary,
 )
-from regard.attention.scores import SCORES, Dot, ScaledDot
-from regard.attention.weights import WEIGHTS, Relu, Softmax
+from regard.attention.scores import (
+    SCORES,
+    Additive,
+    Bilinear,
+    Cosine,
+    Dot,
+    LearnedAdditive,
+    LearnedBilinear,
+    LearnedCosine,
+    ScaledDot,
+)
+from regard.attention.summarise import Summary, summarise
+from regard.attention.weights import (
+    WEIGHTS,
+    Entmax,
+    Hard,
+    LearnedSigmoid,
+    LearnedSoftmax,
+    Relu,
+    Sigmoid,
+    Softmax,
+    Sparsemax,
+)
 
 __all__ = [
     "INPUT_POSITIONS",
@@ -29,25 +58,52 @@ __all__ = [
     "POSITIONS",
     "SCORES",
     "WEIGHTS",
+    "Additive",
+    "Alibi",
+    "Bias",
+    "Bilinear",
+    "Blocks",
+    "Bucketed",
     "Causal",
+    "Cosine",
     "Dense",
+    "Documents",
     "Dot",
+    "Edges",
+    "Entmax",
+    "Flow",
     "Frame",
+    "Guided",
+    "GuidedBias",
+    "Hard",
     "Index",
     "Learned",
+    "LearnedAdditive",
+    "LearnedBilinear",
+    "LearnedCosine",
+    "LearnedSigmoid",
+    "LearnedSoftmax",
     "Lengths",
     "Mask",
     "NoSelf",
     "Plan",
     "Position",
+    "Prefix",
+    "Recurrent",
     "Relative",
     "Relu",
+    "Rotary",
     "ScaledDot",
+    "Sigmoid",
     "Sinusoidal",
     "Softmax",
     "Spans",
+    "Sparsemax",
+    "Stretch",
+    "Summary",
     "Window",
     "attend",
     "plan",
+    "summarise",
     "weigh",
 ]

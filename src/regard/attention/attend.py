@@ -5,18 +5,23 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd import forward_ad
 
+from regard.attention import compiled
 from regard.attention.engines import ENGINES, dense
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
+from regard.attention.recompute import recomputed
 from regard.attention.request import Request
+from regard.attention.transformed import transformed
+from regard.errors import RefusedError
 
 __all__ = ["attend", "weigh"]
 
 
 def attend(
     query: Float[Tensor, "batch head query feature"],
-    key: Float[Tensor, "batch key_head key feature"],
+    key: Float[Tensor, "batch key_head key key_feature"],
     value: Float[Tensor, "batch key_head key value"],
     *,
     score: Any = "scaled_dot",
@@ -33,21 +38,23 @@ def attend(
         query: what each item looks for.
         key: what each item offers to be found by; its heads divide the heads of `query`.
         value: what each item gives when it is found.
-        score: how well a key matches a query: "dot", "scaled_dot", or a function (query, key) -> scores.
-        weights: how scores become weights: "softmax", "relu", or a function (scores, allowed) -> weights.
+        score: how well a key matches a query: a name ("dot", "scaled_dot", "cosine"), a part such as
+            `Additive(vector)`, or a function (query, key) -> scores.
+        weights: how scores become weights: a name ("softmax", "relu", "sigmoid", "sparsemax", "entmax", "hard"), a part
+            such as `Entmax(1.3)`, or a function (scores, allowed) -> weights.
         mask: which query may attend to which key: None, "causal", "no_self", a mask such as `Window(2, 2) & Causal()`,
             or a function (batch, head, query, key) -> bool, True = may attend.
         position: how distance matters: None, or a part such as `Relative(head_size)`.
         dropout: the share of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
         seed: same seed, same dropout, whatever the engine or device. None draws one from torch's generator.
-        engine: "auto" (the fastest that can, never quadratic memory), or "fused", "blocked", "dense".
+        engine: "auto" (the fastest that can, never quadratic memory), "fused", "banded", "jit", "blocked" or "dense".
 
     Returns:
         The outputs, in the dtype of `query`. A query that may attend to nothing gives zeros.
 
     Raises:
         ArgumentError: an argument can't be used.
-        RefusedError: `engine` names an engine that can't do this.
+        RefusedError: `engine` names an engine that can't do this, or a derivative in forward mode is asked for.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2; the notes, 000 to 004.
 
@@ -61,19 +68,41 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
+    if forward_ad._current_level >= 0 and engine != "dense":
+        raise RefusedError(
+            "attend has no derivative in forward mode (torch.func.jvp, jacfwd, hessian; dual numbers). Use reverse "
+            "mode (grad, vjp, jacrev; for a hessian, jacrev of jacrev), or engine='dense'."
+        )
+    # Inside of a compiler or a transform the numbers can't be looked at, and so no engine chosen.
+    compiling = compiled.wanted(query)
+    if compiling or (torch._C._are_functorch_transforms_active() and engine != "dense"):
+        return (compiled.attend if compiling else transformed)(
+            query,
+            key,
+            value,
+            score=score,
+            weights=weights,
+            mask=mask,
+            position=position,
+            dropout=dropout,
+            seed=seed,
+            engine=engine,
+        )
     if seed is None:
         seed = int(torch.randint(2**62, (1,)).item()) if dropout else 0
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
     )
-    name, _, _ = choose(request, engine)
+    name = choose(request, engine)
     with no_autocast(query):
-        return ENGINES[name].run(request)
+        if hasattr(ENGINES[name], "run"):
+            return ENGINES[name].run(request)
+        return recomputed(request.expanded, ENGINES[name])
 
 
 def weigh(
     query: Float[Tensor, "batch head query feature"],
-    key: Float[Tensor, "batch key_head key feature"],
+    key: Float[Tensor, "batch key_head key key_feature"],
     *,
     score: Any = "scaled_dot",
     weights: Any = "softmax",

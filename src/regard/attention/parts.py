@@ -8,6 +8,7 @@ Anything else - a plain function, an object of the user's own - is kept whole: i
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "join", "operands", "resolve", "split"]
+__all__ = ["Slot", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,20 +60,73 @@ def join(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
 
 def operands(part: Any) -> tuple[Tensor, ...]:
     """The tensors that a part computes with."""
-    return split(part)[1]
+    if isinstance(part, Tensor):
+        return (part,)
+    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
+        part = part.part()  # pyright: ignore[reportCallIssue]
+    if type(part) is tuple:
+        return tuple(tensor for item in part for tensor in operands(item))
+    names = _fields(type(part))
+    return tuple(tensor for name in names for tensor in operands(getattr(part, name))) if names else ()
+
+
+def select(part: Any, heads: Tensor) -> Any:
+    """The same part for these heads, (group,) numbers, where each head has parameters to itself; else as it is."""
+    chosen = getattr(part, "select", None)
+    return part if chosen is None else chosen(heads)
+
+
+def offer(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] | None:
+    """A method that a part may have beside its main one, if it was written for that.
+
+    A subclass that changes what a part computes, and inherits a gradient or a short cut, has none of its own.
+
+    Example:
+        >>> from regard.attention import Softmax
+        >>> class Sharp(Softmax):
+        ...     def __call__(self, scores, allowed):
+        ...         return super().__call__(4 * scores, allowed)
+        >>> offer(Softmax(), "pull") is None, offer(Sharp(), "pull") is None
+        (False, True)
+    """
+    # A property may find at the object that there is none.
+    return getattr(part, extra, None) if _offers(type(part), extra, main) else None
+
+
+@functools.cache
+def _offers(kind: type, extra: str, main: str) -> bool:
+    for base in kind.__mro__:
+        if extra in vars(base):
+            return vars(base)[extra] is not None
+        if main in vars(base):
+            return False
+    return False
+
+
+def is_own(part: Any) -> bool:
+    """Whether a part is one of the package's own, of which is known what it does with its arguments."""
+    module: str = getattr(part, "__module__", None) or type(part).__module__
+    return module.startswith("regard.")
 
 
 def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
     """Apply `change` to the fields of a dataclass or the items of a tuple; anything else stays as it is."""
     if type(value) is tuple:
         return tuple(change(item) for item in value)
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    changes = {name: (old, change(old)) for name, old in ((n, getattr(value, n)) for n in _fields(type(value)))}
+    if all(old is new for old, new in changes.values()):
         return value
     # A copy rather than `dataclasses.replace`: the part's own checks want a tensor, not a slot.
     changed = copy.copy(value)
-    for field in dataclasses.fields(value):
-        object.__setattr__(changed, field.name, change(getattr(value, field.name)))
+    for name, (_, new) in changes.items():
+        object.__setattr__(changed, name, new)
     return changed
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """The names of a dataclass's fields; none for anything else. Asked on every call, so kept."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__call__") -> Any:

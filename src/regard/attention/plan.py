@@ -1,5 +1,6 @@
 """The plan of a request: which engine runs it, why, what each other engine refused, and what it costs."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention.costs import cost
 from regard.attention.engines import AUTO, ENGINES
-from regard.attention.engines.blocked import tile_size, tiles
+from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.errors import RefusedError, UnknownNameError
 
 __all__ = ["Plan", "choose", "plan"]
+
+SMALL = 2**20  # pairs
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,8 @@ class Plan:
         return "\n".join(lines)
 
 
-def choose(request: Request, engine: str) -> tuple[str, str, dict[str, str]]:
-    """The engine for a request, why, and why not the others.
+def choose(request: Request, engine: str) -> str:
+    """The engine for a request.
 
     Raises:
         UnknownNameError: there is no such engine.
@@ -68,20 +72,54 @@ def choose(request: Request, engine: str) -> tuple[str, str, dict[str, str]]:
             raise RefusedError(
                 f"`engine` {engine!r} can't do this request: {reason}. Use engine='auto', which takes one that can."
             )
-        return engine, "it was asked for by name", {}
-    refused: dict[str, str] = {}
+        return engine
+    in_order = _goes_in_order(request)
+    able = []
     for name in AUTO:
-        reason = ENGINES[name].refuse(request)
-        if reason is None:
-            why = "the first in order of speed that refuses nothing" if not refused else "the fastest that can"
-            return name, why, refused
-        refused[name] = reason
-    raise RefusedError(f"No engine can do this request: {refused}.")
+        if ENGINES[name].refuse(request) is None:
+            # Nothing outruns PyTorch's kernel where it can do the whole.
+            if in_order or name == "fused":
+                return name
+            able.append(name)
+    return able[0] if len(able) == 1 else min(able, key=lambda name: cost(name, request).seconds)
+
+
+def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
+    """Why this engine, and why not each other."""
+    refused = {other: ENGINES[other].refuse(request) for other in AUTO if other != name}
+    others = {other: reason for other, reason in refused.items() if reason is not None}
+    able = [other for other in refused if other not in others]
+    if engine != "auto":
+        why = "it was asked for by name"
+    elif not able:
+        why = "the only one that can"
+    elif _goes_in_order(request):
+        why = "the first in order of speed that can"
+    else:
+        why = "the fastest of those that can, by estimate"
+    own = cost(name, request).seconds
+    for other in able:
+        times = cost(other, request).seconds / own
+        if engine != "auto":
+            others[other] = "another was asked for by name"
+        elif _goes_in_order(request):
+            others[other] = f"{name} comes before it where there is little to do"
+        else:
+            others[other] = f"it would take {times:.{0 if times >= 10 else 1}f} times as long, by estimate"
+    if name != "dense":
+        others["dense"] = "it takes quadratic memory, so it runs only when asked for by name"
+    return why, others
+
+
+def _goes_in_order(request: Request) -> bool:
+    """Whether finding out what is fastest would take longer than it saves, or isn't known: then the first in order."""
+    batch, heads, queries, _ = request.query.shape
+    return batch * heads * queries * request.key.shape[2] < SMALL or request.query.device.type != "cpu"
 
 
 def plan(
     query: Float[Tensor, "batch head query feature"],
-    key: Float[Tensor, "batch key_head key feature"],
+    key: Float[Tensor, "batch key_head key key_feature"],
     value: Float[Tensor, "batch key_head key value"],
     *,
     score: Any = "scaled_dot",
@@ -103,47 +141,29 @@ def plan(
         >>> x = torch.zeros(1, 2, 512, 16)
         >>> print(plan(x, x, x, mask="no_self"))
         attend  batch 1, heads 2, queries 512, keys 512, feature 16, value 16
-          score ScaledDot(), weights Softmax(), mask NoSelf(), position none
-        -> blocked: the fastest that can
+          score ScaledDot(), weights Softmax(temperature=1.0), mask NoSelf(), position none
+        -> blocked: the only one that can
            tiles   0 skipped, 2 partial, 0 full
            work    0.0336 GFLOP forward
            memory  about 5.06 MiB beside the inputs
            not fused: it takes a mask such as NoSelf only as a tensor of all pairs
+           not banded: its rows don't see one window that moves along with them
+           not jit: it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges
            not dense: it takes quadratic memory, so it runs only when asked for by name
     """
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
     )
-    name, why, refused = choose(request, engine)
-    if name != "dense":
-        refused["dense"] = "it takes quadratic memory, so it runs only when asked for by name"
-    return _described(request, name, why, refused)
+    # An item of a plan is a head: the same work whether heads share their keys or not.
+    request = request.expanded
+    name = choose(request, engine)
+    return _described(request, name, *_explained(request, engine, name))
 
 
 def _described(request: Request, engine: str, why: str, refused: dict[str, str]) -> Plan:
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
-    found = list(tiles(request.spans, batch, heads, queries, keys))
-    possible = 0
-    if queries and keys:
-        rows, together = tile_size(queries, keys)
-        possible = -(-batch * heads // together) * -(-queries // rows)
-    pairs = sum(_size(t.groups) * _size(t.rows) * _size(t.keys) for t in found)
-    if engine == "dense":
-        pairs = batch * heads * queries * keys
-    width = max(request.query.element_size(), 4)
-    largest = max((_size(t.groups) * _size(t.rows) * _size(t.keys) for t in found), default=0)
-    output = batch * heads * queries * value * request.query.element_size()
-    position = type(request.parts.position).__name__
-    # Scores, weights, what is allowed and two temporaries stand at once in a tile (or, dense, for all pairs); a
-    # position scheme adds indices and products, dropout the 64-bit states of its hash.
-    matrices = 5 * width + (8 + width) * (position != "Position") + 3 * 8 * (request.dropout > 0)
-    copied = sum(tensor.nbytes for tensor in (request.query, request.key, request.value))
-    held = {
-        "dense": pairs * matrices,
-        "blocked": largest * matrices,
-        "fused": copied if feature != value else 0,
-    }[engine]
+    estimate = cost(engine, request)
     return Plan(
         engine=engine,
         why=why,
@@ -153,21 +173,28 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
             "score": _name(request.parts.score),
             "weights": _name(request.parts.weights),
             "mask": _name(request.parts.mask),
-            "position": "none" if position == "Position" else position,
+            "position": "none" if type(request.parts.position) is Position else _name(request.parts.position),
         },
-        tiles={
-            "skipped": possible - len(found),
-            "partial": sum(not t.full for t in found),
-            "full": sum(t.full for t in found),
-        },
-        work=2 * pairs * (feature + value),
-        memory=held + output,
+        tiles=estimate.tiles,
+        work=estimate.work,
+        memory=estimate.memory,
     )
 
 
-def _size(part: slice) -> int:
-    return part.stop - part.start
-
-
 def _name(part: Any) -> str:
-    return getattr(part, "__name__", None) or repr(part)
+    """A part as it is written; a tensor in it by its shape."""
+    own = getattr(part, "__name__", None)
+    if own is not None:
+        return own
+    if not dataclasses.is_dataclass(part) or not type(part).__dataclass_params__.repr:  # pyright: ignore
+        return repr(part)
+    fields = ", ".join(f"{field.name}={_shown(getattr(part, field.name))}" for field in dataclasses.fields(part))
+    return f"{type(part).__name__}({fields})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"{tuple(value.shape)}"
+    if type(value) is tuple:
+        return f"({', '.join(map(_shown, value))})"
+    return _name(value) if dataclasses.is_dataclass(value) else repr(value)

@@ -1,31 +1,38 @@
 """A request: the arguments of `attend`, checked, with names resolved, as every engine receives them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+import dataclasses
+import functools
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Spans
-from regard.attention.masks import Dense, Lengths, Mask, as_mask
-from regard.attention.parts import join, resolve, split
-from regard.attention.positions import INPUT_POSITIONS, POSITIONS, Position
+from regard.attention.frames import Frame, Index, Spans
+from regard.attention.input_positions import INPUT_POSITIONS, InputPosition
+from regard.attention.masks import Causal, Dense, Mask, as_mask
+from regard.attention.parts import join, offer, operands, resolve, split
+from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import wide_dtype
-from regard.attention.scores import SCORES, Score
-from regard.attention.weights import WEIGHTS, Normaliser
-from regard.errors import ArgumentError
+from regard.attention.scores import SCORES
+from regard.attention.sparsity import Csr
+from regard.attention.weights import WEIGHTS
+from regard.errors import ArgumentError, RefusedError
 
 __all__ = ["Parts", "Request"]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The four parts of a request, as one part, so that they are taken apart and put together as one."""
+    """The four parts of a request, as one part, so that they are taken apart and put together as one.
 
-    score: Score
-    weights: Normaliser
+    Attributes:
+        score: a `scores.Score`, with what else it may offer.
+        weights: a `weights.Normaliser`, likewise.
+    """
+
+    score: Any
+    weights: Any
     mask: Mask
     position: Position
 
@@ -37,11 +44,12 @@ class Parts:
         return Frame(batch, queries, keys, lengths.of_queries, lengths.of_keys)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
-    """One call of `attend`; key and value have as many heads as query.
+    """One call of `attend`.
 
-    Shapes: query (batch, head, query, feature), key (batch, head, key, feature), value (batch, head, key, value).
+    Shapes: query (batch, head, query, feature), key (batch, key_head, key, feature), value (batch, key_head, key,
+    value). After `expanded`, key and value have as many heads as query.
     """
 
     query: Tensor
@@ -50,6 +58,7 @@ class Request:
     parts: Parts
     dropout: float
     seed: int
+    _found: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -70,73 +79,145 @@ class Request:
         Raises:
             ArgumentError: an argument can't be used.
         """
-        key, value = _checked(query, key, value)
+        _check_tensors(query, key, value)
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
-        parts = Parts(
-            resolve("score", score, SCORES),
-            resolve("weights", weights, WEIGHTS),
-            _mask(mask, query, key),
-            _position(position),
-        )
+        if isinstance(score, str) and isinstance(weights, str) and position is None and type(mask) in _BARE:
+            parts = _named(score, weights, mask)
+        else:
+            parts = _parts(score, weights, _mask(mask, query, key), position)
+        check = offer(parts.score, "check") or _check_sizes
+        check(query.shape[-1], key.shape[-1], query.shape[1])
+        fits = offer(parts.weights, "check")
+        if fits is not None:
+            fits(query.shape[1])
         return cls(query, key, value, parts, float(dropout), seed)
+
+    @property
+    def expanded(self) -> "Request":
+        """The same with as many heads of key and value as of query: each stands once for every head that shares it."""
+        repeat = self.query.shape[1] // max(self.key.shape[1], 1)
+        if repeat <= 1:
+            return self
+        key, value = (tensor.repeat_interleave(repeat, dim=1) for tensor in (self.key, self.value))
+        return dataclasses.replace(self, key=key, value=value)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a gradient may be asked for."""
+        if not torch.is_grad_enabled():
+            return False
+        three = self.query.requires_grad or self.key.requires_grad or self.value.requires_grad
+        return three or any(tensor.requires_grad for tensor in operands(self.parts))
 
     @property
     def frame(self) -> Frame:
         """The sizes as masks see them."""
         return self.parts.frame(self.query.shape[0], self.query.shape[2], self.key.shape[2])
 
-    @cached_property
+    @property
     def spans(self) -> Spans:
         """Where the allowed keys of each query lie."""
-        return self.parts.mask.spans(self.frame)
+        return self._once("spans", lambda: self.parts.mask.spans(self.frame))
 
-    @cached_property
+    @property
+    def edges(self) -> Csr | None:
+        """The allowed pairs one by one, where the mask lists them."""
+        return self._once("edges", lambda: self.parts.mask.edges(self.frame))
+
+    @property
     def hides_nothing(self) -> bool:
         """Whether the mask is known to allow every pair."""
-        if type(self.parts.mask) is Dense:
-            return True
-        spans = self.spans
-        return bool(((spans.full_start <= 0) & (spans.full_stop >= self.key.shape[2])).all())
+        return type(self.parts.mask) is Dense or self._once(
+            "hides_nothing", lambda: self.parts.mask.hides_nothing(self.frame)
+        )
 
-    @cached_property
+    @property
     def finite(self) -> bool:
         """Whether all numbers are finite, and small enough that no product of two overflows.
 
         If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
         """
-        # A norm takes one pass and no memory, and overflows where a product would.
-        norms = (torch.linalg.vector_norm(t.detach(), dtype=wide_dtype(t)) for t in (self.query, self.key, self.value))
-        return all(bool(torch.isfinite(norm)) for norm in norms)
+        return self._once("finite", lambda: all(_is_finite(t) for t in (self.query, self.key, self.value)))
+
+    def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
+        """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
+        heads = max(self.query.shape[1], 1)
+        group = groups.view(-1, 1, 1)
+        return self.frame.index(group // heads, group % heads, rows.view(1, -1, 1), keys.view(1, 1, -1), tile=tile)
+
+    def reduced(self) -> "tuple[Request, tuple[Tensor, Tensor]]":
+        """The same scores from simpler parts, and query and key as the position's scores see them.
+
+        What grows with n and not n x n is done here, once, before the tiles: the position's change of the heads, and
+        what the score can do to each query and key alone.
+        """
+        query, key = plain = self.turned()
+        parts = self.parts
+        reduce = offer(parts.score, "reduce")
+        if reduce is not None:
+            score, query, key = reduce(query, key)
+            parts = Parts(score, parts.weights, parts.mask, parts.position)
+        return Request(query, key, self.value, parts, self.dropout, self.seed, self._found), plain
+
+    def turned(self) -> tuple[Tensor, Tensor]:
+        """Query and key after the position's change of the heads."""
+        if type(self.parts.position).heads is Position.heads:
+            return self.query, self.key
+        places = self.frame.places.to(self.query.device).unsqueeze(1)
+        columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
+        return self.parts.position.heads(self.query, self.key, places, columns)
+
+    def _once(self, name: str, find: Any) -> Any:
+        if name not in self._found:
+            self._found[name] = find()
+        return self._found[name]
+
+
+def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
+    return Parts(resolve("score", score, SCORES), resolve("weights", weights, WEIGHTS), mask, _position(position))
+
+
+# Masks that hold nothing to be checked against a request; where a token is decoded, its parts are found by name.
+_BARE = (type(None), str, Dense, Causal)
+
+
+@functools.lru_cache(maxsize=256)
+def _named(score: str, weights: str, mask: Any) -> Parts:
+    return _parts(score, weights, as_mask(mask), None)
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    # A norm takes one pass and no memory, and overflows where a product would.
+    norm = torch.linalg.vector_norm(tensor.detach(), dtype=wide_dtype(tensor))
+    try:
+        return bool(torch.isfinite(norm))
+    except RuntimeError as error:
+        raise RefusedError(
+            "`engine` 'dense' can't run under torch.vmap with a mask: it looks at the numbers. Use engine='auto'."
+        ) from error
 
 
 def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:
     """The mask, its lengths checked, its tensors where the query is."""
+    if mask is None:
+        return _NO_MASK
     mask = as_mask(mask)
-    for lengths in _lengths_in(mask):
-        _check_lengths(lengths.of_queries, query.shape[0], query.shape[2], "query")
-        _check_lengths(lengths.of_keys, query.shape[0], key.shape[2], "key")
-    spec, tensors = split(mask)
-    if any(tensor.device != query.device for tensor in tensors):
+    mask.check(Frame(query.shape[0], query.shape[2], key.shape[2]))
+    if any(tensor.device != query.device for tensor in operands(mask)):
+        spec, tensors = split(mask)
         mask = join(spec, tuple(tensor.to(query.device) for tensor in tensors))
     return mask
 
 
-def _lengths_in(mask: Mask) -> Iterator[Lengths]:
-    if isinstance(mask, Lengths):
-        yield mask
-    for name in ("left", "right", "mask"):
-        inner = getattr(mask, name, None)
-        if isinstance(inner, Mask):
-            yield from _lengths_in(inner)
+_NO_MASK = Dense()
+_NO_POSITION = Position()
 
 
 def _position(position: Any) -> Position:
     if position is None:
-        return Position()
-    if (isinstance(position, str) and position in INPUT_POSITIONS) or isinstance(
-        position, tuple(_classes(INPUT_POSITIONS))
-    ):
+        return _NO_POSITION
+    if isinstance(position, InputPosition) or (isinstance(position, str) and position in INPUT_POSITIONS):
         raise ArgumentError(
             f"`position` {position!r} is added to the inputs, which attend never sees: "
             "apply the module to the vectors first, or give it to an Encoder."
@@ -147,12 +228,8 @@ def _position(position: Any) -> Position:
     return part
 
 
-def _classes(known: dict[str, Any]) -> list[type]:
-    return [entry for entry in known.values() if isinstance(entry, type)]
-
-
-def _checked(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Check the three tensors against each other; give key and value as many heads as query."""
+def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Check the three tensors against each other."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor) or tensor.ndim != 4:
             shape = tuple(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__
@@ -164,35 +241,23 @@ def _checked(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]
                 f"`{name}` must be {query.dtype} on {query.device} as `query` is, "
                 f"but is {tensor.dtype} on {tensor.device}."
             )
-    if key.shape[0] != query.shape[0] or value.shape[0] != query.shape[0]:
+    batch, heads = query.shape[:2]
+    if key.shape[0] != batch or value.shape[0] != batch:
         raise ArgumentError(
-            f"`key` and `value` must have the batch size of `query`, {query.shape[0]}, "
+            f"`key` and `value` must have the batch size of `query`, {batch}, "
             f"but have {key.shape[0]} and {value.shape[0]}."
         )
     if key.shape[:3] != value.shape[:3]:
         raise ArgumentError(
             f"`value` must be (batch, head, key) = {tuple(key.shape[:3])} as `key` is, but is {tuple(value.shape[:3])}."
         )
-    if key.shape[3] != query.shape[3]:
-        raise ArgumentError(f"`key` must have the feature size of `query`, {query.shape[3]}, but has {key.shape[3]}.")
-    heads, key_heads = query.shape[1], key.shape[1]
-    if heads == key_heads:
-        return key, value
-    if key_heads == 0 or heads % key_heads:
+    key_heads = key.shape[1]
+    if heads != key_heads and (key_heads == 0 or heads % key_heads):
         raise ArgumentError(
             f"`query` must have a multiple of the {key_heads} heads of `key` (grouped queries), but has {heads}."
         )
-    repeat = heads // key_heads
-    return key.repeat_interleave(repeat, dim=1), value.repeat_interleave(repeat, dim=1)
 
 
-def _check_lengths(lengths: Tensor | None, batch: int, most: int, name: str) -> None:
-    if lengths is None:
-        return
-    if len(lengths) != batch:
-        raise ArgumentError(f"`lengths` must be one number for each of {batch} items, but is {len(lengths)} numbers.")
-    if batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
-        raise ArgumentError(
-            f"`lengths` of the {name} must be from 0 to {most}, the size of that axis, "
-            f"but range from {int(lengths.min())} to {int(lengths.max())}."
-        )
+def _check_sizes(query_size: int, key_size: int, heads: int) -> None:
+    if query_size != key_size:
+        raise ArgumentError(f"`key` must have the feature size of `query`, {query_size}, but has {key_size}.")

@@ -1,22 +1,50 @@
 """Scores: how well each key matches each query, before normalising.
 
 A score is any callable `(query, key) -> scores`: (..., query, feature) and (..., key, feature) to (..., query, key).
+It may offer more, for speed:
+
+- `reduce(query, key) -> (score, query, key)`: the same scores as a simpler score of other vectors, by work that grows
+  with n and not n x n. A call is reduced once, before it is cut into tiles; (batch, head, length, feature) come in.
+- `pull(grad_scores, query, key) -> (grad_query, grad_key, *grads of its operands)`: its gradient, written by hand.
+  An operand's gradient has the operand's own shape, after `select`.
+- `select(heads) -> score`: the same score for these heads, (group,); for parameters that each head has to itself.
+- `check(query_size, key_size, heads)`: raises ArgumentError where the sizes don't fit; by default they must be equal.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
-__all__ = ["SCORES", "Dot", "ScaledDot", "Score"]
+from regard.attention.precision import wide_dtype
+from regard.errors import ArgumentError
+
+__all__ = [
+    "SCORES",
+    "Additive",
+    "Bilinear",
+    "Cosine",
+    "Dot",
+    "LearnedAdditive",
+    "LearnedBilinear",
+    "LearnedCosine",
+    "ScaledDot",
+    "Score",
+]
 
 Score = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Dot:
-    """The inner product, score_ij = q_i . k_j.
+    """The inner product, score_ij = scale q_i . k_j.
+
+    Args:
+        scale: what every score is multiplied by.
 
     Source: the notes, 001 "Dot-product"; Luong et al. 2015 (arXiv 1508.04025), equation 8.
 
@@ -26,8 +54,21 @@ class Dot:
         tensor([[2., 4.]])
     """
 
+    scale: float = 1.0
+
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return query @ key.mT
+        # Scaling the query is n x d work; scaling the scores would be n x n.
+        return (query if self.scale == 1.0 else query * self.scale) @ key.mT
+
+    def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+        if query.ndim != 3:
+            return (grad_scores @ key) * self.scale, grad_scores.mT @ (query * self.scale)
+        # The factor of a product costs nothing inside of it.
+        nothing = query.new_zeros(())
+        return (
+            torch.baddbmm(nothing, grad_scores, key, beta=0, alpha=self.scale),
+            torch.baddbmm(nothing, grad_scores.mT, query, beta=0, alpha=self.scale),
+        )
 
 
 @dataclass(frozen=True)
@@ -41,11 +82,441 @@ class ScaledDot:
     """
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        # Scaling the query is n x d work; scaling the scores would be n x n.
-        return (query / math.sqrt(max(query.shape[-1], 1))) @ key.mT
+        return _scaled(query)(query, key)
+
+    def reduce(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
+        return _scaled(query), query, key
 
 
-SCORES: dict[str, Callable[[], Score]] = {
+def _scaled(query: Tensor) -> Dot:
+    return Dot(1.0 / math.sqrt(max(query.shape[-1], 1)))
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A hidden layer's answer to query and key together, score_ij = u . act(q_i + k_j + b).
+
+    The queries and keys are projected already, as every head's are, so the layer's two matrices are theirs. With tanh
+    this is the attention of Bahdanau; with leaky_relu that of GATv2, whose ranking of the keys depends on the query,
+    as that of the first GAT can't.
+
+    Args:
+        vector: u, (feature,), or (head, feature) for a vector that each head has to itself.
+        bias: b, of the same two forms, or None for 0.
+        activation: "tanh" or "leaky_relu".
+        slope: what leaky_relu multiplies a negative number by.
+
+    Raises:
+        ArgumentError: the activation is another, or a tensor has neither form.
+
+    Source: Bahdanau et al. 2015 (arXiv 1409.0473), section A.1.2; Brody et al. 2022 (arXiv 2105.14491), equation 7.
+
+    Example:
+        >>> query, key = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.0, 1.0], [-3.0, 2.0]])
+        >>> Additive(torch.tensor([1.0, 10.0]), activation="leaky_relu")(query, key)
+        tensor([[-1.0000, -0.4000]])
+    """
+
+    vector: Tensor
+    bias: Tensor | None = None
+    activation: str = "tanh"
+    slope: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.activation not in ("tanh", "leaky_relu"):
+            raise ArgumentError(f"`activation` must be 'tanh' or 'leaky_relu', but is {self.activation!r}.")
+        for name, tensor in (("vector", self.vector), ("bias", self.bias)):
+            if tensor is not None and tensor.ndim not in (1, 2):
+                raise ArgumentError(f"`{name}` must be (feature,) or (head, feature), but is {tuple(tensor.shape)}.")
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        core, query, key = self.reduce(query, key)
+        vector = core.vector.to(query.dtype)
+        if self.activation == "leaky_relu":
+            return _AdditiveScores.apply(query, key, vector, self.slope)  # pyright: ignore[reportReturnType]
+        # tanh(x) = 2 / (1 + exp(-2x)) - 1: the logistic function is ten times as fast, and the rest is n x d work.
+        scores: Tensor = _AdditiveScores.apply(2 * query, 2 * key, 2 * vector, None)  # pyright: ignore[reportAssignmentType]
+        return scores - vector.sum(-1)[..., None, None]
+
+    def reduce(self, query: Tensor, key: Tensor) -> tuple["Additive", Tensor, Tensor]:
+        if self.bias is None:
+            return self, query, key
+        bias = self.bias.to(query.dtype).unsqueeze(-2)
+        return Additive(self.vector, None, self.activation, self.slope), query + bias, key
+
+    def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+        core, query, key = self.reduce(query, key)
+        vector = core.vector.to(query.dtype)
+        if self.activation == "leaky_relu":
+            grads = _AdditivePull.forward(grad_scores, query, key, vector, self.slope)
+        else:
+            halves = _AdditivePull.forward(grad_scores, 2 * query, 2 * key, 2 * vector, None)
+            total = grad_scores.sum((-2, -1)).unsqueeze(-1)
+            total = _summed_to(total.expand(*total.shape[:-1], vector.shape[-1]), vector)
+            grads = 2 * halves[0], 2 * halves[1], 2 * halves[2] - total
+        return grads if self.bias is None else (*grads, _summed_to(grads[0].sum(-2), self.bias))
+
+    def select(self, heads: Tensor) -> "Additive":
+        picked = {
+            name: tensor[heads]
+            for name, tensor in (("vector", self.vector), ("bias", self.bias))
+            if tensor is not None and tensor.ndim == 2
+        }
+        return dataclasses.replace(self, **picked) if picked else self
+
+    def check(self, query_size: int, key_size: int, heads: int) -> None:
+        _check_equal(query_size, key_size)
+        for name, tensor in (("vector", self.vector), ("bias", self.bias)):
+            if tensor is not None and tuple(tensor.shape) not in ((query_size,), (heads, query_size)):
+                raise ArgumentError(
+                    f"`score` must have a {name} ({query_size},), or ({heads}, {query_size}) for one to each head, "
+                    f"but its {name} is {tuple(tensor.shape)}."
+                )
+
+
+@dataclass(frozen=True)
+class Bilinear:
+    """An inner product through a learned matrix, score_ij = q_i W k_j. Queries and keys may differ in size.
+
+    Args:
+        matrix: W, (query_feature, key_feature), or (head, query_feature, key_feature) for one to each head.
+
+    Raises:
+        ArgumentError: the matrix has neither form.
+
+    Source: Luong et al. 2015 (arXiv 1508.04025), equation 8, "general".
+
+    Example:
+        >>> Bilinear(torch.tensor([[0.0, 1.0, 2.0]]))(torch.tensor([[3.0]]), torch.tensor([[5.0, 1.0, 1.0]]))
+        tensor([[9.]])
+    """
+
+    matrix: Tensor
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim not in (2, 3):
+            raise ArgumentError(
+                "`matrix` must be (query_feature, key_feature), or (head, query_feature, key_feature), "
+                f"but is {tuple(self.matrix.shape)}."
+            )
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        core, query, key = self.reduce(query, key)
+        return core(query, key)
+
+    def reduce(self, query: Tensor, key: Tensor) -> tuple[Dot, Tensor, Tensor]:
+        return Dot(), query @ self.matrix.to(query.dtype), key
+
+    def select(self, heads: Tensor) -> "Bilinear":
+        return dataclasses.replace(self, matrix=self.matrix[heads]) if self.matrix.ndim == 3 else self
+
+    def check(self, query_size: int, key_size: int, heads: int) -> None:
+        sizes = (query_size, key_size)
+        if tuple(self.matrix.shape) not in (sizes, (heads, *sizes)):
+            raise ArgumentError(
+                f"`score` must have a matrix {sizes}, or {(heads, *sizes)} for one to each head, "
+                f"but its matrix is {tuple(self.matrix.shape)}."
+            )
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The cosine of the angle between query and key, score_ij = scale q_i . k_j / (|q_i| |k_j|).
+
+    A vector of zeros has no angle: its scores are 0, and it gets no gradient. Cosines are between -1 and 1, so that
+    without a scale the largest weight of a softmax over n keys is at most e^2 times the smallest.
+
+    Args:
+        scale: what every score is multiplied by: a number, or a tensor, () or (head,).
+
+    Raises:
+        ArgumentError: the scale is a tensor of another form.
+
+    Source: Henry et al. 2020 (arXiv 2010.04245), who train the scale.
+
+    Example:
+        >>> Cosine(scale=10.0)(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 9.0], [0.0, 0.0]]))
+        tensor([[8., 0.]])
+    """
+
+    scale: float | Tensor = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scale, Tensor) and self.scale.ndim > 1:
+            raise ArgumentError(f"`scale` must be a number, () or (head,), but is {tuple(self.scale.shape)}.")
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        core, query, key = self.reduce(query, key)
+        return core(query, key)
+
+    def reduce(self, query: Tensor, key: Tensor) -> tuple[Dot, Tensor, Tensor]:
+        query, key = _directions(query), _directions(key)
+        if not isinstance(self.scale, Tensor):
+            return Dot(float(self.scale)), query, key
+        scale = self.scale.to(query.dtype)
+        return Dot(), query * (scale if scale.ndim == 0 else scale[:, None, None]), key
+
+    def select(self, heads: Tensor) -> "Cosine":
+        if not isinstance(self.scale, Tensor) or not self.scale.ndim:
+            return self
+        return dataclasses.replace(self, scale=self.scale[heads])
+
+    def check(self, query_size: int, key_size: int, heads: int) -> None:
+        _check_equal(query_size, key_size)
+        if isinstance(self.scale, Tensor) and tuple(self.scale.shape) not in ((), (heads,)):
+            raise ArgumentError(
+                f"`score` must have a scale (), or ({heads},) for one to each head, "
+                f"but its scale is {tuple(self.scale.shape)}."
+            )
+
+
+class LearnedAdditive(nn.Module):
+    """Additive scores with a vector and a bias that are trained.
+
+    Args:
+        head_size: the feature size of a head.
+        heads: with a number, every head has a vector and a bias of its own; otherwise all heads share them.
+        bias: whether there is a bias.
+        activation, slope: as in `Additive`.
+
+    Source: Bahdanau et al. 2015 (arXiv 1409.0473), section A.1.2; Brody et al. 2022 (arXiv 2105.14491), equation 7.
+
+    Example:
+        >>> from regard import attend
+        >>> x = torch.zeros(1, 2, 5, 8)
+        >>> attend(x, x, x, score=LearnedAdditive(8)).shape
+        torch.Size([1, 2, 5, 8])
+    """
+
+    def __init__(
+        self,
+        head_size: int,
+        heads: int | None = None,
+        *,
+        bias: bool = True,
+        activation: str = "tanh",
+        slope: float = 0.2,
+    ):
+        super().__init__()
+        shape = (head_size,) if heads is None else (heads, head_size)
+        self.vector = nn.Parameter(torch.empty(shape))
+        # A sum of head_size activations of about 1 each: so that the scores start with a spread of about 1.
+        nn.init.normal_(self.vector, std=max(head_size, 1) ** -0.5)
+        self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
+        self.activation, self.slope = activation, slope
+        self.part()  # An activation that isn't one is refused here.
+
+    def part(self) -> Additive:
+        """The part for `attend`, with the vector and the bias as its operands."""
+        return Additive(self.vector, self.bias, self.activation, self.slope)
+
+
+class LearnedBilinear(nn.Module):
+    """Bilinear scores with a matrix that is trained.
+
+    Args:
+        head_size: the feature size of the queries.
+        heads: with a number, every head has a matrix of its own; otherwise all heads share one.
+        key_size: the feature size of the keys; by default that of the queries.
+
+    Source: Luong et al. 2015 (arXiv 1508.04025), equation 8, "general".
+
+    Example:
+        >>> LearnedBilinear(5, heads=2, key_size=3).matrix.shape
+        torch.Size([2, 5, 3])
+    """
+
+    def __init__(self, head_size: int, heads: int | None = None, *, key_size: int | None = None):
+        super().__init__()
+        sizes = (head_size, head_size if key_size is None else key_size)
+        self.matrix = nn.Parameter(torch.empty(sizes if heads is None else (heads, *sizes)))
+        # A sum of query_size x key_size products of unit terms: so that the scores start with a spread of about 1.
+        nn.init.normal_(self.matrix, std=max(math.prod(sizes), 1) ** -0.5)
+
+    def part(self) -> Bilinear:
+        """The part for `attend`, with the matrix as its operand."""
+        return Bilinear(self.matrix)
+
+
+class LearnedCosine(nn.Module):
+    """Cosine scores with a scale that is trained.
+
+    Args:
+        heads: with a number, every head has a scale of its own; otherwise all heads share one.
+        scale: where training starts from. Henry et al. suggest log2(n^2 - n) for sequences of length n: their 97.5th
+            percentile, so for n = 128 it is about 14.
+
+    Source: Henry et al. 2020 (arXiv 2010.04245).
+
+    Example:
+        >>> LearnedCosine(heads=2, scale=14.0).scale.tolist()
+        [14.0, 14.0]
+    """
+
+    def __init__(self, heads: int | None = None, *, scale: float = 10.0):
+        super().__init__()
+        self.scale = nn.Parameter(torch.full(() if heads is None else (heads,), float(scale)))
+
+    def part(self) -> Cosine:
+        """The part for `attend`, with the scale as its operand."""
+        return Cosine(self.scale)
+
+
+def _check_equal(query_size: int, key_size: int) -> None:
+    if query_size != key_size:
+        raise ArgumentError(f"`key` must have the feature size of `query`, {query_size}, but has {key_size}.")
+
+
+def _directions(vectors: Tensor) -> Tensor:
+    """Each vector divided by its length; a vector of zeros stays one."""
+    wide = vectors.to(wide_dtype(vectors))
+    # Divided by its largest entry first, which changes no direction and keeps the squares from overflowing. It counts
+    # as a constant, since a direction doesn't change with it. A vector of zeros is replaced before the square root,
+    # whose derivative at 0 would be infinite, in every order.
+    largest = wide.detach().abs().amax(-1, keepdim=True) if wide.shape[-1] else wide.sum(-1, keepdim=True)
+    zero = largest == 0
+    scaled = torch.where(zero, 1.0, wide / torch.where(zero, 1.0, largest))
+    return torch.where(zero, 0.0, scaled / scaled.square().sum(-1, keepdim=True).sqrt()).to(vectors.dtype)
+
+
+class _AdditiveScores(torch.autograd.Function):
+    """u . act(q_i + k_j), in the memory of its result; and so are its first and second derivatives.
+
+    Autograd would hold every feature of every pair. Here a feature is summed as soon as it is known, and computed again
+    where a derivative needs it. `leak` is the slope of leaky_relu; None: the logistic function, from which tanh comes.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, vector: Tensor, leak: float | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        blocks = []
+        for rows in _blocks(query, key):
+            scores = None
+            for _, sums, some in _features(rows, key, vector):
+                scores = _added(scores, _activate(sums, leak), some)
+            blocks.append(rows @ key.mT if scores is None else scores)
+        return torch.cat(blocks, -2)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        query, key, vector, ctx.leak = inputs
+        ctx.save_for_backward(query, key, vector)
+
+    @staticmethod
+    def backward(ctx: Any, grad_scores: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return *_AdditivePull.apply(grad_scores, *ctx.saved_tensors, ctx.leak), None  # pyright: ignore[reportReturnType]
+
+
+class _AdditivePull(torch.autograd.Function):
+    """The gradient of `_AdditiveScores`: with G = grad_scores and x = q_i + k_j,
+
+    grad_q = u sum_j G act'(x), grad_k = u sum_i G act'(x), grad_u = sum_ij G act(x).
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        grad_scores: Tensor, query: Tensor, key: Tensor, vector: Tensor, leak: float | None
+    ) -> tuple[Tensor, Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        start, rows_grads, grad_key, grad_vector = 0, [], torch.zeros_like(key), torch.zeros_like(vector)
+        for rows in _blocks(query, key):
+            grad = grad_scores[..., start : start + rows.shape[-2], :].unsqueeze(-3)
+            start += rows.shape[-2]
+            to_rows, to_columns, to_vector = [], [], []
+            for _, sums, some in _features(rows, key, vector):
+                active = _activate(sums, leak)
+                product = grad * active
+                to_vector.append(_summed_to(product.sum((-2, -1)), some))
+                # act (1 - act) is the logistic function's derivative. A `where` by sign mispredicts every other pair.
+                change = (
+                    torch.addcmul(product, product, active, value=-1)
+                    if leak is None
+                    else torch.ops.aten.leaky_relu_backward(grad, sums, leak, False)
+                )
+                to_rows.append(change.sum(-1) * some.unsqueeze(-1))
+                to_columns.append(change.sum(-2) * some.unsqueeze(-1))
+            if to_rows:
+                rows_grads.append(torch.cat(to_rows, -2))
+                grad_key = grad_key + torch.cat(to_columns, -2).mT
+                grad_vector = grad_vector + torch.cat(to_vector, -1)
+        return torch.cat(rows_grads, -1).mT if rows_grads else torch.zeros_like(query), grad_key, grad_vector
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        *tensors, ctx.leak = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, to_query: Tensor, to_key: Tensor, to_vector: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        # With h = to_query_i + to_key_j, what is differentiated is the sum of G (u act'(x) h + to_vector act(x)).
+        grad_scores, query, key, vector = ctx.saved_tensors
+        grad = grad_scores.unsqueeze(-3)
+        total, rows, columns, vectors = torch.zeros_like(grad_scores), [], [], []
+        for where, sums, some in _features(query, key, vector):
+            toward = to_query.mT[..., where, :, None] + to_key.mT[..., where, None, :]
+            to_some = to_vector[..., where]
+            active = _activate(sums, ctx.leak)
+            slope = active * (1 - active) if ctx.leak is None else torch.where(sums > 0, 1.0, ctx.leak)
+            total = _added(_added(total, slope * toward, some), active, to_some)
+            vectors.append(_summed_to((grad * slope * toward).sum((-2, -1)), some))
+            change = slope * to_some[..., None, None]
+            if ctx.leak is None:
+                change = change + slope * (1 - 2 * active) * toward * some[..., None, None]
+            rows.append((grad * change).sum(-1))
+            columns.append((grad * change).sum(-2))
+        if not rows:
+            return torch.zeros_like(grad_scores), *(torch.zeros_like(t) for t in (query, key, vector)), None
+        return total, torch.cat(rows, -2).mT, torch.cat(columns, -2).mT, torch.cat(vectors, -1), None
+
+
+# How many numbers are worked on at once: so few that they stay in a core's own cache between two steps.
+_AT_ONCE = 2**17
+
+
+def _blocks(query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+    """The query, some rows at a time."""
+    row = max(1, query.shape[:-2].numel() * key.shape[-2])
+    return query.split(max(1, _AT_ONCE // row), -2)
+
+
+def _features(query: Tensor, key: Tensor, vector: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Some features at a time: which, the sums q_if + k_jf as (..., feature, query, key), and u as (..., feature).
+
+    A large tile goes feature by feature, in the memory of the tile; a small one takes many at once, in few steps.
+    """
+    # Features first, so that what is worked on lies side by side.
+    queries, keys = query.mT.contiguous(), key.mT.contiguous()
+    tile = max(1, query.shape[:-1].numel() * key.shape[-2])
+    step = max(1, _AT_ONCE // tile)
+    for start in range(0, query.shape[-1], step):
+        some = slice(start, start + step)
+        yield some, queries[..., some, :, None] + keys[..., some, None, :], vector[..., some]
+
+
+def _activate(sums: Tensor, leak: float | None) -> Tensor:
+    return torch.sigmoid(sums) if leak is None else nn.functional.leaky_relu(sums, leak)
+
+
+def _added(total: Tensor | None, active: Tensor, vector: Tensor) -> Tensor:
+    """The total, and the features of `active`, weighted by the vector."""
+    if active.shape[-3] > 1:
+        term = (active * vector[..., None, None]).sum(-3)
+        return term if total is None else total + term
+    active, vector = active.squeeze(-3), vector.unsqueeze(-1)
+    return active * vector if total is None else torch.addcmul(total, active, vector)
+
+
+def _summed_to(tensor: Tensor, like: Tensor) -> Tensor:
+    """The gradient of a tensor that was broadcast: summed over what it was broadcast over."""
+    return tensor.sum_to_size(like.shape) if tensor.shape != like.shape else tensor
+
+
+SCORES: dict[str, Callable[..., Score | nn.Module]] = {
     "dot": Dot,
     "scaled_dot": ScaledDot,
+    "additive": LearnedAdditive,
+    "bilinear": LearnedBilinear,
+    "cosine": Cosine,
 }

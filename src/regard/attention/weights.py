@@ -4,32 +4,101 @@ A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, k
 shape, or None where everything is allowed. Hidden scores arrive as minus infinity; whatever the normaliser makes of
 them, the engine sets their weights to exactly 0, so that a row in which nothing is allowed has weights of 0. A tile may
 leave out columns that are hidden from all its rows, so a normaliser must not depend on how many of those there are.
+It may offer more, for speed:
+
+- `pull(grad_weights, weights, allowed) -> (grad_scores, *grads of its operands)`: its gradient, written by hand. The
+  weights are 0 where hidden; `grad_weights` may be overwritten.
+- `normalise_(scores, allowed) -> weights`: the same weights where nothing needs a gradient, in the place of the scores.
+- `select(heads) -> normaliser`: the same for these heads, (group,); for parameters that each head has to itself.
+- `check(heads)`: raises ArgumentError where its parameters don't fit that number of heads.
 """
 
+import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["WEIGHTS", "Normaliser", "Relu", "Softmax"]
+from regard.attention.thresholds import entmax, pull_entmax
+from regard.errors import ArgumentError
+
+__all__ = [
+    "WEIGHTS",
+    "Entmax",
+    "Hard",
+    "LearnedSigmoid",
+    "LearnedSoftmax",
+    "Normaliser",
+    "Relu",
+    "Sigmoid",
+    "Softmax",
+    "Sparsemax",
+]
 
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 
 
 @dataclass(frozen=True)
 class Softmax:
-    """w_ij = exp(s_ij) / sum_k exp(s_ik), over the allowed keys.
+    """w_ij = exp(s_ij / T) / sum_k exp(s_ik / T), over the allowed keys.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), equation 1.
+    Args:
+        temperature: T, above 0: a number, or a tensor, () or (head,). Below 1 sharpens, above 1 flattens.
+
+    Raises:
+        ArgumentError: the temperature is a number that isn't above 0, or a tensor of another form.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), equation 1; with temperature: Hinton et al. 2015 (arXiv 1503.02531),
+    equation 1.
 
     Example:
         >>> Softmax()(torch.tensor([[2.0, 4.0, 4.0]]), None)
         tensor([[0.0634, 0.4683, 0.4683]])
     """
 
+    temperature: float | Tensor = 1.0
+
+    def __post_init__(self) -> None:
+        _check_form("temperature", self.temperature)
+        if not isinstance(self.temperature, Tensor) and not 0.0 < self.temperature < math.inf:
+            raise ArgumentError(f"`temperature` must be above 0, but is {self.temperature!r}. For 0, use Hard().")
+
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return torch.softmax(scores, dim=-1)
+        return torch.softmax(self._cooled(scores), dim=-1)
+
+    def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        # Only the CPU's kernel is known to read each row to its end before it writes.
+        scores = self._cooled(scores)
+        return torch.softmax(scores, -1, out=scores) if scores.device.type == "cpu" else torch.softmax(scores, -1)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        # ds = w (dw - sum w dw), step by step in one place: a temporary of n x n costs more than a product.
+        sums = grad_weights.mul_(weights).sum(-1, keepdim=True)
+        grad_scores = grad_weights.addcmul_(weights, sums, value=-1)
+        if not isinstance(self.temperature, Tensor):
+            return (grad_scores if self.temperature == 1.0 else grad_scores.div_(self.temperature),)
+        # dT = -sum ds s / T^2, before ds is divided by T; and since ds sums to 0, log w may stand for s / T.
+        logarithms = weights.clamp(min=torch.finfo(weights.dtype).tiny).log_().mul_(grad_scores)
+        grad_temperature = _summed(logarithms, self.temperature) / -self.temperature
+        return grad_scores.div_(_by_head(self.temperature, weights)), grad_temperature
+
+    def select(self, heads: Tensor) -> "Softmax":
+        chosen = _selected(self.temperature, heads)
+        return self if chosen is self.temperature else dataclasses.replace(self, temperature=chosen)
+
+    def check(self, heads: int) -> None:
+        _check_heads("temperature", self.temperature, heads)
+
+    def _cooled(self, scores: Tensor) -> Tensor:
+        if not isinstance(self.temperature, Tensor):
+            return scores if self.temperature == 1.0 else scores / self.temperature
+        # The temperature's own derivative is a product with the scores, which must be finite: a hidden one stands aside
+        # as 0, and a row of hidden ones for good.
+        hidden = scores == -torch.inf
+        cooled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
+        return cooled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -38,6 +107,13 @@ class Relu:
 
     Counting the allowed keys, not all of them, makes a masked row equal to the same row with the hidden keys taken out.
 
+    Args:
+        divisor: a number to divide every row by instead, say the length of the whole sequence under a causal mask: then
+            an early row, which sees few keys, has small weights.
+
+    Raises:
+        ArgumentError: the divisor isn't above 0.
+
     Source: Wortsman et al. 2023 (arXiv 2309.08586), section 3, with alpha = 1.
 
     Example:
@@ -45,13 +121,255 @@ class Relu:
         tensor([[0., 1., 2.]])
     """
 
+    divisor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.divisor is not None and not self.divisor > 0:
+            raise ArgumentError(f"`divisor` must be above 0, or None to count the keys, but is {self.divisor!r}.")
+
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        if allowed is None:
-            return torch.relu(scores) / max(scores.shape[-1], 1)
-        return torch.relu(scores) / allowed.sum(-1, keepdim=True).clamp(min=1)
+        return torch.relu(scores) / self._count(scores, allowed)
+
+    def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return scores.relu_().div_(self._count(scores, allowed))
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        # Chosen where the weight is above 0, not multiplied by 0 or 1: many times faster than by a bool tensor.
+        grad_scores = torch.ops.aten.threshold_backward(grad_weights, weights, 0.0)
+        return (grad_scores.div_(self._count(weights, allowed)),)
+
+    def _count(self, scores: Tensor, allowed: Tensor | None) -> Tensor | float:
+        return self.divisor if self.divisor is not None else _count(scores, allowed)
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """w_ij = 1 / (1 + exp(-(s_ij + b))): each key for itself. Rows need not sum to 1.
+
+    Args:
+        bias: b: a number, or a tensor, () or (head,). None is -log(n_i), where n_i is how many keys query i is allowed
+            to see: with scores around 0 a row then sums to about 1.
+
+    Raises:
+        ArgumentError: the bias is a tensor of another form.
+
+    Source: Ramapuram et al. 2024 (arXiv 2409.04431), who find -log n to be what training needs.
+
+    Example:
+        >>> Sigmoid()(torch.tensor([[0.0, 0.0, 0.0, 9.0]]), torch.tensor([[True, True, True, False]]))[:, :3]
+        tensor([[0.2500, 0.2500, 0.2500]])
+    """
+
+    bias: float | Tensor | None = None
+
+    def __post_init__(self) -> None:
+        _check_form("bias", self.bias)
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return torch.sigmoid(scores + self._bias(scores, allowed))
+
+    def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return scores.add_(self._bias(scores, allowed)).sigmoid_()
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        # ds = dw w (1 - w), with no temporary.
+        grad_scores = grad_weights.mul_(weights).addcmul_(grad_weights, weights, value=-1)
+        if not isinstance(self.bias, Tensor):
+            return (grad_scores,)
+        return grad_scores, _summed(grad_scores, self.bias)
+
+    def select(self, heads: Tensor) -> "Sigmoid":
+        chosen = None if self.bias is None else _selected(self.bias, heads)
+        return self if chosen is self.bias else dataclasses.replace(self, bias=chosen)
+
+    def check(self, heads: int) -> None:
+        _check_heads("bias", self.bias, heads)
+
+    def _bias(self, scores: Tensor, allowed: Tensor | None) -> Tensor | float:
+        if self.bias is not None:
+            return _by_head(self.bias, scores)
+        count = _count(scores, allowed)
+        return -count.log() if isinstance(count, Tensor) else -math.log(count)
+
+
+@dataclass(frozen=True)
+class Entmax:
+    """w_ij = max((alpha - 1) s_ij - t_i, 0)^(1 / (alpha - 1)), with the t_i for which the row sums to 1.
+
+    Weak keys get weights of exactly 0, the more of them the larger alpha; near 1 it is softmax. At 1.5 and 2 the
+    thresholds t are exact, otherwise found to rounding. Above 2 the derivative is unbounded where a weight reaches 0,
+    and so is what rounding does to the weights there: train with at most 2.
+
+    Args:
+        alpha: above 1.
+
+    Raises:
+        ArgumentError: alpha isn't a number above 1.
+
+    Source: Peters et al. 2019 (arXiv 1905.05702), section 3.
+
+    Example:
+        >>> Entmax(1.5)(torch.tensor([[1.0, 1.0, -2.0]]), None)
+        tensor([[0.5000, 0.5000, 0.0000]])
+    """
+
+    alpha: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.alpha < math.inf:
+            raise ArgumentError(f"`alpha` must be above 1, but is {self.alpha!r}. For 1, use Softmax().")
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return entmax(scores, self.alpha)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (pull_entmax(grad_weights, weights, self.alpha),)
+
+
+@dataclass(frozen=True)
+class Sparsemax:
+    """w_ij = max(s_ij - t_i, 0), with the t_i for which the row sums to 1: the nearest point that is a distribution.
+
+    The same as `Entmax(2.0)`. A key that is 1 or more below the best has a weight of exactly 0.
+
+    Source: Martins & Astudillo 2016 (arXiv 1602.02068), equation 2 and proposition 1.
+
+    Example:
+        >>> Sparsemax()(torch.tensor([[1.0, 0.5, -1.0]]), None)
+        tensor([[0.7500, 0.2500, 0.0000]])
+    """
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return entmax(scores, 2.0)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (pull_entmax(grad_weights, weights, 2.0),)
+
+
+@dataclass(frozen=True)
+class Hard:
+    """w_ij = 1 for the key with the highest score, the first of equals, and 0 for the others.
+
+    The gradient of the scores is 0: what is looked at can't be trained through it, only what is found there.
+
+    Source: the limit of softmax as its temperature goes to 0.
+
+    Example:
+        >>> Hard()(torch.tensor([[2.0, 4.0, 4.0]]), None)
+        tensor([[0., 1., 0.]])
+    """
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        if scores.shape[-1] == 0:
+            return torch.zeros_like(scores)
+        scores = scores.detach()
+        best = scores.argmax(-1, keepdim=True)
+        weights = torch.zeros_like(scores).scatter(-1, best, 1.0)
+        return torch.where(scores.gather(-1, best).isnan(), torch.nan, weights)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (grad_weights.zero_(),)
+
+
+class LearnedSoftmax(nn.Module):
+    """Softmax with a temperature that is trained. Its logarithm is the parameter, so that it stays above 0.
+
+    Args:
+        heads: with a number, every head has a temperature of its own; otherwise all heads share one.
+        temperature: where training starts from.
+
+    Raises:
+        ArgumentError: the temperature isn't above 0.
+
+    Example:
+        >>> from regard import attend
+        >>> x = torch.zeros(1, 2, 5, 8)
+        >>> attend(x, x, x, weights=LearnedSoftmax(heads=2)).shape
+        torch.Size([1, 2, 5, 8])
+    """
+
+    def __init__(self, heads: int | None = None, *, temperature: float = 1.0):
+        super().__init__()
+        Softmax(temperature)  # A temperature that isn't above 0 is refused here.
+        self.log_temperature = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(temperature)))
+
+    def part(self) -> Softmax:
+        """The part for `attend`, with the temperature as its operand."""
+        return Softmax(self.log_temperature.exp())
+
+
+class LearnedSigmoid(nn.Module):
+    """Sigmoid with a bias that is trained.
+
+    Args:
+        length: how many keys a query typically sees: the bias starts from -log(length), so that rows sum to about 1.
+        heads: with a number, every head has a bias of its own; otherwise all heads share one.
+
+    Raises:
+        ArgumentError: the length is below 1.
+
+    Source: Ramapuram et al. 2024 (arXiv 2409.04431), whose start is -log n.
+
+    Example:
+        >>> LearnedSigmoid(128, heads=2).bias
+        Parameter containing:
+        tensor([-4.8520, -4.8520], requires_grad=True)
+    """
+
+    def __init__(self, length: int, heads: int | None = None):
+        super().__init__()
+        if length < 1:
+            raise ArgumentError(f"`length` must be 1 or more, but is {length}.")
+        self.bias = nn.Parameter(torch.full(() if heads is None else (heads,), -math.log(length)))
+
+    def part(self) -> Sigmoid:
+        """The part for `attend`, with the bias as its operand."""
+        return Sigmoid(self.bias)
+
+
+def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:
+    """How many keys each query may see, (..., query, 1); 1 where there is none, as nothing is divided then."""
+    if allowed is None:
+        return float(max(scores.shape[-1], 1))
+    # Summed as floats, which is many times faster than as integers.
+    return allowed.expand(scores.shape).sum(-1, keepdim=True, dtype=scores.dtype).clamp(min=1)
+
+
+def _check_form(name: str, parameter: float | Tensor | None) -> None:
+    if isinstance(parameter, Tensor) and parameter.ndim > 1:
+        raise ArgumentError(f"`{name}` must be a number, () or (head,), but is {tuple(parameter.shape)}.")
+
+
+def _check_heads(name: str, parameter: float | Tensor | None, heads: int) -> None:
+    if isinstance(parameter, Tensor) and tuple(parameter.shape) not in ((), (heads,)):
+        raise ArgumentError(
+            f"`weights` must have a {name} (), or ({heads},) for one to each head, "
+            f"but its {name} is {tuple(parameter.shape)}."
+        )
+
+
+def _by_head(parameter: float | Tensor, scores: Tensor) -> float | Tensor:
+    """The parameter in a shape that broadcasts against (..., head or group, query, key)."""
+    if not isinstance(parameter, Tensor):
+        return parameter
+    parameter = parameter.to(scores.dtype)
+    return parameter if parameter.ndim == 0 else parameter[:, None, None]
+
+
+def _selected(parameter: float | Tensor, heads: Tensor) -> float | Tensor:
+    return parameter[heads] if isinstance(parameter, Tensor) and parameter.ndim == 1 else parameter
+
+
+def _summed(values: Tensor, parameter: Tensor) -> Tensor:
+    """(..., group, query, key) summed to the parameter's shape, which is its gradient."""
+    return values.sum() if parameter.ndim == 0 else values.sum((-2, -1)).sum_to_size(parameter.shape)
 
 
 WEIGHTS: dict[str, Callable[[], Normaliser]] = {
     "softmax": Softmax,
     "relu": Relu,
+    "sigmoid": Sigmoid,
+    "sparsemax": Sparsemax,
+    "entmax": Entmax,
+    "hard": Hard,
 }

@@ -5,7 +5,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import INPUT_POSITIONS, POSITIONS, Learned, Sinusoidal
+from regard.attention import INPUT_POSITIONS, POSITIONS
+from regard.attention.input_positions import InputPosition
 from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 
@@ -24,8 +25,8 @@ class EncoderLayer(nn.Module):
         hidden: the size of the fully connected layer inside.
         dropout: the share dropped of what each sublayer adds.
         attention: False leaves attention out: each vector is then on its own.
-        **parts: score, weights, position, engine and head_size of `MultiHeadAttention`, and its `dropout` as
-            `attention_dropout`.
+        **parts: what else `MultiHeadAttention` takes (score, weights, position, share, kv_heads, ...), and its
+            `dropout` as `attention_dropout`.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
@@ -65,8 +66,9 @@ class Encoder(nn.Module):
     Args:
         width, heads, hidden, dropout, attention, **parts: as in `EncoderLayer`.
         layers: how many.
-        position: "sinusoidal" or "learned" is added to the inputs; "relative" acts inside each layer's attention; a
-            module or part is used as it is; None leaves a set without order.
+        position: the name of one that is added to the inputs ("sinusoidal", "learned", ...), or of one that acts inside
+            each layer's attention, which then makes its own ("relative", "rotary", ...); a module or part is used as it
+            is; None leaves a set without order.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001: fully connected and self-attention
         used in turn.
@@ -97,8 +99,8 @@ class Encoder(nn.Module):
             raise UnknownNameError("position", position, known)
         if isinstance(position, str) and position in INPUT_POSITIONS:
             position = INPUT_POSITIONS[position](width)
-        on_input = isinstance(position, Sinusoidal | Learned)
-        self.position = position if on_input else None
+        on_input = isinstance(position, InputPosition)
+        self.position: nn.Module | None = position if on_input else None  # pyright: ignore[reportAttributeAccessIssue]
         self.layers = nn.ModuleList(
             EncoderLayer(
                 width,

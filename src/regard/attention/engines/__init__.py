@@ -1,18 +1,20 @@
-"""The engines, in the order in which `auto` tries them. Each is a module with `refuse(request)` and `run(request)`.
+"""The engines. Each is a module with `refuse(request)`, and `run(request)` or `forward` and `backward`.
 
 `dense` stands last and apart: it is the definition, takes quadratic memory, and is never chosen by `auto`.
 """
 
 from types import ModuleType
 
-from regard.attention.engines import blocked, dense, fused
+from regard.attention.engines import banded, blocked, dense, fused, jit
 
 __all__ = ["AUTO", "ENGINES"]
 
-AUTO: tuple[str, ...] = ("fused", "blocked")
+AUTO: tuple[str, ...] = ("fused", "banded", "jit", "blocked")
 
 ENGINES: dict[str, ModuleType] = {
     "fused": fused,
+    "banded": banded,
+    "jit": jit,
     "blocked": blocked,
     "dense": dense,
 }

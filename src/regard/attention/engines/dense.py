@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.frames import Index
+from regard.attention.parts import select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 
@@ -21,10 +22,15 @@ def refuse(request: Request) -> str | None:
 
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
+    request = request.expanded
+    if not request.key.shape[2]:
+        # Zeros, for nothing can be seen; of the query, so that a gradient may be asked for.
+        nothing = request.query[..., :0].sum(-1, keepdim=True)
+        return nothing.expand(*request.query.shape[:3], request.value.shape[3])
     # Position hooks and parts see (group, query, feature): one group for each head of each item.
     weights = weigh(request).flatten(0, 1)
     value = _wide(request.value).flatten(0, 1)
-    at = _grouped(request)
+    at = _pairs(request)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed).to(weights.dtype)
     if request.finite or request.hides_nothing:
@@ -34,7 +40,7 @@ def run(request: Request) -> Tensor:
         allowed = request.parts.mask.allows(at).expand(weights.shape).unsqueeze(-1)
         hidden = value.new_zeros(())
         output = (weights.unsqueeze(-1) * torch.where(allowed, value.unsqueeze(1), hidden)).sum(2)
-    output = request.parts.position.outputs(output, weights, at)
+    output = select(request.parts.position, at.head.flatten()).outputs(output, weights, at)
     seen = request.parts.mask.allows(at).expand(weights.shape).any(-1, keepdim=True)
     output = torch.where(seen, output, 0.0)
     return output.unflatten(0, request.query.shape[:2]).to(request.query.dtype)
@@ -42,22 +48,30 @@ def run(request: Request) -> Tensor:
 
 def weigh(request: Request) -> Tensor:
     """The weights, (batch, head, query, key), in float32 or wider."""
+    request = request.expanded
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
-    at = _grouped(request)
+    at = _pairs(request)
     shape = (len(query), query.shape[1], key.shape[1])
+    if 0 in shape:
+        return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
     allowed = request.parts.mask.allows(at).expand(shape)
     # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative: ones are tamer.
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     if request.finite or request.hides_nothing:
-        query, key = request.parts.position.heads(query, key, at)
-        scores = request.parts.score(query, key)
-        scores = request.parts.position.scores(scores, query, key, at)
+        scores = _scores(request, query, key, at)
     else:
         scores = _scores_by_pair(request, query, key, allowed)
     scores = torch.where(allowed, scores, -torch.inf)
-    weights = torch.where(allowed, request.parts.weights(scores, allowed), 0.0)
-    return weights.unflatten(0, request.query.shape[:2])
+    weights = select(request.parts.weights, at.head.flatten())(scores, allowed)
+    return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
+
+
+def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
+    heads = at.head.flatten()
+    score, position = select(request.parts.score, heads), select(request.parts.position, heads)
+    query, key = position.heads(query, key, (at.query + at.shift).squeeze(2), at.key.squeeze(1))
+    return position.scores(score(query, key), query, key, at)
 
 
 def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:
@@ -73,20 +87,16 @@ def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tenso
     group, row, column = torch.meshgrid(
         *(torch.arange(size, device=query.device) for size in (groups, rows, columns)), indexing="ij"
     )
-    at = request.frame.index(*(axis.reshape(-1, 1, 1) for axis in (group // heads, group % heads, row, column)))
-    queries, keys = request.parts.position.heads(queries, keys, at)
-    scores = request.parts.position.scores(request.parts.score(queries, keys), queries, keys, at)
-    return scores.reshape(groups, rows, columns)
+    at = request.frame.index(
+        *(axis.reshape(-1, 1, 1) for axis in (group // heads, group % heads, row, column)), tile=None
+    )
+    return _scores(request, queries, keys, at).reshape(groups, rows, columns)
 
 
-def _grouped(request: Request) -> Index:
+def _pairs(request: Request) -> Index:
     """The index of all pairs, (group, query, key)."""
-    batch, heads, rows = request.query.shape[:3]
-    device = request.query.device
-    group = torch.arange(batch * heads, device=device).view(-1, 1, 1)
-    row = torch.arange(rows, device=device).view(1, -1, 1)
-    column = torch.arange(request.key.shape[2], device=device).view(1, 1, -1)
-    return request.frame.index(group // max(heads, 1), group % max(heads, 1), row, column)
+    sizes = request.query.shape[0] * request.query.shape[1], request.query.shape[2], request.key.shape[2]
+    return request.index(*(torch.arange(size, device=request.query.device) for size in sizes))
 
 
 def _wide(tensor: Tensor) -> Tensor:

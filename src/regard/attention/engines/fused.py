@@ -1,61 +1,148 @@
-"""PyTorch's fused attention, where it keeps the contract: softmax of a (scaled) inner product, linear memory."""
+"""PyTorch's fused attention, where it keeps the contract: softmax of an inner product, linear memory.
+
+Every score that reduces to an inner product comes here: dot, scaled, bilinear, cosine, and what a rotary position has
+turned. The gradient of its gradient, which PyTorch has not, is that of `blocked`.
+"""
+
+import sys
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from regard.attention.kept import kept
 from regard.attention.masks import Causal, Mask
+from regard.attention.parts import is_own
 from regard.attention.positions import Position
-from regard.attention.request import Request
-from regard.attention.scores import Dot, ScaledDot
+from regard.attention.request import Parts, Request
+from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
 
-__all__ = ["refuse", "run"]
+__all__ = ["begin", "finish", "flash", "flash_backward", "forward", "inner_refusal", "refuse", "run", "scale_of"]
 
 # Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
+_INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 
 
 def refuse(request: Request) -> str | None:
     """Why PyTorch's kernel can't do this request, or None."""
-    parts = request.parts
-    # The types themselves: a subclass may compute something else.
-    if type(parts.score) not in (Dot, ScaledDot):
-        return "its only scores are dot and scaled_dot"
-    if type(parts.weights) is not Softmax:
-        return "its only normaliser is softmax"
-    if type(parts.position) is not Position:
-        return "it has no positions: a bias would be a tensor of all pairs"
-    if request.dropout:
-        return "its dropout is not keyed by position"
-    if request.query.device.type not in ("cpu", "cuda"):
-        return f"it is not known to keep the contract on {request.query.device.type}"
+    reason = inner_refusal(request)
+    if reason is not None:
+        return reason
     if request.query.device.type == "cuda" and request.query.dtype == torch.float64:
         return "on CUDA it has no kernel of linear memory for float64"
-    if 0 in (*request.query.shape, *request.key.shape, request.value.shape[-1]):
-        return "it has no kernel for an empty tensor"
-    unmasked = request.hides_nothing
-    if not unmasked and not _is_causal(parts.mask, request):
-        return f"it takes a mask such as {type(parts.mask).__name__} only as a tensor of all pairs"
-    if not unmasked and not request.finite:
+    if request.hides_nothing:
+        return None
+    if not _is_causal(request.parts.mask, request):
+        return f"it takes a mask such as {type(request.parts.mask).__name__} only as a tensor of all pairs"
+    scale = getattr(request.parts.score, "scale", 1.0)
+    if not isinstance(scale, Tensor) and scale <= 0:
+        return "it hides by minus infinity before it scales, and so can't scale by a number that isn't positive"
+    if not request.finite:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
 
 
+def inner_refusal(request: Request) -> str | None:
+    """Why a request is not the softmax of an inner product and nothing else, or None."""
+    parts = request.parts
+    # The types themselves: a subclass may compute something else.
+    if type(parts.score) not in _INNER:
+        return "its only score is an inner product"
+    if type(parts.weights) is not Softmax:
+        return "its only normaliser is softmax"
+    if isinstance(parts.weights.temperature, Tensor):
+        return "its temperature is one number"
+    position = type(parts.position)
+    if position.scores is not Position.scores or position.outputs is not Position.outputs:
+        return "it takes a bias on the scores only as a tensor of all pairs"
+    if request.dropout:
+        return "its dropout is not keyed by position"
+    if request.query.device.type not in ("cpu", "cuda"):
+        return f"it is not known to keep the contract on {request.query.device.type}"
+    if 0 in (*request.query.shape, *request.key.shape, request.value.shape[-1]):
+        return "it has no kernel for an empty tensor"
+    return None
+
+
 def run(request: Request) -> Tensor:
-    """The output, (batch, head, query, value)."""
+    """The output, (batch, head, query, value), with its gradient."""
+    if request.query.device.type != "cpu" or not request.differentiable:
+        return forward(request)
+    # Reduced outside of the kernel's own gradient, by ordinary autograd: it is little work.
+    reduced, _ = request.expanded.reduced()
+    query, key, value = _padded(reduced)
+    return _cut(
+        kept(Request(query, key, value, reduced.parts, 0.0, 0, reduced._found), sys.modules[__name__]),
+        request.value.shape[-1],
+    )
+
+
+def begin(request: Request) -> tuple[Tensor, Tensor]:
+    """The output, and the logarithm of each row's sum, which the gradient wants."""
+    three = request.query, request.key, request.value
+    return flash(*three, 0.0, not request.hides_nothing, scale=scale_of(request.parts))
+
+
+def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of query, key and value."""
+    three = request.query, request.key, request.value
+    causal, scale = not request.hides_nothing, scale_of(request.parts)
+    return flash_backward(grad_output.contiguous(), *three, output, row_sums, 0.0, causal, scale=scale)
+
+
+def forward(request: Request) -> Tensor:
+    """The output, (batch, head, query, value). `request`: with heads as they are."""
+    batch, heads, queries, _ = request.query.shape
+    shared, width = request.key.shape[1], request.value.shape[-1]
+    hides = not request.hides_nothing
+    # With nothing hidden a row is a row: queries that share a key may stand as rows of one head, and no key is copied.
+    stacks = shared != heads and not hides and is_own(request.parts.position)
+    reduced, _ = (request if stacks else request.expanded).reduced()
+    query, key, value = _padded(reduced)
+    if stacks:
+        query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
+    scale = scale_of(reduced.parts)
+    if query.device.type == "cpu":
+        output = flash(query, key, value, 0.0, hides, scale=scale)[0]
+    else:
+        with sdpa_kernel(_LINEAR):
+            output = F.scaled_dot_product_attention(query, key, value, is_causal=hides, scale=scale)
+    if stacks:
+        output = output.reshape(batch, heads, queries, output.shape[-1])
+    return _cut(output, width)
+
+
+def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
+    """The kernels want one size for all three; zeros add nothing to an inner product, and extra outputs are cut off."""
     query, key, value = request.query, request.key, request.value
-    width, out_width = query.shape[-1], value.shape[-1]
-    scale = 1.0 if isinstance(request.parts.score, Dot) else width**-0.5
-    # The kernels want one size for all three; zeros add nothing to an inner product, and extra outputs are cut off.
-    most = max(width, out_width)
+    most = max(query.shape[-1], value.shape[-1])
     if query.device.type == "cuda":
         most = -(-most // 8) * 8
-    query, key, value = (F.pad(tensor, (0, most - tensor.shape[-1])).contiguous() for tensor in (query, key, value))
-    with sdpa_kernel(_LINEAR):
-        output = F.scaled_dot_product_attention(query, key, value, is_causal=not request.hides_nothing, scale=scale)
-    return output[..., :out_width]
+    return _pad(query, most), _pad(key, most), _pad(value, most)
+
+
+def _pad(tensor: Tensor, size: int) -> Tensor:
+    # Most need nothing done, and where a token is decoded a copy of all keys would cost more than the attention.
+    if tensor.shape[-1] == size and tensor.stride(-1) == 1:
+        return tensor
+    return F.pad(tensor, (0, size - tensor.shape[-1])).contiguous()
+
+
+def _cut(output: Tensor, width: int) -> Tensor:
+    return output if output.shape[-1] == width else output[..., :width]
+
+
+def scale_of(parts: Parts) -> float:
+    """What the reduced score, an inner product, is multiplied by; a temperature divides it."""
+    return parts.score.scale / parts.weights.temperature  # pyright: ignore
+
+
+# The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.
+flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
 def _is_causal(mask: Mask, request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""Masks: which query may attend to which key. True = may attend.
+"""What a mask is, how masks combine, and those that need no arguments. True = may attend.
 
 A mask answers two questions: `allows`, pair by pair, and `spans`, row by row: between which keys the allowed ones lie.
 The second lets an engine skip what is hidden without asking pair by pair. Masks compose with `&`, `|` and `~`.
@@ -12,27 +12,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Index, Spans
+from regard.attention.frames import Frame, Index, Spans, Stretch
+from regard.attention.sparsity import Csr
 from regard.errors import ArgumentError
 
-__all__ = [
-    "MASKS",
-    "And",
-    "Causal",
-    "Dense",
-    "Lengths",
-    "Mask",
-    "NoSelf",
-    "Not",
-    "Or",
-    "Predicate",
-    "Window",
-    "as_mask",
-]
+__all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "Predicate", "as_mask"]
 
 
 class Mask:
-    """A mask: subclass it as a frozen dataclass and write `allows`; write `spans` too if whole stretches are hidden."""
+    """A mask: subclass it as a frozen dataclass and write `allows`; write `spans` too if whole stretches are hidden.
+
+    A mask that allows keys here and there writes `columns` as well, and if they are few for each query, `edges`.
+    """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        # What was written beside another `allows` says nothing of this one.
+        if "allows" in vars(cls):
+            for name in ("spans", "columns", "edges", "hides_nothing"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(Mask, name))
 
     def allows(self, at: Index) -> Tensor:
         """Whether each pair may attend: a bool tensor that broadcasts against the index."""
@@ -42,9 +41,28 @@ class Mask:
         """Where the allowed keys of each query lie."""
         return Spans.unknown(frame)
 
+    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+        """The keys that any of these queries may see in any item, sorted, on the CPU; None: what the spans say."""
+        return None
+
+    def edges(self, frame: Frame) -> Csr | None:
+        """The allowed pairs one by one, if they are few and the same for every head; None: they are not."""
+        return None
+
+    def hides_nothing(self, frame: Frame) -> bool:
+        """Whether the mask is known to allow every pair."""
+        return self.spans(frame).cover(frame.keys)
+
     def lengths(self) -> "Lengths | None":
         """The items' own lengths, if the mask states them: positions are then counted from each item's own end."""
         return None
+
+    def check(self, frame: Frame) -> None:
+        """Whether the mask fits a request of these sizes.
+
+        Raises:
+            ArgumentError: it doesn't.
+        """
 
     def __and__(self, other: Any) -> "Mask":
         return And(self, as_mask(other))
@@ -65,11 +83,14 @@ class Dense(Mask):
     """Every query may attend to every key: no mask at all."""
 
     def allows(self, at: Index) -> Tensor:
-        return torch.ones_like(at.offset, dtype=torch.bool)
+        return torch.ones_like(at.key, dtype=torch.bool)
 
     def spans(self, frame: Frame) -> Spans:
-        start = torch.zeros(1, frame.queries, dtype=torch.long)
+        start = torch.zeros_like(frame.rows)
         return Spans.only(start, start + frame.keys, frame.keys)
+
+    def hides_nothing(self, frame: Frame) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -85,36 +106,16 @@ class Causal(Mask):
     """
 
     def allows(self, at: Index) -> Tensor:
-        return at.offset <= 0
+        return at.key <= at.place
 
     def spans(self, frame: Frame) -> Spans:
         places = frame.places
         return Spans.only(torch.zeros_like(places), places + 1, frame.keys)
 
-
-@dataclass(frozen=True)
-class Window(Mask):
-    """Truncated attention: a query may attend from `before` keys before its own position to `after` keys after it.
-
-    Source: the notes, 001 and 004; Yeh et al. 2019, Transformer-Transducer (arXiv 1910.12977), section 3.
-    """
-
-    before: int
-    after: int
-
-    def __post_init__(self) -> None:
-        for name in ("before", "after"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise ArgumentError(
-                    f"`{name}` of Window must be a number of keys, 0 or more, but is {getattr(self, name)!r}."
-                )
-
-    def allows(self, at: Index) -> Tensor:
-        return (at.offset >= -self.before) & (at.offset <= self.after)
-
-    def spans(self, frame: Frame) -> Spans:
-        places = frame.places
-        return Spans.only(places - self.before, places + self.after + 1, frame.keys)
+    def hides_nothing(self, frame: Frame) -> bool:
+        if frame.ragged:
+            return super().hides_nothing(frame)
+        return frame.queries <= 1 or frame.keys == 0
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,11 @@ class NoSelf(Mask):
     """A query may attend to every key but the one at its own position (note 001: does attending to oneself matter?)."""
 
     def allows(self, at: Index) -> Tensor:
-        return at.offset != 0
+        return at.key != at.place
+
+    def spans(self, frame: Frame) -> Spans:
+        places = frame.places
+        return Spans.only(places, places + 1, frame.keys).others(frame)
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Lengths(Mask):
     """The items of a batch have lengths of their own; what lies beyond is padding, and is hidden.
 
     Args:
-        lengths: (batch,) the length of each item, for queries and keys alike (self-attention).
+        both: (batch,) the length of each item, for queries and keys alike (self-attention).
         query: (batch,) lengths of the queries, where they differ from the keys' (cross-attention).
         key: (batch,) lengths of the keys.
 
@@ -175,24 +180,45 @@ class Lengths(Mask):
         return self.both if self.key is None else self.key  # pyright: ignore[reportReturnType]
 
     def allows(self, at: Index) -> Tensor:
-        allowed = torch.ones_like(at.offset, dtype=torch.bool)
-        if self.of_queries is not None:
-            allowed = allowed & (at.query < self.of_queries[at.batch])
-        if self.of_keys is not None:
-            allowed = allowed & (at.key < self.of_keys[at.batch])
-        return allowed
+        # What holds for a whole row or column is not asked pair by pair.
+        row = None if self.of_queries is None else at.query < self.of_queries[at.batch]
+        column = None if self.of_keys is None else at.key < self.of_keys[at.batch]
+        if row is None or column is None:
+            return column if row is None else row  # pyright: ignore[reportReturnType]
+        return row & column
 
     def spans(self, frame: Frame) -> Spans:
-        rows = torch.arange(frame.queries).unsqueeze(0)
-        stop = torch.full_like(rows, frame.keys)
-        if self.of_keys is not None:
-            stop = stop.minimum(self.of_keys.cpu().unsqueeze(1))
-        if self.of_queries is not None:
-            stop = stop.where(rows < self.of_queries.cpu().unsqueeze(1), 0)
-        return Spans.only(torch.zeros_like(stop), stop, frame.keys)
+        keys = frame.keys if self.of_keys is None else self.of_keys.cpu().clamp(0, frame.keys).unsqueeze(1)
+        if self.of_queries is None:
+            stop = torch.zeros_like(frame.rows) + keys
+        else:
+            # 1 for a query of the item's own, 0 for one beyond.
+            stop = (self.of_queries.cpu().unsqueeze(1) - frame.rows).clamp_(0, 1) * keys
+        outer = (Stretch(torch.zeros_like(stop), stop),)
+        return Spans(outer, outer)
+
+    def hides_nothing(self, frame: Frame) -> bool:
+        if 0 in (frame.batch, frame.queries, frame.keys):
+            return True
+        axes = (self.of_queries, frame.queries), (self.of_keys, frame.keys)
+        return all(lengths is None or bool((lengths >= size).all()) for lengths, size in axes)
 
     def lengths(self) -> "Lengths | None":
         return self
+
+    def check(self, frame: Frame) -> None:
+        for name, lengths, most in (("query", self.of_queries, frame.queries), ("key", self.of_keys, frame.keys)):
+            if lengths is None:
+                continue
+            if len(lengths) != frame.batch:
+                raise ArgumentError(
+                    f"`lengths` must be one number for each of {frame.batch} items, but is {len(lengths)} numbers."
+                )
+            if frame.batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
+                raise ArgumentError(
+                    f"`lengths` of the {name} must be from 0 to {most}, the size of that axis, "
+                    f"but range from {int(lengths.min())} to {int(lengths.max())}."
+                )
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,13 +249,22 @@ class And(Mask):
         return self.left.allows(at) & self.right.allows(at)
 
     def spans(self, frame: Frame) -> Spans:
-        left, right = self.left.spans(frame), self.right.spans(frame)
-        return Spans(
-            torch.maximum(left.start, right.start),
-            torch.minimum(left.stop, right.stop),
-            torch.maximum(left.full_start, right.full_start),
-            torch.minimum(left.full_stop, right.full_stop),
-        )
+        return self.left.spans(frame) & self.right.spans(frame)
+
+    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+        left, right = self.left.columns(frame, rows), self.right.columns(frame, rows)
+        if left is None or right is None:
+            return right if left is None else left
+        return left[torch.isin(left, right, assume_unique=True)]
+
+    def edges(self, frame: Frame) -> Csr | None:
+        left = self.left.edges(frame)
+        one, other = (self.left, self.right) if left is not None else (self.right, self.left)
+        pairs = one.edges(frame) if left is None else left
+        return None if pairs is None else _filtered(pairs, other, frame)
+
+    def hides_nothing(self, frame: Frame) -> bool:
+        return self.left.hides_nothing(frame) and self.right.hides_nothing(frame)
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
@@ -239,6 +274,10 @@ class And(Mask):
             query=_shorter(left.of_queries, right.of_queries),
             key=_shorter(left.of_keys, right.of_keys),
         )
+
+    def check(self, frame: Frame) -> None:
+        self.left.check(frame)
+        self.right.check(frame)
 
 
 @dataclass(frozen=True)
@@ -252,14 +291,19 @@ class Or(Mask):
         return self.left.allows(at) | self.right.allows(at)
 
     def spans(self, frame: Frame) -> Spans:
-        left, right = self.left.spans(frame), self.right.spans(frame)
-        start, stop, _ = _union(left.start, left.stop, right.start, right.stop)
-        full = _union(left.full_start, left.full_stop, right.full_start, right.full_stop)
-        # Two stretches with a gap between them are not one: keep the longer as the part that is surely allowed.
-        longer = left.full_stop - left.full_start >= right.full_stop - right.full_start
-        full_start = full[0].where(full[2], torch.where(longer, left.full_start, right.full_start))
-        full_stop = full[1].where(full[2], torch.where(longer, left.full_stop, right.full_stop))
-        return Spans(start, stop, full_start, full_stop)
+        return self.left.spans(frame) | self.right.spans(frame)
+
+    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+        left, right = self.left.columns(frame, rows), self.right.columns(frame, rows)
+        if left is None and right is None:
+            return None
+        left = _within(self.left, frame, rows) if left is None else left
+        right = _within(self.right, frame, rows) if right is None else right
+        return torch.cat([left, right]).unique()
+
+    def hides_nothing(self, frame: Frame) -> bool:
+        # The sides may do it together, each a part; but it is cheap to see where one does it alone.
+        return self.left.hides_nothing(frame) or self.right.hides_nothing(frame) or super().hides_nothing(frame)
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
@@ -268,6 +312,10 @@ class Or(Mask):
             return None
         query, key = _longer(left.of_queries, right.of_queries), _longer(left.of_keys, right.of_keys)
         return None if query is None and key is None else Lengths(query=query, key=key)
+
+    def check(self, frame: Frame) -> None:
+        self.left.check(frame)
+        self.right.check(frame)
 
 
 @dataclass(frozen=True)
@@ -280,13 +328,13 @@ class Not(Mask):
         return ~self.mask.allows(at)
 
     def spans(self, frame: Frame) -> Spans:
-        inside = self.mask.spans(frame)
-        start = torch.zeros_like(inside.start)
-        stop = torch.full_like(inside.start, frame.keys)
-        return Spans(start, stop, start, stop.where(inside.start >= inside.stop, 0))
+        return self.mask.spans(frame).others(frame)
 
     def lengths(self) -> Lengths | None:
         return self.mask.lengths()
+
+    def check(self, frame: Frame) -> None:
+        self.mask.check(frame)
 
 
 def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
@@ -299,13 +347,35 @@ def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     return None if left is None or right is None else torch.maximum(left, right)
 
 
-def _union(start: Tensor, stop: Tensor, start2: Tensor, stop2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The hull of two stretches per row, empty ones left out, and whether the hull holds nothing else."""
-    empty, empty2 = start >= stop, start2 >= stop2
-    hull_start = torch.where(empty, start2, torch.where(empty2, start, torch.minimum(start, start2)))
-    hull_stop = torch.where(empty, stop2, torch.where(empty2, stop, torch.maximum(stop, stop2)))
-    one = empty | empty2 | (torch.maximum(start, start2) <= torch.minimum(stop, stop2))
-    return hull_start, hull_stop, one
+def _filtered(pairs: Csr, other: Mask, frame: Frame) -> Csr | None:
+    """Those of the pairs that the other mask allows too; None where that depends on the item or the head."""
+    query = torch.arange(frame.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
+    # Asked as if for two items and two heads, to see from the shape whether they matter.
+    item, head = (pairs.keys.new_zeros(shape) for shape in ((min(frame.batch, 2), 1, 1), (1, 2, 1)))
+    allowed = other.allows(frame.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+    if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
+        return None
+    kept = allowed.expand(1, 1, len(query)).flatten()
+    kept_by_key = kept[pairs.places]
+    before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
+    return Csr(
+        starts=before[pairs.starts],
+        keys=pairs.keys[kept],
+        key_starts=before_by_key[pairs.key_starts],
+        queries=pairs.queries[kept_by_key],
+        places=before[pairs.places[kept_by_key]],
+    )
+
+
+def _within(mask: Mask, frame: Frame, rows: slice) -> Tensor:
+    """The keys between the first and the last that any of these queries may see, stretch by stretch."""
+    found = []
+    for start, stop in mask.spans(frame).outer:
+        start, stop = start[:, rows], stop[:, rows]
+        some = start < stop
+        if some.any():
+            found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
+    return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
 
 def as_mask(mask: Any) -> Mask:
@@ -314,16 +384,15 @@ def as_mask(mask: Any) -> Mask:
     Raises:
         ArgumentError: it is none of these, for example a tensor.
     """
-    from_name = MASKS.get(mask) if isinstance(mask, str) else None
     if mask is None:
         return Dense()
     if isinstance(mask, Mask):
         return mask
-    if from_name in (Dense, Causal, NoSelf):
-        return from_name()
     if isinstance(mask, str):
+        if mask in _BY_NAME:
+            return _BY_NAME[mask]()
         raise ArgumentError(
-            f"`mask` must be one of dense, causal, no_self by name, or a mask such as Window(2, 2), but is {mask!r}."
+            f"`mask` must be one of {', '.join(_BY_NAME)} by name, or a mask such as Window(2, 2), but is {mask!r}."
         )
     if isinstance(mask, Tensor):
         raise ArgumentError(
@@ -335,10 +404,5 @@ def as_mask(mask: Any) -> Mask:
     raise ArgumentError(f"`mask` must be a mask or a function of (batch, head, query, key), but is {mask!r}.")
 
 
-MASKS: dict[str, type[Mask]] = {
-    "dense": Dense,
-    "causal": Causal,
-    "window": Window,
-    "lengths": Lengths,
-    "no_self": NoSelf,
-}
+# Those that need no arguments; the others are to be made: Window(2, 2).
+_BY_NAME: dict[str, Callable[[], Mask]] = {"dense": Dense, "causal": Causal, "no_self": NoSelf}

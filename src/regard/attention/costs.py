@@ -1,0 +1,102 @@
+"""What an engine would cost: a small model that `auto` chooses by and `plan` shows.
+
+Work is counted exactly - the pairs in the tiles, the multiplications of the products, the passes over the scores - and
+divided by speeds that were measured once, on two cores. A machine that is faster in all of it chooses the same.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regard.attention.engines import jit
+from regard.attention.engines.blocked.tiles import Tile, tiles
+from regard.attention.positions import Position
+from regard.attention.request import Request
+from regard.attention.scores import Additive
+from regard.attention.weights import Entmax, Softmax, Sparsemax
+
+__all__ = ["Cost", "cost"]
+
+# Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
+KERNEL = 3e11  # multiplications and additions of PyTorch's fused kernel, its exponentials included
+PRODUCTS = 3.6e11  # of the products of tiles, where oneDNN does them
+LIBRARY = 1.8e11  # of products by the library that PyTorch was built with
+PASSES = 1e10  # numbers that a pass over a tile's scores reads and writes
+ACTIVATIONS = 1.5e9  # features of pairs that additive scores take in PyTorch
+COMPILED = 1.2e10  # the same, compiled
+ALONG = 6e9  # features of edges that the kernel along edges takes
+TILE, CALL = 1e-4, 1e-5  # seconds that a tile takes, and a call, however little they hold
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a forward pass takes.
+
+    Attributes:
+        seconds: on the machine that the speeds were measured on.
+        work: multiplications and additions.
+        memory: bytes at the peak, beside the inputs.
+        tiles: how many tiles of rows and keys are skipped, partial and full.
+    """
+
+    seconds: float
+    work: int
+    memory: int
+    tiles: dict[str, int]
+
+
+def cost(name: str, request: Request) -> Cost:
+    """What a request would cost an engine that doesn't refuse it."""
+    batch, heads, queries, feature = request.query.shape
+    keys, value = request.value.shape[2:]
+    groups, sizes = batch * heads, feature + value
+    found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.frame, heads))
+    counts = {
+        "skipped": _possible(found, queries, keys, groups) if found else 0,
+        "partial": sum(not tile.full for tile in found),
+        "full": sum(tile.full for tile in found),
+    }
+    pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
+    size, width = request.query.element_size(), max(request.query.element_size(), 4)
+    output = groups * queries * value * size
+    if name in ("fused", "banded"):
+        copied = sum(t.nbytes for t in (request.query, request.key, request.value)) if feature != value else 0
+        return Cost(CALL + 2 * pairs * sizes / KERNEL, 2 * pairs * sizes, copied + output, counts)
+    if name == "jit" and jit.takes_edges(request):
+        edges = len(request.edges.keys) if request.edges else 0
+        dealt = groups * (queries + keys) * sizes * size
+        counts = {"edges": edges}
+        return Cost(CALL + groups * edges * sizes / ALONG, 2 * groups * edges * sizes, dealt + output, counts)
+    products = PRODUCTS if width == 4 and torch.backends.mkldnn.is_available() else LIBRARY
+    per_pair = 2 * (value if type(request.parts.score) is Additive else sizes) / products
+    per_pair += _passes(request, counts, compiled=name == "jit") / PASSES
+    if type(request.parts.score) is Additive:
+        per_pair += feature / (COMPILED if name == "jit" else ACTIVATIONS)
+    largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
+    # Scores, weights, what is allowed and two temporaries stand at once; with positions and dropout some more.
+    beside = 5 * width + (8 + width) * _has_position(request) + 3 * 8 * (request.dropout > 0 and name != "jit")
+    return Cost(CALL + len(found) * TILE + pairs * per_pair, 2 * pairs * sizes, int(largest * beside) + output, counts)
+
+
+def _possible(found: list[Tile], queries: int, keys: int, groups: int) -> int:
+    """How many more tiles of the size of these there would be if nothing were hidden."""
+    held = sum(tile.pairs for tile in found)
+    return max(0, round((groups * queries * keys - held) / max(tile.pairs for tile in found)))
+
+
+def _passes(request: Request, counts: dict[str, int], *, compiled: bool) -> float:
+    """How often the scores of a tile are read and written, beside the products."""
+    weights: Any = request.parts.weights
+    passes = 1.0
+    if type(weights) in (Entmax, Sparsemax):
+        passes = 2.0 if compiled else 24.0
+    elif type(weights) is Softmax:
+        passes = 2.0
+    passes += 1.0 * bool(counts["partial"]) + 3.0 * _has_position(request)
+    return passes + (request.dropout > 0) * (2.0 if compiled else 40.0)
+
+
+def _has_position(request: Request) -> bool:
+    position = type(request.parts.position)
+    return position.scores is not Position.scores or position.outputs is not Position.outputs

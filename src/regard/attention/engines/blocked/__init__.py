@@ -1,0 +1,326 @@
+"""Tiles in plain PyTorch: every part, every device, linear memory, forward and backward, and second order too.
+
+A tile is up to 256 queries against all the keys that they may see, for as many heads at once as fit a fixed budget.
+Nothing of a tile is kept: the backward pass computes it again, and so does the gradient of a gradient. All passes walk
+the tiles in one order and add up in it, so the results are bitwise repeatable.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines.blocked.definition import tile_output
+from regard.attention.engines.blocked.tile import TileGradients, TileWork, Twins, drop_weights, take
+from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles
+from regard.attention.frames import Index
+from regard.attention.parts import is_own, join, operands, split
+from regard.attention.precision import wide_dtype
+from regard.attention.reduction import Gradients, ReducedGradients, pull_through_reduction
+from regard.attention.request import Request
+from regard.errors import ArgumentError
+
+__all__ = ["backward", "forward", "indexed", "refuse", "refuse_captured", "second", "walk"]
+
+
+def refuse(request: Request) -> str | None:
+    """Tiles do everything."""
+    return None
+
+
+def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, budget: int = BUDGET) -> Tensor:
+    """The output, (batch, head, query, value).
+
+    Args:
+        request: with heads equal.
+        twins: what computes the same, faster.
+        rows, budget: change the tiles, not the result.
+    """
+    batch, heads, queries = request.query.shape[:3]
+    output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
+    if not request.finite and not request.hides_nothing:
+        for tile, at in indexed(request, rows, budget):
+            result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
+            output[tile.groups, tile.rows] = result.to(output.dtype)
+        return output.unflatten(0, (batch, heads))
+    for work in walk(request, twins=twins, rows=rows, budget=budget):
+        output[work.tile.groups, work.tile.rows] = work.output().to(output.dtype)
+    return output.unflatten(0, (batch, heads))
+
+
+def walk(request: Request, *, twins: Twins | None = None, rows: int = ROWS, budget: int = BUDGET) -> Iterator[TileWork]:
+    """The tiles of a request, one after the other, reduced; all numbers must be finite, or nothing hidden."""
+    reduced, plain = request.reduced()
+    yield from _works(reduced, plain, twins, rows, budget)
+
+
+def backward(
+    request: Request,
+    grad_output: Tensor,
+    *,
+    twins: Twins | None = None,
+    rows: int = ROWS,
+    budget: int = BUDGET,
+) -> Gradients:
+    """The gradients of query, key, value and the operands of the parts, in float32 or wider where they are summed."""
+    if not request.finite and not request.hides_nothing:
+        return _careful_backward(request, grad_output, rows, budget)
+
+    def compute(reduced: Request, plain: tuple[Tensor, Tensor]) -> ReducedGradients:
+        totals = _Totals(reduced, plain)
+        for work in _works(reduced, plain, twins, rows, budget):
+            above = grad_output.flatten(0, 1)[work.tile.groups, work.tile.rows].to(work.query.dtype)
+            totals.add(work.tile, work.pull(above))
+        return totals.result()
+
+    return pull_through_reduction(request, compute)
+
+
+class _Totals:
+    """The gradients of a reduced request, added up tile by tile."""
+
+    def __init__(self, request: Request, plain: tuple[Tensor, Tensor]):
+        self.shape = request.query.shape[:2]
+        # Those of the plain query and key are apart only where these are others.
+        self._plain = (
+            "query" if plain[0] is request.query else "plain_query",
+            "key" if plain[1] is request.key else "plain_key",
+        )
+        self._like = {"query": request.query, "key": request.key, "value": request.value}
+        self._like |= {"plain_query": plain[0], "plain_key": plain[1]}
+        self._sums: dict[str, Tensor] = {}
+        parts = request.parts
+        self.operands: list[Gradients] = [
+            [None] * len(operands(part)) for part in (parts.score, parts.weights, parts.position)
+        ]
+
+    def add(self, tile: Tile, found: TileGradients) -> None:
+        self._add("query", tile.groups, tile.rows, found.query)
+        self._add(self._plain[0], tile.groups, tile.rows, found.plain_query)
+        self._add("key", tile.groups, tile.keys, found.key)
+        self._add("value", tile.groups, tile.keys, found.value)
+        self._add(self._plain[1], tile.groups, tile.keys, found.plain_key)
+        for totals, grads in zip(self.operands, found.operands, strict=True):
+            for i, grad in enumerate(grads):
+                if grad is not None:
+                    own = totals[i]
+                    totals[i] = grad.clone() if own is None else own.add_(grad)
+
+    def result(self) -> ReducedGradients:
+        found = [self._sums.get(name) for name in ("query", "key", "value", "plain_query", "plain_key")]
+        for i, name in enumerate(("query", "key", "value")):
+            if found[i] is None:
+                found[i] = torch.zeros_like(self._like[name]).flatten(0, 1)
+        found = [None if total is None else total.unflatten(0, self.shape) for total in found]
+        return ReducedGradients(*found, *self.operands)  # pyright: ignore[reportArgumentType]
+
+    def _add(self, name: str, groups: slice, places: slice | Tensor, grad: Tensor | None) -> None:
+        if grad is None:
+            return
+        if name not in self._sums:
+            like = self._like[name]
+            batch, heads, length, size = like.shape
+            turned = grad.stride(-1) != 1 and grad.stride(-2) == 1
+            shape = (batch * heads, size, length) if turned else (batch * heads, length, size)
+            total = torch.zeros(shape, dtype=grad.dtype, device=like.device)
+            # Laid out in memory as what comes: to add across the grain takes several times as long.
+            self._sums[name] = total.mT if turned else total
+        _add_at(self._sums[name], groups, places, grad)
+
+
+def _add_at(total: Tensor, groups: slice, places: slice | Tensor, grad: Tensor) -> None:
+    """Add a tile's gradient where it belongs."""
+    if isinstance(places, slice):
+        total[groups, places] += grad
+    else:
+        # No key is picked twice, so the order of adding is one on every device.
+        total[groups].index_add_(1, places.to(total.device), grad)
+
+
+def _careful_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
+    """The gradients where something hidden is not finite: autograd on each tile as it is defined."""
+    spec, held = split(request.parts)
+    smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+    totals = _Sums(request, [held[i] for i in smooth])
+    for tile, at in indexed(request, rows, budget):
+        call = _tile_call(request, tile, at, spec, held, smooth, safe=False)
+        _, pull, *_ = torch.func.vjp(call, *_taken(request, tile), *(held[i] for i in smooth))
+        totals.add(tile, pull(grad_output.flatten(0, 1)[tile.groups, tile.rows].to(wide_dtype(grad_output))))
+    return totals.result(smooth, len(held))
+
+
+def second(
+    request: Request,
+    grad_output: Tensor,
+    wanted: list[int],
+    above: list[Tensor],
+    *,
+    rows: int = ROWS,
+    budget: int = BUDGET,
+) -> Gradients:
+    """The gradient of a gradient: of `grad_output`, and of query, key, value and the operands of the parts.
+
+    Args:
+        wanted: which of (query, key, value, *operands) the first gradients were of.
+        above: what a change of each of these is worth.
+    """
+    spec, held = split(request.parts)
+    smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+    totals = _Sums(request, [held[i] for i in smooth])
+    grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
+    safe = request.finite or request.hides_nothing
+    places = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in smooth)))}
+    for tile, at in indexed(request, rows, budget):
+        call = _tile_call(request, tile, at, spec, held, smooth, safe=safe)
+
+        def first(upward: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+            found = torch.func.vjp(call, *tensors)[1](upward)  # noqa: B023 - used within the turn
+            return tuple(found[places[i]] for i in wanted)
+
+        upward = grad_output.flatten(0, 1)[tile.groups, tile.rows].to(wide_dtype(grad_output))
+        _, pull, *_ = torch.func.vjp(first, upward, *_taken(request, tile), *(held[i] for i in smooth))
+        weighed = tuple(
+            take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
+            for i, grad in zip(wanted, above, strict=True)
+        )
+        of_upward, *rest = pull(weighed)
+        grad_above[tile.groups, tile.rows] += of_upward
+        totals.add(tile, rest)
+    return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result(smooth, len(held))]
+
+
+class _Sums:
+    """The gradients of query, key, value and some operands, added up tile by tile."""
+
+    def __init__(self, request: Request, smooth: list[Tensor]):
+        self.shape = request.query.shape[:2]
+        wide = wide_dtype(request.query)
+        three = (request.query, request.key, request.value)
+        self.tensors = [torch.zeros_like(tensor, dtype=wide).flatten(0, 1) for tensor in three]
+        self.operands = [torch.zeros_like(operand) for operand in smooth]
+
+    def add(self, tile: Tile, found: Any) -> None:
+        query, key, value, *rest = found
+        for total, places, grad in zip(
+            self.tensors, (tile.rows, tile.keys, tile.keys), (query, key, value), strict=True
+        ):
+            _add_at(total, tile.groups, places, grad)
+        for total, grad in zip(self.operands, rest, strict=True):
+            total += grad
+
+    def result(self, smooth: list[int], count: int) -> Gradients:
+        grads: Gradients = [None] * count
+        for i, total in zip(smooth, self.operands, strict=True):
+            grads[i] = total
+        return [*(total.unflatten(0, self.shape) for total in self.tensors), *grads]
+
+
+def _tile_call(
+    request: Request, tile: Tile, at: Index, spec: Any, held: tuple[Tensor, ...], smooth: list[int], *, safe: bool
+) -> Callable[..., Tensor]:
+    """The output of a tile as a function of its query, key, value and the operands that have gradients."""
+
+    def call(query: Tensor, key: Tensor, value: Tensor, *changed: Tensor) -> Tensor:
+        filled = list(held)
+        for i, operand in zip(smooth, changed, strict=True):
+            filled[i] = operand
+        whole = dataclasses.replace(request, parts=join(spec, tuple(filled)))
+        return tile_output(whole, tile, at, query, key, value, safe=safe)
+
+    return call
+
+
+def _works(
+    request: Request, plain: tuple[Tensor, Tensor], twins: Twins | None, rows: int, budget: int
+) -> Iterator[TileWork]:
+    """The work on each tile; what the mask allows is asked once for all heads where it doesn't depend on them."""
+    if twins is not None:
+        request = dataclasses.replace(request, parts=twins.parts(request.parts))
+    drop = drop_weights if twins is None else twins.drop
+    asked: tuple[Any, Any, Tensor] | None = None
+    heads = max(request.query.shape[1], 1)
+    for tile, at in indexed(request, rows, budget):
+        allowed = None
+        if not tile.full:
+            items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
+            same = tile.rows, items
+            if asked is not None and asked[0] == same and _same_keys(asked[1], tile.keys):
+                allowed = asked[2]
+            else:
+                allowed, of_all_heads = _allowed(request, tile, at)
+                asked = (same, tile.keys, allowed) if of_all_heads else None
+        yield TileWork(request, plain, tile, at, allowed, drop)
+
+
+def _same_keys(one: Any, other: Any) -> bool:
+    return one is other or (isinstance(one, slice) and isinstance(other, slice) and one == other)
+
+
+def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Tensor, bool]:
+    """Which pairs of a tile are allowed, (group or 1, row, column), and whether all heads of its item share them."""
+    heads = request.query.shape[1]
+    item = tile.groups.start // heads
+    one_item = item == (tile.groups.stop - 1) // heads
+    groups = len(at.head)
+    if one_item:
+        # Of one item, a mask that doesn't ask for the head says the same of all of them: ask it once.
+        at = at.of_first_group()
+        if groups == 1 and heads > 1:
+            # Asked as if for two heads, to see from the shape whether they matter.
+            at = dataclasses.replace(at, head=at.head.expand(2, -1, -1))
+    allowed = request.parts.mask.allows(at)
+    allowed = allowed[(None,) * (3 - allowed.ndim)]
+    shared = one_item and len(allowed) == 1
+    return allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns), shared
+
+
+def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+    """The tiles of a request, and where each stands in the whole."""
+    device = request.query.device
+    frame = request.frame
+    for tile in tiles(request.parts.mask, request.spans, frame, request.query.shape[1], rows, budget):
+        group, row = (torch.arange(part.start, part.stop, device=device) for part in (tile.groups, tile.rows))
+        if isinstance(tile.keys, Tensor):
+            yield tile, request.index(group, row, tile.keys.to(device))
+        else:
+            column = torch.arange(tile.keys.start, tile.keys.stop, device=device)
+            yield tile, request.index(group, row, column, tile=(tile.rows.start, tile.keys.start))
+
+
+def _taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:
+    return take(request.query, tile, "rows"), take(request.key, tile, "keys"), take(request.value, tile, "keys")
+
+
+def refuse_captured(request: Request) -> None:
+    """Refuse a part of the user's own that computes with a trainable tensor which it doesn't declare.
+
+    Tiles that are computed again give gradients to operands only; a tensor that a closure captured would silently get
+    none. A corner of the first tile, computed without gradients of its own, shows it: its result wants one.
+
+    Raises:
+        ArgumentError: there is such a tensor.
+    """
+    # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
+    foreign = [name for name in ("score", "weights", "position") if not is_own(getattr(request.parts, name))]
+    first = next(indexed(request, FEWEST, BUDGET), None) if foreign else None
+    if first is None:
+        return
+    spec, held = split(request.parts)
+    bare = Request(
+        request.query.detach(),
+        request.key.detach(),
+        request.value.detach(),
+        join(spec, tuple(operand.detach() for operand in held)),
+        request.dropout,
+        request.seed,
+    )
+    with torch.enable_grad():
+        result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
+    if result.requires_grad:
+        raise ArgumentError(
+            f"`{'`, `'.join(foreign)}` computes with a tensor that requires grad but that it doesn't declare, so the "
+            "tensor would get no gradient. Make the part a frozen dataclass with the tensor as a field, or give the "
+            "module that owns it a method part() that returns such a dataclass (see docs/own.md)."
+        )

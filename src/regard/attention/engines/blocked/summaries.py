@@ -1,0 +1,101 @@
+"""What a tile of weights looks like in a few numbers a row: in plain PyTorch, on every device."""
+
+import itertools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["TileSummary", "seen", "summarise_tile"]
+
+
+class TileSummary(NamedTuple):
+    """The summaries of one tile of weights; whole rows stand in it, so those of a row are complete.
+
+    Attributes:
+        seen: (group or 1, row) how many keys each row may see.
+        top_column: (group, row, top) the columns of the largest weights, -1 where there is none.
+        top_weight: (group, row, top) these weights, the largest first, 0 where there is none.
+        entropy: (group, row).
+        distance: (group, row).
+        zeros: (group, row) how many of the weights a row may see are exactly 0.
+        received: (group, column) the sum of each column.
+        sums: (group, row, cell) the sum of a row over each cell of columns.
+        most: (group, row, cell) the largest weight of a row in each.
+    """
+
+    seen: Tensor
+    top_column: Tensor
+    top_weight: Tensor
+    entropy: Tensor
+    distance: Tensor
+    zeros: Tensor
+    received: Tensor
+    sums: Tensor
+    most: Tensor
+
+
+def summarise_tile(
+    weights: Tensor, allowed: Tensor | None, open: slice, keys: Tensor, places: Tensor, cells: list[int], top: int
+) -> TileSummary:
+    """The summaries of a tile of weights.
+
+    Args:
+        weights: (group, row, column), 0 where hidden.
+        allowed: (group or 1, row, column) which pairs are allowed, or None for all.
+        open: which columns are known to be allowed for all rows.
+        keys: (column,) the places of the keys.
+        places: (group or 1, row) the places of the queries among them.
+        cells: where each cell of columns starts, and where the last one stops.
+        top: how many of the largest weights to find.
+    """
+    shown = weights.abs()
+    mass = shown.sum(-1)
+    apart = (keys - places.unsqueeze(-1)).abs()
+    # With p = w / sum w: -sum p log p = log(sum w) - (sum w log w) / sum w.
+    entropy = (mass.log() + torch.special.entr(shown).sum(-1) / mass).clamp(min=0.0)
+    distance = (shown * apart).sum(-1) / mass
+    none = mass == 0
+    zero = weights == 0
+    count = seen(weights, allowed, open)
+    sums, most = (weights.new_zeros(*weights.shape[:2], len(cells) - 1) for _ in range(2))
+    for cell, (start, stop) in enumerate(itertools.pairwise(cells)):
+        if start < stop:
+            sums[..., cell] = weights[..., start:stop].sum(-1)
+            most[..., cell] = weights[..., start:stop].amax(-1)
+    return TileSummary(
+        count,
+        *_top(weights, allowed, top),
+        torch.where(none, 0.0, entropy),
+        torch.where(none, 0.0, distance),
+        (zero if allowed is None else zero & allowed).sum(-1, dtype=weights.dtype),
+        weights.sum(1),
+        sums,
+        most,
+    )
+
+
+def seen(weights: Tensor, allowed: Tensor | None, open: slice) -> Tensor:
+    """How many keys each row may see. What is known to be open need not be counted."""
+    if allowed is None:
+        return weights.new_full((1, weights.shape[1]), weights.shape[2])
+    known = max(open.stop - open.start, 0)
+    if not known:
+        return allowed.sum(-1, dtype=weights.dtype)
+    rest = (allowed[..., : open.start], allowed[..., open.stop :])
+    return sum((part.sum(-1, dtype=weights.dtype) for part in rest), start=weights.new_tensor(float(known)))
+
+
+def _top(weights: Tensor, allowed: Tensor | None, top: int) -> tuple[Tensor, Tensor]:
+    """Columns and weights of the largest, one after the other: `topk` doesn't say which of equals it gives."""
+    left = weights.clone() if allowed is None else torch.where(allowed, weights, -torch.inf)
+    columns = torch.full((*weights.shape[:2], top), -1, device=weights.device)
+    values = weights.new_zeros(columns.shape)
+    for place in range(min(top, weights.shape[2])):
+        column = left.argmax(-1, keepdim=True)  # the first of equals
+        value = left.gather(-1, column)
+        found = value != -torch.inf
+        columns[..., place : place + 1] = torch.where(found, column, -1)
+        values[..., place : place + 1] = torch.where(found, value, 0.0)
+        left.scatter_(-1, column, -torch.inf)
+    return columns, values

@@ -1,0 +1,271 @@
+"""One tile: its weights, its output and its gradients. Products by hand; autograd only on a part that has no pull.
+
+A whole row stands in a tile, so any normaliser works as it is written. The backward pass computes the tile again.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from regard.attention.dropout import keep_scale
+from regard.attention.engines.blocked.products import Inner, averaged, times_key, times_query
+from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.frames import Index
+from regard.attention.parts import is_own, join, offer, operands, select, split
+from regard.attention.positions import Position
+from regard.attention.precision import wide_dtype
+from regard.attention.request import Parts, Request
+from regard.attention.scores import Dot
+
+__all__ = ["TileGradients", "TileWork", "Twins", "drop_weights", "take"]
+
+Pull = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
+
+
+@runtime_checkable
+@runtime_checkable
+class Twins(Protocol):
+    """What computes the same as the parts of a reduced request, and the same dropout, faster."""
+
+    def parts(self, parts: Parts) -> Parts: ...
+
+    def drop(self, weights: Tensor, at: Index, dropout: float, seed: int) -> Tensor: ...
+
+
+def drop_weights(weights: Tensor, at: Index, dropout: float, seed: int) -> Tensor:
+    """The weights, some of them set to 0 and the rest scaled up."""
+    return weights * keep_scale(at, dropout, seed).to(weights.dtype)
+
+
+class TileWork:
+    """The work on one tile of a reduced request.
+
+    Args:
+        request: reduced, with heads equal.
+        plain: query and key as the position's scores see them: before the score reduced them.
+        tile, at: what the tile holds, and where that stands in the whole.
+        allowed: (group or 1, row, column) which pairs are allowed, or None for all.
+        drop: what drops weights.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        plain: tuple[Tensor, Tensor],
+        tile: Tile,
+        at: Index,
+        allowed: Tensor | None,
+        drop: Callable[[Tensor, Index, float, int], Tensor],
+    ):
+        self.request, self.tile, self.at, self.allowed, self._drop = request, tile, at, allowed, drop
+        self.query, self.key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
+        self.value = take(request.value, tile, "keys")
+        # Mostly the very same tensors, and then the very same tile of them.
+        self.plain_query = self.query if plain[0] is request.query else take(plain[0], tile, "rows")
+        self.plain_key = self.key if plain[1] is request.key else take(plain[1], tile, "keys")
+        parts = request.parts
+        # A foreign function may keep what it gave, or give one number for many: that must not be written into.
+        self._own_scores = is_own(parts.score) and is_own(parts.position)
+        if allowed is not None and not self._own_scores:
+            self._tame(allowed)
+        self._heads = at.head.flatten()
+        self._score, self._weights, self._position = (
+            select(part, self._heads) for part in (parts.score, parts.weights, parts.position)
+        )
+        if type(parts.score) is Dot:
+            self._score = Inner(parts.score.scale)
+
+    def _tame(self, allowed: Tensor) -> None:
+        """What stands beside no allowed pair is padding, often zeros, where a score may have no derivative."""
+        rows, columns = allowed.any(2).unsqueeze(-1), allowed.any(1).unsqueeze(-1)
+        self.query, self.plain_query = (torch.where(rows, t, 1.0) for t in (self.query, self.plain_query))
+        self.key, self.plain_key = (torch.where(columns, t, 1.0) for t in (self.key, self.plain_key))
+
+    def weights(self) -> Tensor:
+        """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
+        scores = self._score(self.query, self.key)
+        if self._has("scores"):
+            scores = self._position.scores(scores, self.plain_query, self.plain_key, self.at)
+        # Nothing keeps the scores of a part of our own, so they may be overwritten.
+        in_place = offer(self._weights, "normalise_") if self._own_scores else None
+        return self._shown((in_place or self._weights)(self._masked(scores), self.allowed))
+
+    def output(self) -> Tensor:
+        """The output, (group, row, value), in float32 or wider."""
+        weights = self._dropped(self.weights())
+        output = averaged(weights, self.value)
+        if self._has("outputs"):
+            output = self._position.outputs(output, weights, self.at)
+        return self._seen(output)
+
+    def pull(self, grad_output: Tensor) -> "TileGradients":
+        """What a change of the tile's output is worth in its inputs and in the operands of its parts."""
+        scores, pull_score = self._score_and_pull()
+        scores, pull_position = self._position_scores_and_pull(scores)
+        weights, pull_weights = self._weights_and_pull(self._masked(scores))
+        # Dropout may work in place, and the normaliser's gradient wants its weights as they were.
+        kept = self._dropped(weights.clone() if self.request.dropout else weights)
+        grad_output, grad_weights, outputs = self._outputs_pulled(self._seen(grad_output), kept)
+        grad_value = times_query(kept, grad_output)
+        more = times_key(grad_output, self.value)
+        grad_weights = more if grad_weights is None else more.add_(grad_weights)
+        grad_scores, *of_weights = pull_weights(self._dropped(grad_weights))
+        grad_scores, plain_query, plain_key, *of_position = pull_position(grad_scores)
+        query, key, *of_score = pull_score(grad_scores)
+        both = [a if b is None else b if a is None else a + b for a, b in zip(of_position, outputs, strict=True)]
+        return TileGradients(query, key, grad_value, plain_query, plain_key, (of_score, of_weights, both))
+
+    def _score_and_pull(self) -> tuple[Tensor, Pull]:
+        pull = offer(self._score, "pull")
+        part = self.request.parts.score
+        if pull is None:
+            return self._traced(part, "__call__", self.query, self.key)
+        return self._score(self.query, self.key), lambda gradient: self._with_operands(
+            part, self._score, 2, pull(gradient, self.query, self.key)
+        )
+
+    def _position_scores_and_pull(self, scores: Tensor) -> tuple[Tensor, Pull]:
+        part = self.request.parts.position
+        if not self._has("scores"):
+            return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
+        pull = offer(self._position, "pull_scores", "scores")
+        if pull is None:
+            return self._traced(part, "scores", scores, self.plain_query, self.plain_key, extra=(self.at,))
+        changed = self._position.scores(scores, self.plain_query, self.plain_key, self.at)
+        return changed, lambda gradient: (
+            gradient,
+            *self._with_operands(part, self._position, 2, pull(gradient, self.plain_query, self.plain_key, self.at)),
+        )
+
+    def _weights_and_pull(self, scores: Tensor) -> tuple[Tensor, Pull]:
+        part = self.request.parts.weights
+        pull = offer(self._weights, "pull")
+        if pull is not None:
+            weights = self._shown(self._weights(scores, self.allowed))
+            return weights, lambda gradient: self._with_operands(
+                part, self._weights, 1, pull(gradient, weights, self.allowed)
+            )
+        weights, traced = self._traced(part, "__call__", scores, extra=(self.allowed,))
+        if self.allowed is None:
+            return weights, traced
+        allowed = self.allowed
+
+        def pulled(gradient: Tensor) -> tuple[Any, ...]:
+            # What it makes of hidden scores is thrown away, so nothing may come back through them either.
+            grad_scores, *grads = traced(torch.where(allowed, gradient, 0.0))
+            return torch.where(allowed, grad_scores, 0.0), *grads
+
+        return torch.where(allowed, weights, 0.0), pulled
+
+    def _outputs_pulled(self, grad_output: Tensor, kept: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
+        """The gradient of the weighted sum, of the weights beside it, and of the position's operands."""
+        part = self.request.parts.position
+        if not self._has("outputs"):
+            return grad_output, None, [None] * len(operands(part))
+        pull = offer(self._position, "pull_outputs", "outputs")
+        if pull is not None:
+            grad_weights, *grads = self._with_operands(part, self._position, 1, pull(grad_output, kept, self.at))
+            return grad_output, grad_weights, grads
+        _, traced = self._traced(part, "outputs", averaged(kept, self.value), kept, extra=(self.at,))
+        grad_sum, grad_weights, *grads = traced(grad_output)
+        return grad_sum, grad_weights, grads
+
+    def _traced(self, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = ()) -> tuple[Tensor, Pull]:
+        """What a part makes of its inputs, and its gradient by autograd on the tile."""
+        spec, held = split(part)
+        # Whole numbers have no gradient.
+        smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+
+        def call(*tensors: Tensor) -> Tensor:
+            changed = list(held)
+            for i, operand in zip(smooth, tensors[len(inputs) :], strict=True):
+                changed[i] = operand
+            whole = select(join(spec, tuple(changed)), self._heads)
+            return getattr(whole, method)(*tensors[: len(inputs)], *extra)
+
+        result, back, *_ = torch.func.vjp(call, *inputs, *(held[i] for i in smooth))
+
+        def pull(gradient: Tensor) -> tuple[Any, ...]:
+            found = back(gradient.to(result.dtype))
+            grads: list[Tensor | None] = [None] * len(held)
+            for i, grad in zip(smooth, found[len(inputs) :], strict=True):
+                grads[i] = grad
+            return *found[: len(inputs)], *grads
+
+        return result, pull
+
+    def _with_operands(self, part: Any, chosen: Any, inputs: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A pull written by hand gives gradients of what was picked for the tile's groups; these, of the whole."""
+        grads = [
+            grad if grad is None or picked is operand else self._back_to_heads(grad, operand)
+            for grad, picked, operand in zip(found[inputs:], operands(chosen), operands(part), strict=True)
+        ]
+        return *found[:inputs], *grads
+
+    def _back_to_heads(self, gradient: Tensor, operand: Tensor) -> Tensor:
+        # A product with zeros and ones, not an index_add: it adds in one order on every device.
+        groups = len(self._heads)
+        picks = torch.zeros(len(operand), groups, dtype=gradient.dtype, device=gradient.device)
+        picks[self._heads, torch.arange(groups, device=gradient.device)] = 1.0
+        return (picks @ gradient.expand(groups, *operand.shape[1:]).reshape(groups, -1)).reshape(operand.shape)
+
+    def _masked(self, scores: Tensor) -> Tensor:
+        """Hidden scores at minus infinity."""
+        return self._hidden(scores, -torch.inf, in_place=self._own_scores)
+
+    def _shown(self, weights: Tensor) -> Tensor:
+        """Hidden weights at 0."""
+        own = is_own(self.request.parts.weights)
+        # In a row that sees something, a normaliser of our own gives 0 for minus infinity.
+        return weights if own and self._all_see else self._hidden(weights, 0.0, in_place=own)
+
+    def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
+        if self.allowed is None:
+            return matrix
+        if not in_place:
+            return torch.where(self.allowed, matrix, value)
+        # Only the columns that are not known to be open need be touched.
+        for columns in (slice(0, self.tile.open.start), slice(self.tile.open.stop, self.tile.columns)):
+            if columns.start < columns.stop:
+                matrix[..., columns].masked_fill_(~self.allowed[..., columns], value)
+        return matrix
+
+    @property
+    def _all_see(self) -> bool:
+        """Whether every row is known to see something."""
+        return self.allowed is None or self.tile.open.stop > self.tile.open.start
+
+    def _seen(self, rows: Tensor) -> Tensor:
+        """A row that may see nothing is zeros, and takes no gradient, whatever comes from above."""
+        if self.allowed is None or self._all_see:
+            return rows
+        return torch.where(self.allowed.any(-1, keepdim=True), rows, 0.0)
+
+    def _dropped(self, weights: Tensor) -> Tensor:
+        if not self.request.dropout:
+            return weights
+        return self._drop(weights, self.at, self.request.dropout, self.request.seed)
+
+    def _has(self, hook: str) -> bool:
+        return getattr(type(self._position), hook) is not getattr(Position, hook)
+
+
+class TileGradients(NamedTuple):
+    """The gradients of a tile's inputs, and of the operands of its score, weights and position."""
+
+    query: Tensor | None
+    key: Tensor | None
+    value: Tensor
+    plain_query: Tensor | None
+    plain_key: Tensor | None
+    operands: tuple[list[Tensor | None], list[Tensor | None], list[Tensor | None]]
+
+
+def take(tensor: Tensor, tile: Tile, which: str) -> Tensor:
+    """The tile's own rows or keys of a tensor (batch, head, length, size), as (group, length, size), wide."""
+    picked = getattr(tile, which)
+    grouped = tensor.flatten(0, 1)[tile.groups]
+    part = grouped.index_select(1, picked.to(tensor.device)) if isinstance(picked, Tensor) else grouped[:, picked]
+    return part.to(wide_dtype(tensor))

@@ -1,0 +1,149 @@
+"""Tiles: a request cut into blocks of queries and the keys that they may see, by arithmetic on the mask's spans."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Frame, Spans, Stretch
+from regard.attention.masks import Mask
+
+__all__ = ["BUDGET", "FEWEST", "ROWS", "Tile", "height", "tiles"]
+
+ROWS = 256  # more don't make the products faster
+FEWEST = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
+NARROW = 64  # a narrow window wants short tiles, since a tile holds the keys of all its rows
+BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 stay near the cores
+NEAR = 64  # stretches of keys closer than this are taken as one: a gap so small costs less than a copy
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Which groups (one head of one item each), queries and keys a tile holds.
+
+    Attributes:
+        keys: neighbours, or picked ones, sorted.
+        open: which of the tile's columns are known to be allowed for all of its rows.
+    """
+
+    groups: slice
+    rows: slice
+    keys: slice | Tensor
+    open: slice
+
+    @property
+    def columns(self) -> int:
+        """How many keys it holds."""
+        return len(self.keys) if isinstance(self.keys, Tensor) else self.keys.stop - self.keys.start
+
+    @property
+    def full(self) -> bool:
+        """Whether all its pairs are allowed."""
+        return self.open.start == 0 and self.open.stop == self.columns
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of query and key it holds."""
+        return (self.groups.stop - self.groups.start) * (self.rows.stop - self.rows.start) * self.columns
+
+
+def height(queries: int, widest: int, rows: int = ROWS, budget: int = BUDGET) -> int:
+    """How many rows a tile has: fewer where a row is long, and where it is short, lest the rows share few keys."""
+    return max(1, min(rows, queries, max(FEWEST, budget // max(widest, 1)), max(NARROW, (widest + 1) // 2)))
+
+
+def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, budget: int = BUDGET) -> Iterator[Tile]:
+    """Cut a request into tiles; what is hidden from all its rows is left out.
+
+    Block of rows by block of rows, and in each all groups: what the mask allows there can be asked once for all heads.
+    """
+    if 0 in (frame.batch, heads, frame.queries, frame.keys):
+        return
+    tall = height(frame.queries, _widest(spans), rows, budget)
+    edges = list(range(0, frame.queries, tall))
+    outer = [_bounds(stretch, edges, frame.batch, widest=True) for stretch in spans.outer]
+    inner = [_bounds(stretch, edges, frame.batch, widest=False) for stretch in spans.inner]
+    for block, edge in enumerate(edges):
+        row = slice(edge, min(edge + tall, frame.queries))
+        # The keys of all items: how many groups fit together depends on the longest.
+        everyone = slice(0, frame.batch)
+        longest = sum(stop - start for start, stop in _hulls(outer, block, everyone))
+        if not longest:
+            continue
+        picked = mask.columns(frame, row)
+        for groups in _groups(frame.batch, heads, max(1, budget // ((row.stop - row.start) * longest))):
+            yield from _tile(groups, row, picked, outer, inner, block, heads)
+
+
+def _groups(batch: int, heads: int, together: int) -> Iterator[slice]:
+    """Some heads of one item, or all heads of some items: what a mask says of an item it says of all its heads."""
+    if together < heads:
+        for item in range(batch):
+            for first in range(0, heads, together):
+                yield slice(item * heads + first, item * heads + min(first + together, heads))
+        return
+    items = together // heads
+    for first in range(0, batch, items):
+        yield slice(first * heads, min(first + items, batch) * heads)
+
+
+def _tile(
+    groups: slice,
+    rows: slice,
+    picked: Tensor | None,
+    outer: list["_Bounds"],
+    inner: list["_Bounds"],
+    block: int,
+    heads: int,
+) -> Iterator[Tile]:
+    items = slice(groups.start // heads, (groups.stop - 1) // heads + 1)
+    hulls = _hulls(outer, block, items)
+    if not hulls:
+        return
+    nothing = slice(0, 0)
+    if picked is not None:
+        picked = picked[(picked >= hulls[0][0]) & (picked < hulls[-1][1])]
+        if len(picked):
+            yield Tile(groups, rows, picked, nothing)
+        return
+    if len(hulls) > 1:
+        yield Tile(groups, rows, torch.cat([torch.arange(*hull) for hull in hulls]), nothing)
+        return
+    start, stop = hulls[0]
+    common = [(max(s[block][items]), min(e[block][items])) for s, e in inner]
+    clipped = [(max(a, start) - start, min(b, stop) - start) for a, b in common]
+    most = max(clipped, key=lambda bound: bound[1] - bound[0], default=(0, 0))
+    yield Tile(groups, rows, slice(start, stop), slice(*most) if most[0] < most[1] else nothing)
+
+
+_Bounds = tuple[list[list[int]], list[list[int]]]  # starts and stops, [block][item]
+
+
+def _hulls(outer: list[_Bounds], block: int, items: slice) -> list[tuple[int, int]]:
+    """One or two stretches that hold every key which a row of the block may see in one of the items."""
+    hulls = [(min(starts[block][items]), max(stops[block][items])) for starts, stops in outer]
+    hulls = sorted(hull for hull in hulls if hull[0] < hull[1])
+    if len(hulls) == 2 and hulls[0][1] + NEAR >= hulls[1][0]:
+        return [(hulls[0][0], max(hulls[0][1], hulls[1][1]))]
+    return hulls
+
+
+def _bounds(stretch: Stretch, edges: list[int], batch: int, *, widest: bool) -> _Bounds:
+    """Start and stop of a stretch for every block of rows and item: the widest of its rows, or what all share."""
+    start, stop = stretch
+    if widest:
+        # A row that may see nothing must not widen the hull.
+        empty = start >= stop
+        start = start.masked_fill(empty, torch.iinfo(torch.long).max)
+        stop = stop.masked_fill(empty, 0)
+    sizes = [b - a for a, b in zip(edges, [*edges[1:], start.shape[1]], strict=True)]
+    starts = [part.amin(1) if widest else part.amax(1) for part in start.split(sizes, dim=1)]
+    stops = [part.amax(1) if widest else part.amin(1) for part in stop.split(sizes, dim=1)]
+    return tuple([items.expand(batch).tolist() for items in bound] for bound in (starts, stops))  # pyright: ignore[reportReturnType]
+
+
+def _widest(spans: Spans) -> int:
+    """The most keys that one query may see, as far as the spans say."""
+    widths = [(stretch.stop - stretch.start).clamp(min=0) for stretch in spans.outer]
+    return int(torch.stack(torch.broadcast_tensors(*widths)).sum(0).max())

@@ -1,0 +1,73 @@
+"""Compiled kernels for what a matrix product cannot do, on the CPU: additive scores, thresholds, dropout, edges.
+
+Where the mask is a list of edges, one kernel goes along the edges. Elsewhere the tiles of `blocked` are walked, and
+compiled twins stand in for the parts. The kernels' own files import Numba; this one doesn't, so that the package is
+imported without it, and faster.
+"""
+
+import importlib
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines import blocked
+from regard.attention.reduction import Gradients, pull_through_reduction
+from regard.attention.request import Request
+from regard.attention.scores import Additive
+from regard.attention.weights import Entmax, Sparsemax
+
+__all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
+
+
+@cache
+def missing() -> str | None:
+    """Why nothing can be compiled here; None if it can. The first call imports Numba, about half a second."""
+    try:
+        import regard.attention.engines.jit.compiling  # noqa: F401
+    except Exception as error:  # a Numba that doesn't know this Python or this machine fails in ways of its own
+        return f"Numba can't be used here ({type(error).__name__}: {error})"
+    return None
+
+
+def refuse(request: Request) -> str | None:
+    """Why compiled kernels can't do this request, or have nothing to win; or None."""
+    if request.query.device.type != "cpu":
+        return "its kernels run on the CPU"
+    if request.query.dtype not in (torch.float32, torch.float64):
+        return f"its kernels are for float32 and float64, not {request.query.dtype}"
+    compiles = type(request.parts.score) is Additive or type(request.parts.weights) in (Entmax, Sparsemax)
+    if not (compiles or request.dropout or takes_edges(request)):
+        return "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
+    if not request.finite and not request.hides_nothing:
+        return "a NaN, infinity or huge number in a hidden place would leak through it"
+    return missing()
+
+
+def takes_edges(request: Request) -> bool:
+    """Whether the kernel that goes along edges can do this request."""
+    if request.edges is None:
+        return False
+    return _module("along_edges").refuse(request) is None
+
+
+def forward(request: Request) -> Tensor:
+    """The output, (batch, head, query, value). `request`: with heads equal."""
+    if takes_edges(request):
+        return _module("along_edges").forward(request.reduced()[0])
+    return blocked.forward(request, twins=_module("twins"))
+
+
+def backward(request: Request, grad_output: Tensor) -> Gradients:
+    """The gradients of query, key, value and the operands of the parts."""
+    if takes_edges(request):
+        along = _module("along_edges")
+        return pull_through_reduction(request, lambda reduced, plain: along.backward(reduced, grad_output))
+    return blocked.backward(request, grad_output, twins=_module("twins"))
+
+
+@cache
+def _module(name: str) -> Any:
+    """A file that imports Numba, loaded when it is first wanted."""
+    return importlib.import_module(f"regard.attention.engines.jit.{name}")

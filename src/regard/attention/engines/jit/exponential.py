@@ -1,0 +1,97 @@
+"""exp, tanh and powers as a few multiply-adds, so that loops over them become vector code: Numba brings no vector
+mathematics."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+
+from regard.attention.engines.jit.compiling import compiled, intrinsic
+from regard.attention.engines.jit.logarithm import logarithm
+
+__all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent", "power"]
+
+
+@dataclass(frozen=True)
+class _Width:
+    """What differs between float32 and float64."""
+
+    bits: int
+    fraction: int
+    lowest: float
+    highest: float
+    terms: int
+    ln2_high: float  # few enough bits that its product with a whole number is exact
+    ln2_low: float
+
+
+_WIDTHS = {
+    types.float32: _Width(32, 23, -87.0, 88.0, 7, 0.693359375, -2.1219444005469058e-4),
+    types.float64: _Width(64, 52, -708.0, 709.0, 13, 0.6931471803691238, 1.9082149292705877e-10),
+}
+
+
+def constant(like: Any, number: float | int) -> Any:
+    """A number of an LLVM type, or as many of it as a vector type holds."""
+    return ir.Constant(like, [number] * like.count if isinstance(like, ir.VectorType) else number)
+
+
+def build_exponential(builder: Any, value: Any, kind: Any) -> Any:
+    """exp(x) = 2^n exp(r): n the whole number nearest to x / ln 2, exp(r) for |r| <= ln(2) / 2 by its Taylor series.
+
+    Adding 1.5 * 2^23 to a float32 leaves the nearest whole number in its last bits, whence a shift takes it to the
+    exponent; a conversion would do the same, but is undefined for NaN. The flags on each instruction keep Numba from
+    setting its own, of which the regrouping of sums would undo the addition.
+    """
+    width, number = _WIDTHS[kind], value.type
+    whole = ir.IntType(width.bits)
+    if isinstance(number, ir.VectorType):
+        whole = ir.VectorType(whole, number.count)
+
+    def times(a: Any, b: Any) -> Any:
+        return builder.fmul(a, b, flags=("contract",))
+
+    def plus(a: Any, b: Any) -> Any:
+        return builder.fadd(a, b, flags=("contract",))
+
+    lowest, highest, magic = (
+        constant(number, bound) for bound in (width.lowest, width.highest, 1.5 * 2.0**width.fraction)
+    )
+    too_low = builder.fcmp_ordered("<", value, lowest)
+    value = builder.select(too_low, lowest, value)
+    value = builder.select(builder.fcmp_ordered(">", value, highest), highest, value)
+    shifted = plus(times(value, constant(number, 1 / math.log(2))), magic)
+    count = plus(shifted, constant(number, -1.5 * 2.0**width.fraction))
+    rest = plus(times(count, constant(number, -width.ln2_high)), value)
+    rest = plus(times(count, constant(number, -width.ln2_low)), rest)
+    series = constant(number, 1 / math.factorial(width.terms))
+    for term in reversed(range(width.terms)):
+        series = plus(times(series, rest), constant(number, 1 / math.factorial(term)))
+    exponent = builder.shl(builder.bitcast(shifted, whole), constant(whole, width.fraction))
+    power = builder.bitcast(builder.add(exponent, builder.bitcast(constant(number, 1.0), whole)), number)
+    return builder.select(too_low, constant(number, 0.0), times(series, power))
+
+
+@intrinsic
+def exponential(typing_context, x):
+    """Inside compiled code: exp(x) for x of up to 88 (float32) or 709 (float64); 0 below -87 or -708."""
+
+    def generate(context, builder, signature, values):
+        return build_exponential(builder, values[0], x)
+
+    return x(x), generate
+
+
+@compiled(keep=False)
+def hyperbolic_tangent(x):
+    """Inside compiled code: tanh(x) = 1 - 2 / (1 + exp(2 x)), to rounding of 1."""
+    one = type(x)(1)
+    return one - (one + one) / (one + exponential(x + x))
+
+
+@compiled(keep=False)
+def power(x, exponent):
+    """Inside compiled code: x to a power, in float64, for x above 0: exp(exponent * log(x))."""
+    return exponential(exponent * logarithm(x))  # pyright: ignore[reportCallIssue]

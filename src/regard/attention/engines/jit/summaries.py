@@ -1,0 +1,200 @@
+"""The summaries of a tile of weights in one pass over them: the compiled twin of `blocked.summaries`."""
+
+import numpy as np
+import torch
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from torch import Tensor
+
+from regard.attention.engines.blocked.summaries import TileSummary, seen
+from regard.attention.engines.jit.compiling import compiled, in_parallel, threads
+from regard.attention.engines.jit.lanes import LANES, all_of, load
+from regard.attention.engines.jit.logarithm import logarithm
+
+__all__ = ["summarise_tile"]
+
+_ROWS = 8  # to a piece of work; each piece has a sum of its columns to itself
+# How many columns are summed in the weights' own dtype; such sums are summed in float64.
+_STRETCH = 512
+
+
+def summarise_tile(
+    weights: Tensor, allowed: Tensor | None, open: slice, keys: Tensor, places: Tensor, cells: list[int], top: int
+) -> TileSummary:
+    """The same as `blocked.summaries.summarise_tile`, for float32 and float64 on the CPU."""
+    groups, rows, columns = weights.shape
+    count = seen(weights, allowed, open).expand(groups, rows)
+    pieces = -(-rows // _ROWS)
+    top_column = torch.full((groups, rows, top), -1)
+    top_weight = weights.new_zeros(groups, rows, top)
+    numbers = weights.new_empty(3, groups, rows)
+    received = weights.new_empty(groups, pieces, columns)
+    sums, most = weights.new_empty(2, groups, rows, len(cells) - 1)
+    if allowed is None:
+        open, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool)
+    tensors = (
+        weights.contiguous(),
+        allowed.contiguous(),
+        count.contiguous(),
+        keys.to(weights.dtype),
+        places.to(weights.dtype).expand(groups, rows).contiguous(),
+        torch.tensor(cells),
+        top_column,
+        top_weight,
+        numbers,
+        received,
+        sums,
+        most,
+    )
+    _summarise(groups * pieces, 1, threads(), *(t.detach().numpy() for t in tensors), open.start, open.stop)
+    entropy, distance, zeros = numbers
+    return TileSummary(count, top_column, top_weight, entropy, distance, zeros, received.sum(1), sums, most)
+
+
+@intrinsic
+def _larger(typing_context, x, y):  # pyright: ignore
+    """Inside compiled code: the larger of two numbers, or NaN if one is."""
+
+    def generate(context, builder, signature, values):
+        number = context.get_value_type(x)
+        kind = ir.FunctionType(number, [number, number])
+        return builder.call(builder.module.declare_intrinsic("llvm.maximum", [number], kind), values)
+
+    return x(x, y), generate
+
+
+@intrinsic
+def _any_above(typing_context, x, y):  # pyright: ignore
+    """Inside compiled code: whether one of sixteen numbers is above its partner, or NaN."""
+
+    def generate(context, builder, signature, values):
+        above = builder.fcmp_unordered(">", *values)
+        return builder.icmp_unsigned("!=", builder.bitcast(above, ir.IntType(LANES)), ir.IntType(LANES)(0))
+
+    return types.boolean(x, y), generate
+
+
+@compiled(keep=False)
+def _stretch(weights, keys, place, received, begin, end, first):
+    """Of neighbouring weights: the sum of sizes, of their w log w, of distances, and how many are 0."""
+    number = weights.dtype.type
+    zero = number(0)
+    mass, order, apart, zeros = zero, zero, zero, zero
+    for j in range(np.uint64(begin), np.uint64(end)):
+        weight = weights[j]
+        size = abs(weight)
+        mass += size
+        order += size * logarithm(size)  # pyright: ignore[reportCallIssue]
+        apart += size * abs(keys[j] - place)
+        zeros += number(weight == zero)
+    if first:
+        for j in range(np.uint64(begin), np.uint64(end)):
+            received[j] = weights[j]
+    else:
+        for j in range(np.uint64(begin), np.uint64(end)):
+            received[j] += weights[j]
+    return mass, order, apart, zeros
+
+
+@compiled(keep=False)
+def _cells(weights, cells, sums, most):
+    """The sum and the largest of each cell."""
+    for cell in range(cells.size - 1):
+        begin, end = cells[cell], cells[cell + 1]
+        total, high = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
+        for j in range(np.uint64(begin), np.uint64(end)):
+            total += np.float64(weights[j])
+            high = _larger(high, weights[j])  # pyright: ignore[reportCallIssue]
+        sums[cell], most[cell] = total, high
+
+
+@compiled(keep=False)
+def _beats(weight, other):
+    """Whether a weight comes before another that stands left of it; NaN counts as the largest."""
+    return weight > other or (np.isnan(weight) and not np.isnan(other))
+
+
+@compiled(keep=False)
+def _insert(weight, column, found, columns, weights):
+    """Put a weight behind those that it doesn't beat: of equals, the first stays first."""
+    place = min(found, columns.size - 1)
+    while place > 0 and _beats(weight, weights[place - 1]):
+        columns[place], weights[place] = columns[place - 1], weights[place - 1]
+        place -= 1
+    columns[place], weights[place] = column, weight
+
+
+@compiled(keep=False)
+def _largest(weights, allowed, count, start, stop, columns, largest):
+    """Find the largest weights of a row; from `start` to `stop` it may see all columns."""
+    top = columns.size
+    found, least = 0, weights.dtype.type(-np.inf)  # the least of the largest, once all are found that there can be
+    for begin in range(0, weights.size, LANES):
+        end = min(begin + LANES, weights.size)
+        if end - begin == LANES and not _any_above(load(weights, begin), all_of(least)):  # pyright: ignore[reportCallIssue]
+            continue
+        for j in range(begin, end):
+            if weights[j] <= least or not (start <= j < stop or allowed[j]):
+                continue
+            if found < top or _beats(weights[j], least):
+                _insert(weights[j], j, found, columns, largest)
+                found = min(found + 1, top)
+                if found == min(top, count):
+                    least = largest[found - 1]
+
+
+@compiled(keep=False)
+def _row(weights, count, keys, place, received, first):
+    """Entropy, distance and zeros of a row, which is added to what the columns received."""
+    mass, order, apart, zeros = 0.0, 0.0, 0.0, 0.0
+    for begin in range(0, weights.size, _STRETCH):
+        end = min(begin + _STRETCH, weights.size)
+        size, w_log_w, far, none = _stretch(weights, keys, place, received, begin, end, first)
+        mass += size
+        order += w_log_w
+        apart += far
+        zeros += none
+    zeros -= weights.size - count  # what is hidden is 0 as well
+    if mass == 0.0:
+        return 0.0, 0.0, zeros
+    entropy = np.log(mass) - order / mass
+    return 0.0 if entropy < 0.0 else entropy, apart / mass, zeros
+
+
+@compiled(keep=False)
+def _pieces(
+    first,
+    last,
+    weights,
+    allowed,
+    count,
+    keys,
+    places,
+    cells,
+    columns,
+    largest,
+    numbers,
+    received,
+    sums,
+    most,
+    start,
+    stop,
+):
+    rows, pieces = weights.shape[1], received.shape[1]
+    for at in range(first, last):
+        group, piece = at // pieces, at % pieces
+        begin = piece * _ROWS
+        for row in range(begin, min(begin + _ROWS, rows)):
+            line, seen = weights[group, row], count[group, row]
+            numbers[0, group, row], numbers[1, group, row], numbers[2, group, row] = _row(
+                line, seen, keys, places[group, row], received[group, piece], row == begin
+            )
+            shown = allowed[group % len(allowed), row % allowed.shape[1]]
+            _largest(line, shown, seen, start, stop, columns[group, row], largest[group, row])
+            _cells(line, cells, sums[group, row], most[group, row])
+
+
+@compiled()
+def _summarise(length, grain, count, *arguments):
+    in_parallel(_pieces, length, grain, count, arguments)  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,71 @@
+"""Compiled twins of the parts that a matrix product can't do: they compute the same, tile by tile, faster."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from regard.attention.engines.jit import additive, dropout, thresholds
+from regard.attention.frames import Index
+from regard.attention.request import Parts
+from regard.attention.scores import Additive
+from regard.attention.weights import Entmax, Sparsemax
+
+__all__ = ["CompiledAdditive", "CompiledEntmax", "drop", "parts"]
+
+
+def parts(parts: Parts) -> Parts:
+    """The same parts, compiled where there is a kernel. The types themselves: a subclass may compute something else."""
+    score: Any = parts.score
+    weights: Any = parts.weights
+    if type(score) is Additive:
+        activation: Any = score.activation
+        score = CompiledAdditive(score.vector, activation, score.slope)
+    if type(weights) is Sparsemax:
+        weights = CompiledEntmax(2.0)
+    elif type(weights) is Entmax:
+        weights = CompiledEntmax(weights.alpha)
+    return dataclasses.replace(parts, score=score, weights=weights)
+
+
+def drop(weights: Tensor, at: Index, dropout_share: float, seed: int) -> Tensor:
+    """The weights, some of them set to 0 and the rest scaled up, in place."""
+    places = (index.flatten() for index in (at.batch, at.head, at.query, at.key))
+    return dropout.drop(weights.contiguous(), dropout_share, seed, *places)
+
+
+@dataclass(frozen=True)
+class CompiledAdditive:
+    """`Additive` after its bias went into the queries."""
+
+    vector: Tensor
+    activation: additive.Activation
+    slope: float
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return additive.scores(query, key, self.vector, self.activation, self.slope)
+
+    def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+        return additive.pull(grad_scores, query, key, self.vector, self.activation, self.slope)
+
+    def select(self, heads: Tensor) -> "CompiledAdditive":
+        return self if self.vector.ndim == 1 else dataclasses.replace(self, vector=self.vector[heads])
+
+
+@dataclass(frozen=True)
+class CompiledEntmax:
+    """`Entmax`, and `Sparsemax` at alpha 2."""
+
+    alpha: float
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return thresholds.entmax(scores, self.alpha)
+
+    def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        scores = scores.contiguous()
+        return thresholds.entmax(scores, self.alpha, out=scores)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        grad_weights = grad_weights.contiguous()
+        return (thresholds.pull(grad_weights, weights, self.alpha, out=grad_weights),)

@@ -1,0 +1,115 @@
+"""Block-sparse attention: blocks of queries that may attend to blocks of keys."""
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Frame, Index, Spans
+from regard.attention.masks.mask import Mask
+from regard.attention.masks.pairs import contains, extents
+from regard.attention.masks.tables import whole_numbers
+from regard.attention.sparsity import csr_of
+from regard.attention.stretches import Stretch
+from regard.errors import ArgumentError
+
+__all__ = ["Blocks"]
+
+
+@dataclass(frozen=True, repr=False)
+class Blocks(Mask):
+    """Queries and keys stand in blocks of so many; a block of queries may attend to whole blocks of keys.
+
+    Args:
+        table: (query block, key block) bool, True = may attend. Or, where they are few among many, (2, pairs) numbers:
+            each pair's block of keys (row 0) and block of queries (row 1), in the order that `Edges` has.
+        size: how many queries or keys a block holds; the last one may hold fewer.
+
+    Source: Child et al. 2019, Sparse Transformer (arXiv 1904.10509); Zaheer et al. 2020, BigBird (arXiv 2007.14062).
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> import torch
+        >>> x = torch.zeros(1, 1, 3, 4)
+        >>> weigh(x, x, mask=Blocks(torch.tensor([[True, False], [True, True]]), size=2))[0, 0]
+        tensor([[0.5000, 0.5000, 0.0000],
+                [0.5000, 0.5000, 0.0000],
+                [0.3333, 0.3333, 0.3333]])
+    """
+
+    table: InitVar[Tensor | Sequence[Any]]
+    size: int
+    # The blocks of keys that each block of queries may see, sorted, and where they begin.
+    starts: Tensor = field(init=False)
+    blocks: Tensor = field(init=False)
+    keys: int = field(init=False)
+
+    def __post_init__(self, table: Tensor | Sequence[Any]) -> None:
+        if not isinstance(self.size, int) or isinstance(self.size, bool) or self.size < 1:
+            raise ArgumentError(f"`size` of Blocks must be how many a block holds, 1 or more, but is {self.size!r}.")
+        table = table if isinstance(table, Tensor) else torch.as_tensor(table)
+        if table.dtype == torch.bool and table.ndim == 2:
+            queries, keys = table.shape
+            row, column = table.nonzero(as_tuple=True)
+        else:
+            meaning = "a bool table (query block, key block), or (2, pairs) numbers of blocks"
+            pairs = whole_numbers(table, "table", "Blocks", meaning, (2,))
+            if len(pairs) != 2:
+                raise ArgumentError(f"`table` of Blocks must be {meaning}, but is of shape {tuple(pairs.shape)}.")
+            if pairs.numel() and int(pairs.min()) < 0:
+                raise ArgumentError(f"`table` of Blocks must hold numbers of blocks, but holds {int(pairs.min())}.")
+            column, row = pairs
+            keys, queries = (int(axis.max()) + 1 if axis.numel() else 0 for axis in pairs)
+        csr = csr_of(torch.stack([column, row]), queries, keys)
+        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def _queries(self) -> int:
+        return len(self.starts) - 1
+
+    def allows(self, at: Index) -> Tensor:
+        row, key = at.query // self.size, at.key.flatten()
+        block = (key // self.size).unique_consecutive()
+        every = self._keys_of(block)
+        first = int(key[0]) % self.size if len(key) else 0
+        here = slice(first, first + len(key))
+        tile = at.query.shape[-1] == 1 and at.key.numel() == at.key.shape[-1]
+        if not tile or not torch.equal(every[here], key):
+            return contains(self.starts, self.blocks, row, at.key // self.size)
+        # Whole blocks, the first and the last cut short: ask about each once, and spread the answer over its keys.
+        held = contains(self.starts, self.blocks, row, block.view(*[1] * (at.key.ndim - 1), -1))
+        return held.unsqueeze(-1).expand(*held.shape, self.size).flatten(-2)[..., here]
+
+    def _keys_of(self, block: Tensor) -> Tensor:
+        """The keys that these blocks hold, one after the other."""
+        return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
+
+    def spans(self, frame: Frame) -> Spans:
+        start, stop, whole = extents(self.starts.cpu(), self.blocks.cpu())
+        missing = max(-(-frame.queries // self.size) - self._queries, 0)
+        start, stop = (
+            torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: frame.queries]
+            for edge in (start, stop)
+        )
+        outer = (Stretch(*(edge.clamp(max=frame.keys).unsqueeze(0) for edge in (start, stop))),)
+        return Spans(outer, outer if whole else ())
+
+    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+        first, end = (min(row, self._queries) for row in (rows.start // self.size, -(-rows.stop // self.size)))
+        low, high = self.starts[[first, end]].tolist()
+        columns = self._keys_of(self.blocks[low:high].unique().cpu())
+        return columns[columns < frame.keys]
+
+    def check(self, frame: Frame) -> None:
+        for name, blocks, length in (("queries", self._queries, frame.queries), ("keys", self.keys, frame.keys)):
+            if blocks > -(-length // self.size):
+                raise ArgumentError(
+                    f"`table` of Blocks must be for {-(-length // self.size)} blocks of {name}, as {length} make of "
+                    f"{self.size} each, but is for {blocks}."
+                )
+
+    def __repr__(self) -> str:
+        return f"Blocks({self.blocks.numel()} pairs of blocks of {self.size})"

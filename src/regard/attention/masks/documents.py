@@ -1,0 +1,147 @@
+"""Documents packed into one sequence: each may attend to itself alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Frame, Index, Spans
+from regard.attention.masks.mask import Mask
+from regard.attention.masks.tables import check_table, entries, whole_numbers
+from regard.attention.stretches import Stretch
+from regard.errors import ArgumentError
+
+__all__ = ["Documents"]
+
+_NOBODY = -2  # no key has this number
+
+
+@dataclass(frozen=True, repr=False)
+class Documents(Mask):
+    """Several documents in one sequence (packing): a query may attend to the keys of its own document.
+
+    Args:
+        ids: which document each key belongs to, (key,) or (batch, key); a negative number: to none, it is padding. The
+            query at that place belongs to the same one.
+        query: which document each query belongs to, (query,) or (batch, query), where queries are other things than
+            keys (cross-attention).
+
+    Documents may stand in any order. Where each stands in one piece, as packing makes it, other documents cost nothing.
+
+    Source: Krell et al. 2021, sequence packing without cross-contamination (arXiv 2107.02027).
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> import torch
+        >>> weigh(torch.zeros(1, 1, 3, 4), torch.zeros(1, 1, 3, 4), mask=Documents([0, 0, 1]))[0, 0]
+        tensor([[0.5000, 0.5000, 0.0000],
+                [0.5000, 0.5000, 0.0000],
+                [0.0000, 0.0000, 1.0000]])
+    """
+
+    ids: Tensor | Sequence[Any]
+    query: Tensor | Sequence[Any] | None = None
+    # Worked out once: between which keys the documents lie, for each place or query, and whether each is in one piece.
+    start: Tensor = field(init=False)
+    stop: Tensor = field(init=False)
+    whole: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("ids", "query"):
+            if getattr(self, name) is not None:
+                meaning = f"document numbers, ({'key' if name == 'ids' else name},) or (batch, length)"
+                numbers = whole_numbers(getattr(self, name), name, "Documents", meaning, (1, 2))
+                numbers = numbers.clamp(min=-1)
+                object.__setattr__(self, name, numbers.unsqueeze(0) if numbers.ndim == 1 else numbers)
+        start, stop, whole = _extents(self._keys, self._keys if self.query is None else self._queries)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "stop", stop)
+        object.__setattr__(self, "whole", whole)
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[Any] | Tensor) -> "Documents":
+        """Documents of these lengths, one behind the other; or a list of such lists, one for each item of the batch.
+
+        Example:
+            >>> Documents.of_lengths([2, 3]).ids
+            tensor([[0, 0, 1, 1, 1]])
+            >>> Documents.of_lengths([[2, 1], [1]]).ids
+            tensor([[ 0,  0,  1],
+                    [ 0, -1, -1]])
+        """
+        many = [list(item) if isinstance(item, Sequence | Tensor) else item for item in lengths]
+        items = many if any(isinstance(item, list) for item in many) else [many]
+        meaning = "the documents' lengths, or a list of them for each item"
+        rows = []
+        for item in items:
+            sizes = whole_numbers(item, "lengths", "Documents", meaning, (1,))
+            if len(sizes) and int(sizes.min()) < 0:
+                raise ArgumentError(f"`lengths` of Documents must be 0 or more, but holds {int(sizes.min())}.")
+            rows.append(torch.arange(len(sizes)).repeat_interleave(sizes))
+        return cls(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1))
+
+    @property
+    def _keys(self) -> Tensor:
+        return self.ids  # pyright: ignore[reportReturnType]
+
+    @property
+    def _queries(self) -> Tensor:
+        return self.query  # pyright: ignore[reportReturnType]
+
+    def allows(self, at: Index) -> Tensor:
+        if self.query is None:
+            place = at.place
+            there = (place >= 0) & (place < self._keys.shape[1])
+            own = entries(self._keys, at.batch, place.clamp(0, max(self._keys.shape[1] - 1, 0)))
+            own = torch.where(there, own, -1)
+        else:
+            own = entries(self._queries, at.batch, at.query)
+        # Padding is like no key, so that all pairs are compared once.
+        return torch.where(own < 0, _NOBODY, own) == entries(self._keys, at.batch, at.key)
+
+    def spans(self, frame: Frame) -> Spans:
+        start, stop = self.start.cpu(), self.stop.cpu()
+        if self.query is None:
+            start, stop = _at_places(start, stop, frame)
+        outer = (Stretch.of(start, stop),)
+        return Spans(outer, outer if self.whole else ())
+
+    def check(self, frame: Frame) -> None:
+        check_table(self._keys, "ids", "Documents", frame.batch, frame.keys, "keys")
+        if self.query is not None:
+            check_table(self._queries, "query", "Documents", frame.batch, frame.queries, "queries")
+
+    def __repr__(self) -> str:
+        return f"Documents({self._keys.shape[1]} keys)"
+
+
+def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """The first key of each query's document, the one after its last, and whether all between belong to it."""
+    items = max(len(keys), len(queries))
+    keys, queries = keys.expand(items, -1), queries.expand(items, -1)
+    # Sorted by document and then by place: a document's keys are neighbours there, the first of them first.
+    ids, order = keys.sort(dim=1, stable=True)
+    low, high = (torch.searchsorted(ids, queries.contiguous(), right=right) for right in (False, True))
+    some = (low < high) & (queries >= 0)
+    if not some.any():
+        return torch.zeros_like(queries), torch.zeros_like(queries), True
+    start = torch.where(some, order.gather(1, low.clamp(max=keys.shape[1] - 1)), 0)
+    stop = torch.where(some, order.gather(1, (high - 1).clamp(min=0)) + 1, 0)
+    return start, stop, bool((stop - start == torch.where(some, high - low, 0)).all())
+
+
+def _at_places(start: Tensor, stop: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
+    """The same for each query, which may have no place among the keys."""
+    shift = frame.shift
+    if isinstance(shift, int) and shift >= 0:
+        return start[:, shift : shift + frame.queries], stop[:, shift : shift + frame.queries]
+    places = frame.places
+    if start.shape[1] == 0:
+        return torch.zeros_like(places), torch.zeros_like(places)
+    items = max(len(places), len(start))
+    inside = places.clamp(0, start.shape[1] - 1).expand(items, -1)
+    there = (places >= 0) & (places < start.shape[1])
+    start, stop = (table.expand(items, -1).gather(1, inside) for table in (start, stop))
+    return start * there, stop * there

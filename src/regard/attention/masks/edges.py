@@ -1,0 +1,155 @@
+"""Attention on a graph: a node may attend to the nodes that have an edge to it."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Frame, Index, Spans
+from regard.attention.masks.mask import Mask
+from regard.attention.masks.pairs import contains, extents
+from regard.attention.masks.tables import whole_numbers
+from regard.attention.sparsity import Csr, csr_of
+from regard.attention.stretches import Stretch
+from regard.errors import ArgumentError
+
+__all__ = ["Edges"]
+
+
+@dataclass(frozen=True, repr=False)
+class Edges(Mask):
+    """A graph: a query may attend to the keys from which an edge leads to it. All else costs nothing.
+
+    Args:
+        edge_index: (2, edges) node numbers: each edge leads from a key (row 0) to a query (row 1), as in PyTorch
+            Geometric; one that stands twice counts once. The graph is that of every item of the batch. Or a list of
+            such tensors, one for each item.
+
+    Make it once and use it in every layer and step: the edges are sorted when it is made. Many small graphs are fastest
+    as one, with the numbers of the second going on where the first one's end, in a batch of 1. A node without edges
+    attends to nothing; `Edges.with_loops` lets every node attend to itself.
+
+    Source: the notes, 001 "Self-attention for graph"; Velickovic et al. 2018, GAT (arXiv 1710.10903), section 2.1.
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> import torch
+        >>> x = torch.zeros(1, 1, 3, 4)
+        >>> weigh(x, x, mask=Edges([[0, 1, 2], [1, 2, 1]]))[0, 0]
+        tensor([[0.0000, 0.0000, 0.0000],
+                [0.5000, 0.0000, 0.5000],
+                [0.0000, 1.0000, 0.0000]])
+    """
+
+    edge_index: InitVar[Tensor | Sequence[Any]]
+    # The tensors of `csr`, built once: fields of the mask itself, so that they stay with it wherever it is taken apart.
+    lists: tuple[Tensor, ...] = field(init=False)
+    items: int = field(init=False)
+    queries: int = field(init=False)
+    keys: int = field(init=False)
+
+    def __post_init__(self, edge_index: Tensor | Sequence[Any]) -> None:
+        many = isinstance(edge_index, Sequence) and bool(edge_index) and all(isinstance(e, Tensor) for e in edge_index)
+        graphs = [_checked(graph) for graph in (edge_index if many else [edge_index])]
+        queries = max(int(graph[1].max()) + 1 if graph.shape[1] else 0 for graph in graphs)
+        keys = max(int(graph[0].max()) + 1 if graph.shape[1] else 0 for graph in graphs)
+        row = torch.cat([graph[1] + item * queries for item, graph in enumerate(graphs)])
+        column = torch.cat([graph[0] for graph in graphs])
+        csr = csr_of(torch.stack([column, row]), len(graphs) * queries, keys)
+        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.places
+        values = {"lists": lists, "items": len(graphs), "queries": queries, "keys": keys}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def csr(self) -> Csr:
+        """The edges, sorted; the queries of all items one behind the other, as far as the last with an edge."""
+        return Csr(*self.lists)
+
+    @classmethod
+    def with_loops(cls, edge_index: Tensor | Sequence[Any], nodes: int) -> "Edges":
+        """The graph of so many nodes, and for every node an edge to itself.
+
+        Example:
+            >>> from regard.attention import weigh
+            >>> import torch
+            >>> x = torch.zeros(1, 1, 3, 4)
+            >>> weigh(x, x, mask=Edges.with_loops([[0], [1]], nodes=3))[0, 0]
+            tensor([[1.0000, 0.0000, 0.0000],
+                    [0.5000, 0.5000, 0.0000],
+                    [0.0000, 0.0000, 1.0000]])
+        """
+        graph = _checked(edge_index)
+        loop = torch.arange(nodes, device=graph.device).expand(2, -1)
+        return cls(torch.cat([graph, loop], dim=1))
+
+    def allows(self, at: Index) -> Tensor:
+        starts, columns = self.lists[:2]
+        if self.items == 1:
+            return contains(starts, columns, at.query, at.key)
+        # A query beyond the last with edges must not run on into the next item's.
+        row = torch.where(at.query < self.queries, at.batch * self.queries + at.query, -1)
+        return contains(starts, columns, row, at.key)
+
+    def spans(self, frame: Frame) -> Spans:
+        start, stop, whole = extents(*(part.cpu() for part in self.lists[:2]))
+        start, stop = (
+            torch.nn.functional.pad(edge.view(self.items, -1), (0, frame.queries - self.queries))
+            for edge in (start, stop)
+        )
+        outer = (Stretch(start, stop),)
+        return Spans(outer, outer if whole else ())
+
+    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+        first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
+        starts, columns = self.lists[:2]
+        edges = [
+            starts[[item * self.queries + first, item * self.queries + end]].tolist() for item in range(self.items)
+        ]
+        return torch.cat([columns[low:high] for low, high in edges]).unique().cpu()
+
+    def edges(self, frame: Frame) -> Csr | None:
+        if self.items > 1:
+            return None
+        csr, pad = self.csr, torch.nn.functional.pad
+        # Nodes behind the last with an edge have lists of their own, which are empty.
+        starts = pad(csr.starts, (0, frame.queries - self.queries), value=len(csr.keys))
+        key_starts = pad(csr.key_starts, (0, frame.keys - self.keys), value=len(csr.keys))
+        return dataclasses.replace(csr, starts=starts, key_starts=key_starts)
+
+    def check(self, frame: Frame) -> None:
+        if self.items not in (1, frame.batch):
+            raise ArgumentError(
+                f"`edge_index` of Edges must be one graph or a graph for each of {frame.batch} items, "
+                f"but is {self.items} graphs."
+            )
+        for row, (name, most, size) in enumerate(
+            (("keys", self.keys, frame.keys), ("queries", self.queries, frame.queries))
+        ):
+            if most > size:
+                raise ArgumentError(
+                    f"`edge_index` of Edges must hold numbers below {size} in row {row}, as there are {size} {name}, "
+                    f"but holds {most - 1}."
+                )
+
+    def __repr__(self) -> str:
+        graphs = "" if self.items == 1 else f" in {self.items} graphs"
+        return f"Edges({self.lists[1].numel()} edges{graphs})"
+
+
+def _checked(graph: Tensor | Sequence[Any]) -> Tensor:
+    meaning = "(2, edges) node numbers: from which key, to which query"
+    if not isinstance(graph, Tensor):
+        graph = [list(row) for row in graph]
+    graph = whole_numbers(graph, "edge_index", "Edges", meaning, (2,))
+    if len(graph) != 2:
+        raise ArgumentError(
+            f"`edge_index` of Edges must be {meaning}, but is of shape {tuple(graph.shape)}."
+            + (" Transpose it with .T." if graph.shape[1] == 2 else "")
+        )
+    if graph.numel() and int(graph.min()) < 0:
+        raise ArgumentError(f"`edge_index` of Edges must hold node numbers, 0 or more, but holds {int(graph.min())}.")
+    return graph

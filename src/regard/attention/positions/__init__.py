@@ -1,0 +1,43 @@
+"""Positions inside the operator: where an item stands, made known to attention, which by itself sees a set.
+
+A scheme has up to three hooks - on the heads, on the scores, on the outputs - and schemes add up. Those that are added
+to the inputs, before anything else, are modules of another file: input_positions.
+"""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from regard.attention.positions.alibi import Alibi, Slopes
+from regard.attention.positions.bucketed import Bucketed, Buckets
+from regard.attention.positions.guided import GuidedBias
+from regard.attention.positions.offset_bias import OffsetBias
+from regard.attention.positions.position import Both, Position, PositionModule
+from regard.attention.positions.relative import Relative, RelativeKeys, RelativeValues
+from regard.attention.positions.rotary import Rotary
+from regard.attention.positions.table import Bias
+
+__all__ = [
+    "POSITIONS",
+    "Alibi",
+    "Bias",
+    "Both",
+    "Bucketed",
+    "Buckets",
+    "GuidedBias",
+    "OffsetBias",
+    "Position",
+    "PositionModule",
+    "Relative",
+    "RelativeKeys",
+    "RelativeValues",
+    "Rotary",
+    "Slopes",
+]
+
+POSITIONS: dict[str, Callable[..., Position | nn.Module]] = {
+    "relative": Relative,
+    "rotary": Rotary,
+    "bucketed": Bucketed,
+    "alibi": Alibi,
+}

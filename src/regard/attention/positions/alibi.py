@@ -1,0 +1,91 @@
+"""Linear biases: the further apart, the lower the score, at a slope that each head has to itself."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.positions.offset_bias import OffsetBias
+from regard.attention.positions.position import PositionModule, of_heads
+from regard.attention.precision import wide_dtype
+from regard.errors import ArgumentError
+
+__all__ = ["Alibi", "Slopes", "alibi_slopes"]
+
+
+@dataclass(frozen=True)
+class Slopes(OffsetBias):
+    """score_ij -= slope |j - i|, with slopes of your own, which may be trained.
+
+    Args:
+        slopes: (head,), or a single number as a tensor without axes.
+    """
+
+    slopes: Tensor
+
+    def bias(self, offset: Tensor) -> Tensor:
+        # Wide, for in half precision a distance of 277 is 276 or 278.
+        return -self.slopes.to(wide_dtype(self.slopes)).reshape(-1, 1, 1) * offset.abs()
+
+    def pull_bias(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
+        sums = -(gradient * offset.abs()).sum((1, 2))
+        return (sums if self.slopes.ndim else sums.sum(),)
+
+    def select(self, heads: Tensor) -> "Slopes":
+        per_head = self.slopes.ndim > 0
+        return dataclasses.replace(self, slopes=of_heads(self.slopes, heads, "slopes")) if per_head else self
+
+
+class Alibi(PositionModule):
+    """score_ij -= slope_h |j - i|: no parameters, and any length; the paper trains on short texts and reads long ones.
+
+    The paper is causal, where |j - i| is how far back the key lies. Without a causal mask keys after the query are
+    lowered alike, so that both directions look the same.
+
+    Args:
+        heads: how many heads there are; their slopes fall geometrically, from steep (near-sighted) to gentle.
+
+    Raises:
+        ArgumentError: there is no head.
+
+    Source: Press et al. 2022 (arXiv 2108.12409), section 3; where `heads` is no power of two, as its published code.
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> x = torch.zeros(1, 8, 3, 4)
+        >>> weigh(x, x, mask="causal", position=Alibi(heads=8))[0, 0]
+        tensor([[1.0000, 0.0000, 0.0000],
+                [0.3775, 0.6225, 0.0000],
+                [0.1863, 0.3072, 0.5065]])
+    """
+
+    slopes: Tensor
+
+    def __init__(self, heads: int):
+        super().__init__()
+        self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
+
+    def part(self) -> Slopes:
+        """The part for `attend`."""
+        return Slopes(self.slopes)
+
+
+def alibi_slopes(heads: int) -> Tensor:
+    """The slopes of ALiBi, (head,): 2^(-8/heads), and each the last one times that again.
+
+    Where `heads` is no power of two: those of the next lower power, then every other one of those of the next higher.
+
+    Example:
+        >>> alibi_slopes(4)
+        tensor([0.2500, 0.0625, 0.0156, 0.0039])
+        >>> alibi_slopes(3)
+        tensor([0.0625, 0.0039, 0.2500])
+    """
+    if heads < 1:
+        raise ArgumentError(f"`heads` must be how many heads there are, 1 or more, but is {heads}.")
+    lower = 2 ** math.floor(math.log2(heads))
+    slopes = [2 ** (-8 * k / lower) for k in range(1, lower + 1)]
+    between = [2 ** (-8 * k / (2 * lower)) for k in range(1, 2 * lower + 1, 2)]
+    return torch.tensor((slopes + between)[:heads])

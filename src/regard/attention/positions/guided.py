@@ -1,0 +1,55 @@
+"""Guided attention, soft: what lies far from the diagonal of a text and its speech is scored lower."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Index
+from regard.attention.positions.position import Position
+from regard.errors import ArgumentError
+
+__all__ = ["GuidedBias"]
+
+
+@dataclass(frozen=True)
+class GuidedBias(Position):
+    """score_ij -= (i / m - j / n)^2 / (2 width^2), for an item of m queries and n keys: attention near the diagonal.
+
+    With softmax, weights are multiplied by a bell about the diagonal, along which speech moves through its text, and
+    normalised again. Items of unequal length (`Lengths`) have diagonals of their own.
+
+    Args:
+        width: how far from the diagonal, as a share of the whole, a score is lowered by 1/2; the paper has 0.2.
+
+    Raises:
+        ArgumentError: `width` isn't more than 0.
+
+    Source: Tachibana et al. 2018 (arXiv 1710.08969), section 4.1: its penalty on weights, 1 - exp(-(n/N - t/T)^2 /
+        (2 g^2)), is 1 less this bell; the notes, 004, "monotonic".
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> query, key = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 4, 4)
+        >>> weigh(query, key, position=GuidedBias(0.25))[0, 0]
+        tensor([[0.5705, 0.3460, 0.0772, 0.0063],
+                [0.0576, 0.2583, 0.4258, 0.2583]])
+    """
+
+    width: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.width > 0:
+            raise ArgumentError(f"`width` must be a share of the whole, more than 0, but is {self.width}.")
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        beside = _share(at.query, at.queries, scores) - _share(at.key, at.keys, scores)
+        return torch.addcmul(scores, beside, beside, value=-0.5 / self.width**2)
+
+    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[None, None]:
+        return None, None
+
+
+def _share(place: Tensor, count: Tensor | int, like: Tensor) -> Tensor:
+    total = count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1)
+    return place.to(like.dtype) / total

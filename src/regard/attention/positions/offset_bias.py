@@ -1,0 +1,69 @@
+"""Biases that depend on the distance alone: added to the scores by a view of one line of numbers, never a table."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Index
+from regard.attention.parts import join, offer, split
+from regard.attention.positions.position import Position
+from regard.attention.positions.shearing import diagonals, offsets, shear
+
+__all__ = ["OffsetBias"]
+
+
+class OffsetBias(Position):
+    """score_ij += b(j - i). Subclass it as a frozen dataclass and write `bias`, in linear memory for any length.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from regard.attention import weigh
+        >>> @dataclass(frozen=True)
+        ... class Near(OffsetBias):
+        ...     def bias(self, offset):
+        ...         return -offset.square().float()
+        >>> x = torch.zeros(1, 1, 3, 4)
+        >>> weigh(x, x, position=Near())[0, 0]
+        tensor([[0.7214, 0.2654, 0.0132],
+                [0.2119, 0.5761, 0.2119],
+                [0.0132, 0.2654, 0.7214]])
+    """
+
+    def bias(self, offset: Tensor) -> Tensor:
+        """The bias at these distances: whole numbers (1 or group, row, column) to numbers that broadcast so."""
+        raise NotImplementedError(f"{type(self).__name__} must say its bias at a distance")
+
+    def pull_bias(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of the operands, from that of the biases (group, row, column); by autograd unless written."""
+        spec, held = split(self)
+        smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+
+        def biases(*changed: Tensor) -> Tensor:
+            filled: list[Any] = list(held)
+            for i, operand in zip(smooth, changed, strict=True):
+                filled[i] = operand
+            return join(spec, tuple(filled)).bias(offset).expand(gradient.shape).to(gradient.dtype)
+
+        grads: list[Tensor | None] = [None] * len(held)
+        if smooth:
+            pull = torch.func.vjp(biases, *(held[i] for i in smooth))[1]
+            for i, grad in zip(smooth, pull(gradient), strict=True):
+                grads[i] = grad
+        return tuple(grads)
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        rows, columns = scores.shape[1:]
+        line = offsets(at, rows, columns)
+        if line is None:
+            return scores + self.bias(at.offset).to(scores.dtype)
+        return scores + shear(self.bias(line).to(scores.dtype).expand(-1, rows, -1))
+
+    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+        # A subclass with another bias and no gradient for it has the one that autograd finds.
+        pull = offer(self, "pull_bias", "bias") or partial(OffsetBias.pull_bias, self)
+        line = offsets(at, *grad_scores.shape[1:])
+        if line is None:
+            return None, None, *pull(grad_scores, at.offset)
+        return None, None, *pull(diagonals(grad_scores), line)

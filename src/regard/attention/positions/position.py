@@ -1,0 +1,158 @@
+"""What a position scheme inside the operator is, and two of them at once."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.frames import Index
+from regard.attention.parts import is_own, offer, operands, select
+from regard.errors import ArgumentError
+
+__all__ = ["Both", "Position", "PositionModule", "SumModule", "of_heads"]
+
+
+class Position:
+    """A position scheme inside the operator; each hook does nothing unless a subclass says otherwise.
+
+    `heads` is asked once per call, with all of query and key; the other two tile by tile: query (group, query, feature)
+    and key (group, key, feature), where a group is one head of one item, and `at` says which rows and columns of the
+    whole the tile holds. For speed a scheme whose hooks only add something may offer gradients written by hand:
+
+    - `pull_scores(grad_scores, query, key, at) -> (grad_query or None, grad_key or None, *grads of its operands)`,
+    - `pull_outputs(grad_output, weights, at) -> (grad_weights or None, *grads of its operands)`,
+
+    and `select(heads)`: the same for these heads, (group,), where each head has parameters to itself.
+
+    Two schemes add up: `Rotary() + Bias(table)` does what the left one does, then what the right one does.
+    """
+
+    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
+        """Change queries and keys before they are scored (rotary); places broadcast as (..., query) and (..., key)."""
+        return query, key
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        """Change the scores before they are normalised (relative keys, distance penalties)."""
+        return scores
+
+    def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
+        """Change the weighted sum (relative values)."""
+        return output
+
+    def __add__(self, other: Any) -> Any:
+        return _sum(self, other)
+
+
+class PositionModule(nn.Module):
+    """A module with parameters that makes a position scheme: `part()` is what `attend` computes with."""
+
+    def part(self) -> Position:
+        """The part for `attend`, with the parameters as its operands."""
+        raise NotImplementedError(f"{type(self).__name__} must say which part it makes")
+
+    def __add__(self, other: Any) -> "SumModule":
+        return _sum(self, other)  # pyright: ignore[reportReturnType]
+
+
+@dataclass(frozen=True)
+class Both(Position):
+    """Two schemes at once, the first before the second; what `first + second` makes.
+
+    Example:
+        >>> from regard.attention.positions import Alibi, Rotary
+        >>> type(Rotary() + Alibi(heads=2).part()).__name__
+        'Both'
+    """
+
+    first: Position
+    second: Position
+
+    def __post_init__(self) -> None:
+        for part in (self.first, self.second):
+            if not is_own(part):
+                # A sum is as foreign as what it holds: engines are more careful with parts of a user's own.
+                object.__setattr__(self, "__module__", type(part).__module__)
+
+    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
+        query, key = self.first.heads(query, key, query_place, key_place)
+        return self.second.heads(query, key, query_place, key_place)
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        return self.second.scores(self.first.scores(scores, query, key, at), query, key, at)
+
+    def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
+        return self.second.outputs(self.first.outputs(output, weights, at), weights, at)
+
+    def select(self, heads: Tensor) -> "Both":
+        return dataclasses.replace(self, first=select(self.first, heads), second=select(self.second, heads))
+
+    # Properties, so that a sum has a pull only where both of its parts do: else asking for it raises AttributeError.
+    @property
+    def pull_scores(self) -> Callable[..., tuple[Tensor | None, ...]]:
+        return _joined(_pull(self.first, "scores", 2), _pull(self.second, "scores", 2), 2)
+
+    @property
+    def pull_outputs(self) -> Callable[..., tuple[Tensor | None, ...]]:
+        return _joined(_pull(self.first, "outputs", 1), _pull(self.second, "outputs", 1), 1)
+
+
+class SumModule(PositionModule):
+    """Two schemes at once, of which one at least has parameters; what `module + other` makes."""
+
+    def __init__(self, first: Any, second: Any):
+        super().__init__()
+        self.first, self.second = first, second
+
+    def part(self) -> Position:
+        parts = [getattr(scheme, "part", lambda own=scheme: own)() for scheme in (self.first, self.second)]
+        return Both(*parts)
+
+
+def of_heads(tensor: Tensor, heads: Tensor, what: str) -> Tensor:
+    """The entries of these heads, (group,) numbers.
+
+    Raises:
+        ArgumentError: there are fewer entries than heads.
+    """
+    if heads.numel() and len(tensor) <= int(heads.max()):
+        raise ArgumentError(f"`position` must have {what} for every head, but has them for {len(tensor)}.")
+    return tensor[heads]
+
+
+def _sum(first: Any, second: Any) -> Any:
+    for scheme in (first, second):
+        if not isinstance(scheme, Position) and not (isinstance(scheme, nn.Module) and hasattr(scheme, "part")):
+            return NotImplemented
+    if isinstance(first, nn.Module) or isinstance(second, nn.Module):
+        return SumModule(first, second)
+    return Both(first, second)
+
+
+def _pull(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tensor | None, ...]]:
+    """A part's pull of a hook; that of a hook which it leaves alone gives nothing."""
+    if getattr(type(part), hook) is getattr(Position, hook):
+        nothing = (None,) * (inputs + len(operands(part)))
+        return lambda *arguments: nothing
+    pull = offer(part, f"pull_{hook}", hook)
+    if pull is None:
+        raise AttributeError(f"{type(part).__name__} has no pull_{hook}")
+    return pull
+
+
+def _joined(
+    first: Callable[..., tuple[Tensor | None, ...]], second: Callable[..., tuple[Tensor | None, ...]], inputs: int
+) -> Callable[..., tuple[Tensor | None, ...]]:
+    """Two pulls as one: both see the same gradient, since each of them only added something."""
+
+    def pull(*arguments: Any) -> tuple[Tensor | None, ...]:
+        left, right = first(*arguments), second(*arguments)
+        shared = (
+            a if b is None else b if a is None else torch.add(a, b)
+            for a, b in zip(left[:inputs], right[:inputs], strict=True)
+        )
+        return *shared, *left[inputs:], *right[inputs:]
+
+    return pull

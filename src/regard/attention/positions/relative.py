@@ -1,0 +1,146 @@
+"""Relative positions as Shaw has them: a learned vector for each distance, met by the query, passed on by the value."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.frames import Index
+from regard.attention.positions.position import Both, Position, PositionModule, of_heads
+from regard.attention.positions.shearing import fold, spread
+from regard.errors import ArgumentError
+
+__all__ = ["Relative", "RelativeKeys", "RelativeValues"]
+
+
+@dataclass(frozen=True)
+class RelativeKeys(Position):
+    """score_ij += q_i . r_c / sqrt(d), where c = clip(j - i, -reach, reach) picks one of 2 reach + 1 learned vectors.
+
+    The products of a query with all 2 reach + 1 vectors come first, and each pair then takes its own: n x reach x d
+    work and n x reach memory, not n x n x d.
+
+    Args:
+        table: (2 reach + 1, feature), or (head, 2 reach + 1, feature) for vectors that each head has to itself.
+
+    Source: Shaw et al. 2018 (arXiv 1803.02155), equation 4 with section 3.2, on keys.
+    """
+
+    table: Tensor
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        table = _checked(self.table, query.shape[-1]).to(query.dtype)
+        return scores + spread((query * _scale(query)) @ table.mT, at, scores.shape[-1])
+
+    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+        grad_products = fold(grad_scores, at, self.table.shape[-2]) * _scale(query)
+        return grad_products @ self.table.to(query.dtype), None, _of_table(self.table, grad_products.mT @ query)
+
+    def select(self, heads: Tensor) -> "RelativeKeys":
+        per_head = self.table.ndim == 3
+        return dataclasses.replace(self, table=of_heads(self.table, heads, "vectors")) if per_head else self
+
+
+@dataclass(frozen=True)
+class RelativeValues(Position):
+    """o_i += sum_j w_ij r_c, where c = clip(j - i, -reach, reach) picks one of 2 reach + 1 learned vectors.
+
+    A row's weights are first summed by distance, into 2 reach + 1 numbers.
+
+    Args:
+        table: (2 reach + 1, value), or (head, 2 reach + 1, value) for vectors that each head has to itself.
+
+    Source: Shaw et al. 2018 (arXiv 1803.02155), equation 3 with section 3.2, on values.
+    """
+
+    table: Tensor
+
+    def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
+        table = _checked(self.table, output.shape[-1]).to(weights.dtype)
+        return output + fold(weights, at, table.shape[-2]) @ table
+
+    def pull_outputs(self, grad_output: Tensor, weights: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+        table = self.table.to(grad_output.dtype)
+        grad_table = fold(weights, at, table.shape[-2]).mT @ grad_output
+        return spread(grad_output @ table.mT, at, weights.shape[-1]), _of_table(self.table, grad_table)
+
+    def select(self, heads: Tensor) -> "RelativeValues":
+        per_head = self.table.ndim == 3
+        return dataclasses.replace(self, table=of_heads(self.table, heads, "vectors")) if per_head else self
+
+
+class Relative(PositionModule):
+    """Learned vectors for relative positions: what two items say to each other depends on their distance.
+
+    Beyond `reach` items every distance is the same, so any length works, those never trained on too.
+    (2 reach + 1) x head_size parameters on each side, times `heads` where each head has its own.
+
+    Args:
+        head_size: the feature size of a head.
+        reach: the largest distance that has a vector of its own.
+        heads: with a number, every head has vectors of its own; otherwise all heads share them.
+        on: "keys", where the vectors change what is attended to; "values", where they change what is passed on; "both".
+        value_size: the size of a head's values, where it isn't `head_size`.
+
+    Raises:
+        ArgumentError: `reach` is negative, or `on` names no side.
+
+    Source: Shaw et al. 2018 (arXiv 1803.02155), section 3.2. Liu et al. 2020 (arXiv 2003.09229), table 1, count it as
+        data-driven and parameter efficient, and as not inductive: distances beyond the reach are told apart by nothing.
+
+    Example:
+        >>> from regard import attend
+        >>> x = torch.zeros(1, 2, 5, 8)
+        >>> attend(x, x, x, position=Relative(8, reach=3, on="both")).shape
+        torch.Size([1, 2, 5, 8])
+    """
+
+    def __init__(
+        self,
+        head_size: int,
+        reach: int = 16,
+        heads: int | None = None,
+        on: str = "keys",
+        value_size: int | None = None,
+    ):
+        super().__init__()
+        if reach < 0:
+            raise ArgumentError(f"`reach` must be a distance, 0 or more, but is {reach}.")
+        if on not in ("keys", "values", "both"):
+            raise ArgumentError(f"`on` must be 'keys', 'values' or 'both', but is {on!r}.")
+        self.table = _vectors(heads, reach, head_size) if on != "values" else None
+        self.value_table = _vectors(heads, reach, value_size or head_size) if on != "keys" else None
+
+    def part(self) -> Position:
+        """The part for `attend`, with the tables as its operands."""
+        if self.value_table is None:
+            return RelativeKeys(self.table)  # pyright: ignore[reportArgumentType]
+        values = RelativeValues(self.value_table)
+        return values if self.table is None else Both(RelativeKeys(self.table), values)
+
+
+def _vectors(heads: int | None, reach: int, size: int) -> nn.Parameter:
+    shape = (2 * reach + 1, size) if heads is None else (heads, 2 * reach + 1, size)
+    table = nn.Parameter(torch.empty(shape))
+    nn.init.normal_(table, std=max(size, 1) ** -0.5)
+    return table
+
+
+def _scale(query: Tensor) -> float:
+    return 1.0 / math.sqrt(max(query.shape[-1], 1))
+
+
+def _checked(table: Tensor, size: int) -> Tensor:
+    if table.shape[-1] != size or table.shape[-2] % 2 == 0:
+        raise ArgumentError(
+            f"`position` must have a table (2 reach + 1, {size}) for heads of that size, "
+            f"but its table is {tuple(table.shape)}."
+        )
+    return table
+
+
+def _of_table(table: Tensor, gradient: Tensor) -> Tensor:
+    """Groups share a table that isn't theirs alone."""
+    return gradient if table.ndim == 3 else gradient.sum(0)

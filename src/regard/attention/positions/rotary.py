@@ -1,0 +1,88 @@
+"""Rotary positions: queries and keys are turned by angles that grow with their place, so that only distance shows."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.positions.position import Position
+from regard.attention.precision import wide_dtype
+from regard.errors import ArgumentError
+
+__all__ = ["Rotary"]
+
+
+@dataclass(frozen=True)
+class Rotary(Position):
+    """Turns each pair of features of the vector at place p by the angle p base^(-2i/size), for pair i = 0, 1, ...
+
+    The inner product of two turned vectors depends on their places by their distance alone, and their norms stay. No
+    parameters; any length. A query's place is counted among the keys, the last beside the last, so a cache works: keep
+    keys as they are, they are turned when they are used.
+
+    Args:
+        size: how many features are turned, the first ones; None turns all.
+        base: how fast the angles fall from pair to pair. To read texts s times as long as those trained on, the
+            "NTK-aware" choice is base x s^(size / (size - 2)).
+        pairs: which two features make a pair: "halves", i and i + size/2 (GPT-NeoX; Llama as Hugging Face stores it),
+            or "neighbours", 2i and 2i + 1 (the paper; GPT-J). Weights trained with one need that one.
+        stretch: what places are divided by: "linear position interpolation" of texts so many times as long.
+
+    Raises:
+        ArgumentError: the sizes or the name can't be used.
+
+    Source: Su et al. 2021 (arXiv 2104.09864), equation 15 and section 3.4.2; stretch: Chen et al. 2023 (arXiv
+        2306.15595), equation 4; NTK-aware: Peng et al. 2023 (arXiv 2309.00071), section 3.1.
+
+    Example:
+        >>> query = torch.tensor([[[[1.0, 0.0]] * 3]])
+        >>> place = torch.arange(3)
+        >>> turned, _ = Rotary().heads(query, query, place, place)
+        >>> turned[0, 0]
+        tensor([[ 1.0000,  0.0000],
+                [ 0.5403,  0.8415],
+                [-0.4161,  0.9093]])
+    """
+
+    size: int | None = None
+    base: float = 10_000.0
+    pairs: str = "halves"
+    stretch: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.size is not None and (self.size < 0 or self.size % 2):
+            raise ArgumentError(f"`size` must be an even number of features to turn in pairs, but is {self.size}.")
+        if self.pairs not in ("halves", "neighbours"):
+            raise ArgumentError(f"`pairs` must be 'halves' or 'neighbours', but is {self.pairs!r}.")
+        for name in ("base", "stretch"):
+            if not getattr(self, name) > 0:
+                raise ArgumentError(f"`{name}` must be more than 0, but is {getattr(self, name)}.")
+
+    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
+        return self._turned(query, query_place), self._turned(key, key_place)
+
+    def _turned(self, vectors: Tensor, place: Tensor) -> Tensor:
+        width = vectors.shape[-1]
+        size = width if self.size is None else self.size
+        if size > width or size % 2:
+            raise ArgumentError(
+                f"`position` must turn an even number of features, {width} at most in heads of that size, but turns "
+                f"{size}. Rotary(size) turns the first `size` of them."
+            )
+        if not size:
+            return vectors
+        wide = vectors[..., :size].to(wide_dtype(vectors))
+        angle = self._angles(place, size)
+        cosine, sine = angle.cos().to(wide), angle.sin().to(wide)
+        # (..., size) -> (..., pair), the first and the second feature of every pair.
+        first, second = wide.chunk(2, -1) if self.pairs == "halves" else (wide[..., ::2], wide[..., 1::2])
+        turned = first * cosine - second * sine, second * cosine + first * sine
+        together = torch.cat(turned, -1) if self.pairs == "halves" else torch.stack(turned, -1).flatten(-2)
+        return torch.cat([together.to(vectors.dtype), vectors[..., size:]], -1)
+
+    def _angles(self, place: Tensor, size: int) -> Tensor:
+        """(..., length, pair). In float64, where there is one: in float32 a place of a million is off by 0.06."""
+        if place.device.type == "mps":
+            place = place.cpu()
+        pair = torch.arange(0, size, 2, dtype=torch.float64, device=place.device)
+        return (place.double() / self.stretch).unsqueeze(-1) * self.base ** (-pair / size)

@@ -1,0 +1,148 @@
+"""From one number for each distance to one for each pair, and back, by views of memory instead of tables of indices.
+
+In a tile of neighbours the pair in row r and column c stands corner + c - r apart. So row r holds one and the same line
+of numbers, begun r places further left. Laid out in memory line after line, lines of a length L become rows when they
+are read with a step of L - 1: every row starts one place further left than the row above it. No index is computed, and
+the way back is the same view, written.
+
+Where columns were picked there is no such order, and the numbers are gathered one by one.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.attention.frames import Index
+
+__all__ = ["collect", "diagonals", "fold", "in_order", "offsets", "shear", "spread", "unshear"]
+
+
+def offsets(at: Index, rows: int, columns: int) -> Tensor | None:
+    """The distances that a line of `rows + columns` numbers stands for, (1 or group, 1, rows + columns).
+
+    None where the tile's pairs are no neighbours.
+    """
+    if at.corner is None:
+        return None
+    return at.corner + torch.arange(1 - rows, columns + 1, device=at.key.device).view(1, 1, -1)
+
+
+def shear(lines: Tensor) -> Tensor:
+    """A tile from its lines: (group, row, row + column) to (group, row, column); a view, where the lines are stored.
+
+    Example:
+        >>> shear(torch.tensor([[[1, 2, 3, 4, 0], [1, 2, 3, 4, 0]]]))[0]
+        tensor([[2, 3, 4],
+                [1, 2, 3]])
+    """
+    groups, rows, length = lines.shape
+    flat = lines.reshape(groups, rows * length)
+    return flat[:, rows - 1 : rows * length - 1].unflatten(1, (rows, length - 1))[..., : length - rows]
+
+
+def unshear(tile: Tensor) -> Tensor:
+    """The lines of a tile, with zeros at distances that a row doesn't have; the transpose of `shear`.
+
+    Example:
+        >>> unshear(torch.tensor([[[2, 3, 4], [1, 2, 3]]]))[0]
+        tensor([[0, 2, 3, 4, 0],
+                [1, 2, 3, 0, 0]])
+    """
+    groups, rows, columns = tile.shape
+    flat = functional.pad(tile, (0, rows - 1)).reshape(groups, rows * (rows + columns - 1))
+    return functional.pad(flat, (rows - 1, 1)).view(groups, rows, rows + columns)
+
+
+def diagonals(tile: Tensor) -> Tensor:
+    """The sums of a tile's diagonals, one line for all rows: `unshear(tile).sum(1, keepdim=True)`, in one reading.
+
+    Example:
+        >>> diagonals(torch.tensor([[[2, 3, 4], [1, 2, 3]]]))[0]
+        tensor([[1, 4, 6, 4, 0]])
+    """
+    rows, columns = tile.shape[1:]
+    if columns < rows:
+        return unshear(tile).sum(1, keepdim=True)
+    # Diagonals that cross all rows: read where they stand, each row one place further right than the row above it.
+    tile = tile.contiguous()
+    whole = tile.as_strided((len(tile), rows, columns - rows + 1), (rows * columns, columns + 1, 1)).sum(1)
+    # The others lie in the two ends, and whole in them.
+    left = unshear(tile[..., : rows - 1]).sum(1)[:, : rows - 1]
+    right = unshear(tile[..., columns - rows + 1 :]).sum(1)[:, rows - 1 :]
+    return torch.cat([left, whole, right], -1).unsqueeze(1)
+
+
+def spread(products: Tensor, at: Index, columns: int) -> Tensor:
+    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped.
+
+    The sides of the line, beyond the reach, are two numbers each written over and over.
+    """
+    groups, rows, size = products.shape
+    corner, line = at.corner, offsets(at, rows, columns)
+    if corner is None or line is None:
+        return products.gather(-1, _clipped(at.offset, size).expand(groups, rows, columns))
+    if isinstance(corner, Tensor):
+        return shear(products.gather(-1, _clipped(line, size).expand(groups, rows, rows + columns)))
+    left, first, last, right = _stretches(corner, rows, columns, size)
+    return shear(
+        torch.cat(
+            [
+                products[..., :1].expand(-1, -1, left),
+                products[..., first:last],
+                products[..., -1:].expand(-1, -1, right),
+            ],
+            -1,
+        )
+    )
+
+
+def fold(tile: Tensor, at: Index, size: int) -> Tensor:
+    """Each row's sums by clipped distance: (group, row, column) to (group, row, 2 reach + 1); `spread` transposed."""
+    rows, columns = tile.shape[1:]
+    corner, line = at.corner, offsets(at, rows, columns)
+    if corner is None or line is None:
+        return collect(tile, _clipped(at.offset, size), size)
+    if isinstance(corner, Tensor):
+        return collect(unshear(tile), _clipped(line, size), size)
+    # Columns that are beyond the reach of all rows need no shearing.
+    reach = (size - 1) // 2
+    start = min(max(1 - reach - corner, 0), columns)
+    stop = min(max(rows - 1 + reach - corner, start), columns)
+    left, first, last, right = _stretches(corner + start, rows, stop - start, size)
+    below, within, above = unshear(tile[..., start:stop]).split([left, last - first, right], -1)
+    sums_below = tile[..., :start].sum(-1, keepdim=True) + below.sum(-1, keepdim=True)
+    sums_above = tile[..., stop:].sum(-1, keepdim=True) + above.sum(-1, keepdim=True)
+    return (
+        functional.pad(within, (first, size - last))
+        + functional.pad(sums_below, (0, size - 1))
+        + functional.pad(sums_above, (size - 1, 0))
+    )
+
+
+def collect(tile: Tensor, index: Tensor, size: int) -> Tensor:
+    """Each row's sums by index: (group, row, column) to (group, row, size); the same bits at every call."""
+    if tile.device.type == "cpu":
+        sums = tile.new_zeros(*tile.shape[:-1], size)
+        return sums.scatter_add(-1, index.expand(tile.shape), tile)
+    return in_order(tile, index, size)
+
+
+def in_order(tile: Tensor, index: Tensor, size: int) -> Tensor:
+    """`collect` by reading the tile once for each index: on a GPU a scatter adds in whatever order its threads come."""
+    return torch.stack([torch.where(index == i, tile, 0.0).sum(-1) for i in range(size)], -1)
+
+
+def _clipped(offset: Tensor, size: int) -> Tensor:
+    reach = (size - 1) // 2
+    return offset.clamp(-reach, reach) + reach
+
+
+def _stretches(corner: int, rows: int, columns: int, size: int) -> tuple[int, int, int, int]:
+    """How a line divides: so many places below the reach, those of the products [first, last), so many above."""
+    length = rows + columns
+    # The place in the line where the first product would stand.
+    start = rows - 1 - corner - (size - 1) // 2
+    left = min(max(start, 0), length)
+    first = min(max(-start, 0), size)
+    last = max(first, min(size, length - start))
+    return left, first, last, length - left - (last - first)

@@ -1,0 +1,98 @@
+"""A bias for every pair, as a table that exists already."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.frames import Index
+from regard.attention.positions.position import Position
+from regard.errors import ArgumentError
+
+__all__ = ["Bias"]
+
+
+@dataclass(frozen=True)
+class Bias(Position):
+    """score_ij += b_ij: what other libraries call a float mask. Quadratic memory, because the table is.
+
+    Args:
+        table: real numbers, broadcastable to (batch, head, query, key); it gets a gradient, if it wants one. An axis of
+            1 is the same for all. Minus infinity hides nothing from the operator's contract: hide by a mask instead.
+
+    Raises:
+        ArgumentError: the table isn't real, or has other axes.
+
+    Source: `attn_mask` of PyTorch's scaled_dot_product_attention.
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> x = torch.zeros(1, 1, 2, 4)
+        >>> weigh(x, x, position=Bias(torch.tensor([[0.0, 0.0], [0.0, 1.0]])))[0, 0]
+        tensor([[0.5000, 0.5000],
+                [0.2689, 0.7311]])
+    """
+
+    table: Tensor
+
+    def __post_init__(self) -> None:
+        if not self.table.is_floating_point() or not 2 <= self.table.ndim <= 4:
+            raise ArgumentError(
+                "`table` must hold real numbers, on two to four axes up to (batch, head, query, key), "
+                f"but is {self.table.dtype} of shape {tuple(self.table.shape)}. A bool table is a mask."
+            )
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        table, axes = self._axes(at)
+        if at.corner is None or table.device.type != "cpu":
+            return scores + table[axes].to(scores.dtype)
+        # Neighbours: stretches of the table, where an index for every pair would cost more than the sum.
+        rows, columns = (_stretch(axis) for axis in axes[2:])
+        groups = [table[item, head, rows, columns] for item, head in _groups(axes[0], axes[1])]
+        return scores + (groups[0] if len(groups) == 1 else torch.stack(groups)).to(scores.dtype)
+
+    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+        table, axes = self._axes(at)
+        gradient = grad_scores.new_zeros(table.shape)
+        rows, columns = (axis.flatten() for axis in axes[2:])
+        shared = tuple(axis for axis in (1, 2) if table.shape[axis + 1] == 1)
+        sums = grad_scores.sum(shared, keepdim=True) if shared else grad_scores
+        # No pair of row and column comes twice in a group, and groups come one after the other: one order of adding.
+        groups = list(_groups(axes[0], axes[1]))
+        for group, part in enumerate(sums):
+            item, head = groups[group % len(groups)]
+            gradient[item, head, rows[: part.shape[0], None], columns[: part.shape[1]]] += part
+        return None, None, gradient.reshape(self.table.shape)
+
+    def _axes(self, at: Index) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """The table with all four axes, and the indices into each; into an axis of 1 they are all 0."""
+        table = self.table[(None,) * (4 - self.table.ndim)]
+        item, head, row, column = (
+            torch.zeros_like(axis[..., :1, :1] if which < 2 else axis) if size == 1 else axis
+            for which, (axis, size) in enumerate(zip((at.batch, at.head, at.query, at.key), table.shape, strict=True))
+        )
+        for name, axis, size in (
+            ("batch", item, table.shape[0]),
+            ("head", head, table.shape[1]),
+            ("query", row, table.shape[2]),
+            ("key", column, table.shape[3]),
+        ):
+            if axis.numel() and int(axis.max()) >= size:
+                raise ArgumentError(
+                    f"`table` must be broadcastable to (batch, head, query, key), but has {size} along {name}, "
+                    f"and {name} {int(axis.max()) + 1} was asked for."
+                )
+        return table, (item, head, row, column)
+
+
+def _stretch(axis: Tensor) -> slice:
+    """The indices of an axis that are neighbours, or all 0."""
+    flat = axis.flatten()
+    return slice(int(flat[0]), int(flat[-1]) + 1)
+
+
+def _groups(item: Tensor, head: Tensor) -> list[tuple[int, int]]:
+    """Which item and head each group is; one for all, where they share."""
+    both = torch.stack(torch.broadcast_tensors(item.flatten(), head.flatten()), -1)
+    pairs = [(int(i), int(h)) for i, h in both.tolist()]
+    return pairs[:1] if len(set(pairs)) == 1 else pairs

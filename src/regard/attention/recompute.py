@@ -1,0 +1,177 @@
+"""What autograd sees of an engine that keeps nothing: its output, its gradient, and the gradient of that gradient.
+
+Each is computed from the inputs again, so memory stays linear to the second order. Under `torch.vmap`, which PyTorch
+puts around a gradient where many are asked for at once, the samples are taken one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines import blocked
+from regard.attention.parts import join, split
+from regard.attention.precision import no_autocast
+from regard.attention.request import Request
+from regard.errors import RefusedError
+
+__all__ = ["Task", "recomputed", "samples", "second_order", "stacked"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a call is, apart from its tensors: its parts taken apart, and the engine asked for."""
+
+    spec: Any
+    dropout: float
+    seed: int
+    engine: Any
+
+    def request(self, query: Tensor, key: Tensor, value: Tensor, *operands: Tensor) -> Request:
+        """The request with these tensors."""
+        return Request(query, key, value, join(self.spec, operands), self.dropout, self.seed)
+
+
+def recomputed(request: Request, engine: Any) -> Tensor:
+    """The output of a request, (batch, head, query, value), that `engine` computes and, for the gradient, again.
+
+    Args:
+        request: with heads equal.
+        engine: what offers forward(request) and backward(request, grad_output).
+    """
+    if torch.is_grad_enabled():
+        blocked.refuse_captured(request)
+    if not request.differentiable:
+        return engine.forward(request)
+    spec, operands = split(request.parts)
+    # A mask made under inference_mode can't be kept for a backward pass; a copy of it can.
+    operands = tuple(tensor.clone() if tensor.is_inference() else tensor for tensor in operands)
+    task = Task(spec, request.dropout, request.seed, engine)
+    return _Output.apply(task, request.query, request.key, request.value, *operands)  # pyright: ignore[reportReturnType]
+
+
+class _Output(torch.autograd.Function):
+    @staticmethod
+    def forward(task: Task, *tensors: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        with torch.no_grad():
+            return task.engine.forward(task.request(*tensors))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.task, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
+        plain = not torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+        # Where nobody wants a graph of the gradient, none is made.
+        compute = _gradient if plain else _Gradient.apply
+        # Asked for once: PyTorch's checkpointing computes it anew each time.
+        tensors = ctx.saved_tensors
+        found = compute(ctx.task, wanted, grad_output, *tensors)
+        grads: list[Tensor | None] = [None] * len(tensors)
+        for i, grad in zip(wanted, found, strict=True):  # pyright: ignore[reportArgumentType]
+            grads[i] = grad
+        return None, *grads
+
+
+def _gradient(task: Task, wanted: list[int], grad_output: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    with torch.no_grad(), no_autocast(grad_output):
+        found = task.engine.backward(task.request(*tensors), grad_output)
+    return tuple(torch.zeros_like(tensors[i]) if found[i] is None else found[i].to(tensors[i].dtype) for i in wanted)
+
+
+class _Gradient(torch.autograd.Function):
+    @staticmethod
+    def forward(task: Task, wanted: list[int], grad_output: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _gradient(task, wanted, grad_output, *tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.task, ctx.wanted, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, None, *second_order(ctx.task.request, ctx.wanted, ctx.saved_tensors, above)
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], task: Task, wanted: list[int], *tensors: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return stacked(
+            _Gradient.apply(task, wanted, *sample) for sample in samples(info.batch_size, in_dims[2:], tensors)
+        )
+
+
+def second_order(
+    request_of: Callable[..., Request], wanted: list[int], tensors: Sequence[Tensor], above: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The gradients of a gradient: of the output's gradient, query, key, value and the operands.
+
+    Args:
+        request_of: makes the request, with heads equal, of query, key, value and the operands.
+        wanted: which of (query, key, value, *operands) the first gradients were of.
+        tensors: the output's gradient, query, key, value and the operands.
+        above: what a change of each of the first gradients is worth.
+    """
+    compute = _Second.apply if torch._C._are_functorch_transforms_active() else _second
+    found = compute(request_of, wanted, len(tensors), *tensors, *above)
+    smooth = iter(found)  # pyright: ignore[reportArgumentType]
+    return tuple(next(smooth) if tensor.is_floating_point() else None for tensor in tensors)
+
+
+def _second(
+    request_of: Callable[..., Request], wanted: list[int], count: int, *arguments: Tensor
+) -> tuple[Tensor, ...]:
+    tensors, above = arguments[:count], arguments[count:]
+    grad_output, *inputs = tensors
+    with no_autocast(grad_output):
+        found = blocked.second(request_of(*inputs), grad_output, wanted, list(above))
+    return tuple(
+        torch.zeros_like(tensor) if grad is None else grad.to(tensor.dtype)
+        for grad, tensor in zip(found, tensors, strict=True)
+        if tensor.is_floating_point()
+    )
+
+
+class _Second(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        request_of: Callable[..., Request], wanted: list[int], count: int, *arguments: Tensor
+    ) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _second(request_of, wanted, count, *arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise RefusedError("torch.func has attend's derivatives up to the second. Use engine='dense' for the third.")
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], request_of: Any, wanted: list[int], count: int, *arguments: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return stacked(
+            _Second.apply(request_of, wanted, count, *sample)
+            for sample in samples(info.batch_size, in_dims[3:], arguments)
+        )
+
+
+def samples(count: int, dims: tuple[int | None, ...], tensors: tuple[Tensor, ...]) -> list[list[Tensor]]:
+    """The tensors of each sample of a `torch.vmap`; those without a dimension for the samples are for all of them."""
+    return [
+        [tensor if dim is None else tensor.select(dim, i) for tensor, dim in zip(tensors, dims, strict=True)]
+        for i in range(count)
+    ]
+
+
+def stacked(found: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """The results of all samples, and the dimension that tells them apart, as a rule for `torch.vmap` returns them."""
+    together = tuple(torch.stack(results) for results in zip(*found, strict=True))
+    return together, (0,) * len(together)

@@ -1,0 +1,302 @@
+"""`summarise`: what the weights look like, without ever holding them all."""
+
+import bisect
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.engines import blocked, jit
+from regard.attention.engines.blocked.definition import tile_weights
+from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
+from regard.attention.engines.blocked.tile import take
+from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.frames import Index
+from regard.attention.precision import no_autocast, wide_dtype
+from regard.attention.request import Request
+from regard.errors import ArgumentError, RefusedError, UnknownNameError
+
+__all__ = ["Summary", "summarise"]
+
+# Numbers in one matrix of a tile. With more rows to a tile than elsewhere, since the keys are read once for each tile
+# and all that is kept of its weights is a few numbers a row.
+_BUDGET = {"cpu": 2**21, "cuda": 2**26}
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What the weights of each head look like, in the dtype of the weights: float32 or wider. Nothing has a gradient.
+
+    A row is the weights w_j of one query; its shares are p_j = |w_j| / sum_k |w_k|, which for softmax are the weights
+    themselves, and for relu or sigmoid, whose rows need not sum to 1, the weights of the row over their sum. A row in
+    which nothing is allowed is zeros, and what a mask hides can't matter.
+
+    Attributes:
+        top_index: the keys of the largest weights of each row, the largest first; of equals, the lowest key first. -1
+            where fewer keys are allowed.
+        top_weight: their weights; 0 where there are fewer.
+        entropy: -sum_j p_j log p_j, in nats: 0 where one key has it all, log n where n keys have the same.
+        received: the column sums: how much of all rows' weights each key receives.
+        pooled: the weights summed over the keys of a cell and averaged over those of its queries that may see
+            something, so that a row of cells sums to what rows of weights do. The queries are cut into min(pool,
+            queries) cells, cell c from c * queries // cells on; so are the keys. Padding is cut along, and gives zeros.
+        pooled_max: the largest weight in each cell.
+        distance: sum_j p_j |place of key j - place of the query|; places are counted so that the last query stands
+            beside the last key.
+        zeros: the share of the allowed keys whose weight is exactly 0.
+        rows: the weights of the selected queries in full, or None if none were selected.
+    """
+
+    top_index: Int[Tensor, "batch head query top"]
+    top_weight: Float[Tensor, "batch head query top"]
+    entropy: Float[Tensor, "batch head query"]
+    received: Float[Tensor, "batch head key"]
+    pooled: Float[Tensor, "batch head query_cell key_cell"]
+    pooled_max: Float[Tensor, "batch head query_cell key_cell"]
+    distance: Float[Tensor, "batch head query"]
+    zeros: Float[Tensor, "batch head query"]
+    rows: Float[Tensor, "batch head selected key"] | None = None
+
+    def __str__(self) -> str:
+        batch, heads, queries, top = self.top_index.shape
+        lines = [f"Summary  batch {batch}, heads {heads}, queries {queries}, keys {self.received.shape[-1]}, top {top}"]
+        for field in fields(self):
+            tensor = getattr(self, field.name)
+            if tensor is not None:
+                lines.append(f"  {field.name:<10}  {_shape(tensor):<20}  {_range(tensor)}".rstrip())
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        held = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return f"Summary({', '.join(f'{name}={_shape(tensor)}' for name, tensor in held if tensor is not None)})"
+
+
+def summarise(
+    query: Float[Tensor, "batch head query feature"],
+    key: Float[Tensor, "batch key_head key key_feature"],
+    *,
+    score: Any = "scaled_dot",
+    weights: Any = "softmax",
+    mask: Any = None,
+    position: Any = None,
+    top: int = 8,
+    pool: int = 64,
+    rows: Sequence[int] | Tensor | None = None,
+    engine: str = "auto",
+) -> Summary:
+    """What the weights of `attend` look like, in memory that grows with n (top + pool), never n x n.
+
+    Args:
+        query, key, score, weights, mask, position: as those of `attend`; the weights are those before dropout.
+        top: how many of the largest weights of each row to keep.
+        pool: into how many cells, at most, the queries and the keys of the pooled maps are cut.
+        rows: the numbers of some queries, whose weights are to be given in full.
+        engine: "jit" (compiled, on a CPU), "blocked" (plain PyTorch, on every device), or "auto": the first that can.
+
+    Raises:
+        ArgumentError: an argument can't be used.
+        RefusedError: `engine` names an engine that can't do this, or torch.compile or torch.func is at work.
+
+    Example:
+        >>> query = torch.tensor([[[[1.0, 0, 2], [2, 2, 2], [2, 1, 3]]]])
+        >>> key = torch.tensor([[[[0.0, 1, 1], [4, 4, 0], [2, 3, 1]]]])
+        >>> seen = summarise(query, key, score="dot", top=1, rows=[0])
+        >>> seen.top_index[0, 0, :, 0], seen.received[0, 0]
+        (tensor([1, 1, 1]), tensor([0.0637, 2.3309, 0.6055]))
+        >>> print(seen)
+        Summary  batch 1, heads 1, queries 3, keys 3, top 1
+          top_index   (1, 1, 3, 1)
+          top_weight  (1, 1, 3, 1)          0.468 to 0.982
+          entropy     (1, 1, 3)             0.0902 to 0.885
+          received    (1, 1, 3)             0.0637 to 2.33
+          pooled      (1, 1, 3, 3)          6.03e-06 to 0.982
+          pooled_max  (1, 1, 3, 3)          6.03e-06 to 0.982
+          distance    (1, 1, 3)             0.018 to 1.4
+          zeros       (1, 1, 3)             0 to 0
+          rows        (1, 1, 1, 3)          0.0634 to 0.468
+    """
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        raise RefusedError(
+            "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func: it looks at the "
+            "numbers. Call it outside, on their results."
+        )
+    for name, count in (("top", top), ("pool", pool)):
+        if count < 1:
+            raise ArgumentError(f"`{name}` must be 1 or more, but is {count!r}.")
+    # Only the weights are asked for: values without a feature cost nothing.
+    request = Request.of(
+        query,
+        key,
+        key[..., :0] if isinstance(key, Tensor) else key,
+        score=score,
+        weights=weights,
+        mask=mask,
+        position=position,
+        dropout=0.0,
+        seed=0,
+    )
+    selected = _selected(rows, query.shape[2], query.device)
+    compiled = _compiles(request, engine)
+    with torch.no_grad(), no_autocast(query):
+        request = request.expanded
+        totals = _Totals(request, top, pool, selected)
+        passes = _compiled("summaries").summarise_tile if compiled else summarise_tile
+        for tile, at, allowed, held in _weighed(request, compiled=compiled):
+            totals.add(tile, at, allowed, held, passes)
+        return totals.summary()
+
+
+class _Totals:
+    """The summaries of a request, gathered tile by tile; everything is (group, ...): one head of one item each."""
+
+    def __init__(self, request: Request, top: int, pool: int, selected: Tensor | None):
+        self.shape = request.query.shape[:2]
+        groups, queries, keys = self.shape.numel(), request.query.shape[2], request.key.shape[2]
+        like = request.query.new_zeros((), dtype=wide_dtype(request.query))
+        self.edges = _edges(queries, pool), _edges(keys, pool)
+        cells = [len(edges) - 1 for edges in self.edges]
+        self.top_index = like.new_full((groups, queries, top), -1, dtype=torch.long)
+        self.top_weight = like.new_zeros(groups, queries, top)
+        self.entropy, self.distance, self.zeros = like.new_zeros(3, groups, queries)
+        self.seen = like.new_zeros(groups, queries, dtype=torch.bool)
+        # A sum of so many rows, tile by tile, would lose digits in float32.
+        self.received = like.new_zeros(groups, keys, dtype=torch.float64)
+        self.pooled, self.pooled_max = like.new_zeros(2, groups, *cells)
+        self.selected = selected
+        self.rows = None if selected is None else like.new_zeros(groups, len(selected), keys)
+
+    def add(self, tile: Tile, at: Index, allowed: Tensor | None, weights: Tensor, passes: Any) -> None:
+        """Gather one tile of weights, (group, row, column). `passes`: what does the work of `summarise_tile`."""
+        keys, places = at.key.flatten(), at.place.squeeze(-1)
+        places = places.view(-1, places.shape[-1])
+        found: TileSummary = passes(
+            weights, allowed, tile.open, keys, places, self._columns(tile), self.top_index.shape[-1]
+        )
+        here = tile.groups, tile.rows
+        column = found.top_column
+        self.top_index[here] = torch.where(column < 0, -1, keys[column.clamp(min=0)])
+        self.top_weight[here] = found.top_weight
+        self.entropy[here] = found.entropy
+        self.distance[here] = found.distance
+        self.zeros[here] = found.zeros / found.seen.clamp(min=1)
+        self.seen[here] = found.seen > 0
+        columns = tile.keys if isinstance(tile.keys, slice) else keys
+        self.received[tile.groups, columns] += found.received
+        self._pool(tile, found)
+        if self.rows is not None and self.selected is not None:
+            place = ((self.selected >= tile.rows.start) & (self.selected < tile.rows.stop)).nonzero().squeeze(1)
+            row = self.selected[place] - tile.rows.start
+            self.rows[tile.groups, place.unsqueeze(1), keys] = weights[:, row]
+
+    def _columns(self, tile: Tile) -> list[int]:
+        """Where each cell of keys starts among the tile's columns, and where the last one stops."""
+        if isinstance(tile.keys, slice):
+            start, stop = tile.keys.start, tile.keys.stop
+            return [min(max(edge, start), stop) - start for edge in self.edges[1]]
+        return torch.searchsorted(tile.keys, torch.tensor(self.edges[1], device=tile.keys.device)).tolist()
+
+    def _pool(self, tile: Tile, found: TileSummary) -> None:
+        """Rows of cells into cells: only those cells of queries that the tile's rows fall into."""
+        edges = self.edges[0]
+        first, last = bisect.bisect(edges, tile.rows.start) - 1, bisect.bisect_left(edges, tile.rows.stop)
+        for cell in range(first, last):
+            start, stop = max(edges[cell], tile.rows.start), min(edges[cell + 1], tile.rows.stop)
+            part = slice(start - tile.rows.start, stop - tile.rows.start)
+            self.pooled[tile.groups, cell] += found.sums[:, part].sum(1)
+            most = self.pooled_max[tile.groups, cell]
+            torch.maximum(most, found.most[:, part].amax(1), out=most)
+
+    def summary(self) -> Summary:
+        """Everything, as (batch, head, ...)."""
+        cells = torch.tensor(self.edges[0], device=self.seen.device)
+        before = torch.nn.functional.pad(self.seen.cumsum(1), (1, 0))
+        seeing = before[:, cells[1:]] - before[:, cells[:-1]]
+        self.pooled /= seeing.clamp(min=1).unsqueeze(-1)
+        return Summary(
+            *(
+                tensor.unflatten(0, self.shape)
+                for tensor in (
+                    self.top_index,
+                    self.top_weight,
+                    self.entropy,
+                    self.received.to(self.pooled.dtype),
+                    self.pooled,
+                    self.pooled_max,
+                    self.distance,
+                    self.zeros,
+                )
+            ),
+            rows=None if self.rows is None else self.rows.unflatten(0, self.shape),
+        )
+
+
+def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
+    """The weights, tile by tile, and which of them are allowed."""
+    budget = _BUDGET.get(request.query.device.type, blocked.BUDGET)
+    if request.finite or request.hides_nothing:
+        twins = _compiled("twins") if compiled else None
+        for work in blocked.walk(request, twins=twins, budget=budget):
+            yield work.tile, work.at, work.allowed, work.weights()
+        return
+    for tile, at in blocked.indexed(request, blocked.ROWS, budget):
+        weights, allowed = tile_weights(
+            request, tile, at, take(request.query, tile, "rows"), take(request.key, tile, "keys"), safe=False
+        )
+        yield tile, at, allowed, weights
+
+
+def _compiles(request: Request, engine: str) -> bool:
+    """Whether the passes over a tile are compiled."""
+    if engine not in ("auto", "jit", "blocked"):
+        raise UnknownNameError("engine", engine, ["auto", "jit", "blocked"])
+    if engine == "blocked":
+        return False
+    reason = "its kernels run on the CPU" if request.query.device.type != "cpu" else jit.missing()
+    if reason is not None and engine == "jit":
+        raise RefusedError(
+            f"`engine` 'jit' can't do this request: {reason}. Use engine='auto', which takes one that can."
+        )
+    return reason is None
+
+
+def _compiled(name: str) -> Any:
+    """A file that imports Numba, loaded when it is wanted."""
+    return importlib.import_module(f"regard.attention.engines.jit.{name}")
+
+
+def _edges(size: int, pool: int) -> list[int]:
+    """Where each of so many equal cells starts, and where the last one stops; no more cells than items."""
+    cells = min(pool, size)
+    return [cell * size // cells for cell in range(cells + 1)] if cells else [0]
+
+
+def _selected(rows: Sequence[int] | Tensor | None, queries: int, device: torch.device) -> Tensor | None:
+    if rows is None:
+        return None
+    selected = torch.as_tensor(rows, device=device)
+    if not selected.numel():  # an empty list has no type
+        return selected.reshape(-1).long()
+    if selected.ndim != 1 or selected.is_floating_point() or selected.dtype == torch.bool:
+        raise ArgumentError(
+            f"`rows` must be a list of query numbers, but is {selected.dtype} of shape {tuple(selected.shape)}."
+        )
+    if not 0 <= int(selected.min()) <= int(selected.max()) < queries:
+        raise ArgumentError(
+            f"`rows` must be numbers of queries from 0 to {queries - 1}, "
+            f"but they range from {int(selected.min())} to {int(selected.max())}."
+        )
+    return selected.long()
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"({', '.join(str(size) for size in tensor.shape)})"
+
+
+def _range(tensor: Tensor) -> str:
+    if not tensor.is_floating_point() or not tensor.numel():
+        return ""
+    return f"{tensor.min().item():.3g} to {tensor.max().item():.3g}"

@@ -1,0 +1,206 @@
+"""Sparse weights: how far each score stands above a threshold, chosen so that the row sums to 1.
+
+With alpha > 1, the weight is max(z - t, 0)^(1 / (alpha - 1)), where z = (alpha - 1) score. From softmax (alpha near 1)
+to one key alone (alpha large), more and more weak keys have weights of exactly 0. The keys left are the support.
+
+- alpha 1.5 and 2: for a supposed support, the threshold that makes it sum to 1 has a closed form. The next support is
+  the one of that threshold; where it repeats, it is the right one, and the threshold is exact.
+- any other alpha: Newton's method inside of a bracket, which is halved where Newton's steps don't shrink, until the
+  step is smaller than rounding or no float is left inside.
+
+Nothing here ends after a number of turns, and nothing is sorted: only passes over the rows, on every device.
+
+Source: Martins & Astudillo 2016 (arXiv 1602.02068), proposition 1; Peters et al. 2019 (arXiv 1905.05702), section 3.
+Newton on the norm and the logarithm as the unknown are derived here.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["entmax", "pull_entmax"]
+
+# On a CPU, how many scores are worked on at once: so few that they stay in a core's own cache between two passes.
+_AT_ONCE = 2**19
+
+
+def entmax(scores: Tensor, alpha: float) -> Tensor:
+    """The weights of alpha-entmax over the last axis, differentiable any number of times.
+
+    A row of minus infinities gives zeros; a row that holds NaN or infinity gives NaN.
+
+    Example:
+        >>> entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0)
+        tensor([[0.7500, 0.2500, 0.0000]])
+    """
+    return _Entmax.apply(scores, float(alpha))  # pyright: ignore[reportReturnType]
+
+
+def pull_entmax(grad_weights: Tensor, weights: Tensor, alpha: float) -> Tensor:
+    """The gradient of the scores, from the weights alone; it overwrites `grad_weights`.
+
+    With p_j = w_j^(2 - alpha) on the support and 0 elsewhere: ds_j = p_j (dw_j - sum_k p_k dw_k / sum_k p_k).
+
+    Source: Peters et al. 2019 (arXiv 1905.05702), section 3, on the Jacobian.
+
+    Example:
+        >>> pull_entmax(torch.tensor([[3.0, 1.0, 9.0]]), torch.tensor([[0.75, 0.25, 0.0]]), 2.0)
+        tensor([[ 1., -1.,  0.]])
+    """
+    if alpha == 2.0:
+        share = weights.sign()
+    elif alpha == 1.5:
+        # The square root, by way of its inverse: sqrt takes five times as long where most numbers are 0.
+        share = weights.clamp(min=torch.finfo(weights.dtype).tiny).rsqrt_().mul_(weights)
+    else:
+        share = weights ** (2.0 - alpha) if alpha < 2.0 else _share(weights, alpha)
+    total = _at_least_one(share)
+    mean = grad_weights.mul_(share).sum(-1, keepdim=True).div_(total)
+    return grad_weights.addcmul_(share, mean, value=-1)
+
+
+def _share(weights: Tensor, alpha: float) -> Tensor:
+    """w^(2 - alpha) on the support and 0 elsewhere, with its derivative."""
+    support = weights != 0
+    # Off the support the power may have no derivative: it is taken of 1 there, and not used.
+    return torch.where(support, torch.where(support, weights, 1.0) ** (2.0 - alpha), 0.0)
+
+
+def _at_least_one(share: Tensor) -> Tensor:
+    """The sum of each row: 1 at least, since no weight is above 1; a row without support must not divide by its 0."""
+    return share.sum(-1, keepdim=True).clamp(min=0.5)
+
+
+class _Entmax(torch.autograd.Function):
+    """The threshold is found without a gradient, which has a closed form: made of the weights, differentiable again."""
+
+    @staticmethod
+    def forward(scores: Tensor, alpha: float) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        rows = scores.reshape(-1, scores.shape[-1]) if scores.numel() else scores.new_zeros(0, 1)
+        weights = torch.empty_like(rows)
+        step = max(1, _AT_ONCE // rows.shape[-1]) if rows.device.type == "cpu" else max(1, len(rows))
+        find = _by_support if alpha in (1.5, 2.0) else _by_bracket
+        for some, result in zip(rows.split(step), weights.split(step), strict=True):
+            find(some, alpha, result)
+        return weights.view(scores.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.alpha = inputs[1]
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (weights,) = ctx.saved_tensors
+        share = _share(weights, ctx.alpha)
+        mean = (share * grad_weights).sum(-1, keepdim=True) / _at_least_one(share)
+        return share * (grad_weights - mean), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], scores: Tensor, alpha: float) -> tuple[Tensor, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _Entmax.apply(scores.movedim(in_dims[0], 0), alpha), 0  # pyright: ignore
+
+
+def _below_largest(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Each score less the row's largest; and which rows hold nothing to find: none allowed, or not computable."""
+    top = scores.amax(-1, keepdim=True)
+    idle = ~torch.isfinite(top)
+    # Hidden is minus infinity still, less 0; infinity less NaN is NaN, in the whole row.
+    top = torch.where(idle, torch.where(top == -torch.inf, 0.0, torch.nan), top)
+    return scores - top, idle
+
+
+def _by_support(scores: Tensor, alpha: float, weights: Tensor) -> None:
+    """The weights for alpha 1.5 and 2, into `weights` (row, key)."""
+    below, idle = _below_largest(scores)
+    if alpha == 1.5:
+        below *= 0.5
+    # Less 1, a row's largest stands 1 above: a sum of 1 at least.
+    start = torch.where(idle, 0.0, -1.0).to(below.dtype)
+    above, norm = _climb(below, start, idle, alpha)
+    # The threshold is exact to its own rounding; over many keys that adds up, and is taken out of the sum here.
+    torch.div(above, norm.clamp_(min=0.5), out=weights)
+    if alpha == 1.5:
+        weights.square_()
+
+
+def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """What stands above each row's threshold, max(values - threshold, 0), and its norm; from a threshold too low.
+
+    With N(t) the norm of max(values - t, 0) - the sum of the entries for alpha 2, their length for 1.5 - the threshold
+    is where N(t) = 1. N is convex, so Newton's steps climb and never pass it, and at alpha 2 they are the closed form.
+    At 1.5 the closed form on a support that is too large passes it: then the support is too small, the next closed
+    form is not above it again, and the climb goes on from the higher of that and Newton's.
+    """
+    above, inside = torch.empty_like(values), torch.empty_like(values)
+    # Newton's last point, the last point not above the threshold, and how many keys the closed form was made of.
+    newton = climbed = torch.full_like(threshold, -torch.inf)
+    count = torch.full_like(threshold, -1.0)
+    while True:
+        torch.sub(values, threshold, out=above).relu_()
+        # As a product of floats: counting booleans is many times slower.
+        size = torch.gt(above, 0.0, out=inside).sum(1, keepdim=True)
+        total = above.sum(1, keepdim=True)
+        if alpha == 2.0:
+            norm = total
+            closed = step = threshold + (norm - 1) / size
+        else:
+            norm = torch.linalg.vector_norm(above, dim=1, keepdim=True)
+            step = threshold + (norm - 1) * norm / total
+            excess = norm.square() - 1
+            root = (total.square() - size * excess).clamp_(min=0.0).sqrt_()
+            closed = threshold + excess / (total + root)
+        low = norm >= 1
+        following = torch.where(low, closed, torch.maximum(newton, closed))
+        done = done | (size == count) | (low & (threshold <= climbed)) | (following == threshold)
+        if bool(done.all()):
+            return above, norm
+        count = torch.where(following == closed, size, -1.0)
+        climbed = torch.where(low, threshold, climbed)
+        newton = torch.where(low, step, newton)
+        threshold = torch.where(done, threshold, following)
+
+
+def _by_bracket(scores: Tensor, alpha: float, weights: Tensor) -> None:
+    """The weights for any alpha, into `weights` (row, key).
+
+    The unknown is the logarithm x of the row's largest weight, for which threshold = -exp((alpha - 1) x): neither alpha
+    near 1 nor a large one takes digits from it. With e_j = max(1 + (alpha - 1) (s_j - max s) exp((1 - alpha) x), 0) ^
+    (1 / (alpha - 1)), the weights are e_j exp(x), so x + log sum e = 0 is solved; at alpha = 1 softmax would come out.
+    """
+    below, done = _below_largest(scores)
+    bend = alpha - 1.0
+    limits = torch.finfo(below.dtype)
+    # Among n keys the largest weight is 1 / n at least; the 1 keeps that inside of the bracket.
+    least = torch.full_like(below[:, :1], -math.log(below.shape[1]) - 1)
+    most = unknown = torch.zeros_like(least)
+    previous = torch.full_like(least, torch.inf)
+    shares = torch.empty_like(below)
+    while True:
+        # (s - max s) = 0 must stay 0, so the factor may not become infinite.
+        factor = (bend * torch.exp(-bend * unknown)).clamp_(max=limits.max)
+        torch.mul(below, factor, out=shares).clamp_(min=-1.0)
+        base = (shares + 1.0).clamp_(min=limits.tiny)
+        shares.log1p_().div_(bend).exp_()
+        # The largest key's e is 1; only a row that has no key has less.
+        total = shares.sum(1, keepdim=True).clamp_(min=1.0)
+        value = unknown + total.log()
+        # The derivative of x + log sum e is sum(e / base) / sum(e).
+        step = value * total / torch.div(shares, base, out=base).sum(1, keepdim=True)
+        most = torch.where(value > 0, unknown, most)
+        least = torch.where(value < 0, unknown, least)
+        following = unknown - step
+        middle = (least + most) / 2
+        # Steps that don't shrink by half, or leave the bracket, are no good; NaN is none of these.
+        good = (step.abs() <= previous / 2) & (following > least) & (following < most)
+        # The two terms of the value are rounded: it can't be told from 0. (Not more than rounding, or NaN.)
+        arrived = ~(value.abs() > 2 * limits.eps * (1 - unknown))
+        following = torch.where(good, following, middle)
+        done = done | arrived | ~((following > least) & (following < most))
+        if bool(done.all()):
+            torch.div(shares, total, out=weights)
+            return
+        previous = torch.where(good, step.abs(), (most - least).abs())
+        unknown = torch.where(done, unknown, following)

@@ -1,0 +1,162 @@
+"""The keys and values of earlier calls, kept for decoding: a step projects what is new and attends to all of it."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+
+__all__ = ["Cache"]
+
+
+class Cache:
+    """The keys and values that one layer has seen; hand the same one to every call of that layer.
+
+    The storage doubles when it is full, so that n steps copy O(n) numbers in all, not O(n^2); what is handed out are
+    views of it, never copies. It is for decoding, not for training: storage that is written again can't be
+    differentiated through.
+
+    Items of unequal length: pass each item's number of new vectors as `lengths`. An item's keys then stand without
+    gaps from column 0 on, whatever the others' lengths, so that causal masks and positions count as they do for the
+    item alone; what lies beyond `cache.lengths` is padding, hidden by `Lengths(query=lengths, key=cache.lengths)`
+    (`MultiHeadAttention` adds that mask by itself).
+
+    Args:
+        room: how many keys to make room for at first.
+
+    Attributes:
+        length: how many keys are kept; of the longest item, where they differ.
+        lengths: (batch,) how many keys each item has, or None while all have as many.
+        sealed: whether the cache holds all there is, as `MultiHeadAttention.remember` makes it: nothing is added.
+
+    Example:
+        >>> from regard.modules import MultiHeadAttention
+        >>> attention, cache = MultiHeadAttention(8, heads=2), Cache()
+        >>> with torch.no_grad():
+        ...     first = attention(torch.zeros(1, 5, 8), cache=cache, mask="causal")
+        ...     step = attention(torch.zeros(1, 1, 8), cache=cache, mask="causal")
+        >>> step.shape, cache.length
+        (torch.Size([1, 1, 8]), 6)
+    """
+
+    def __init__(self, room: int = 16):
+        if room < 1:
+            raise ArgumentError(f"`room` must be a number of keys, 1 or more, but is {room}.")
+        self.length = 0
+        self.lengths: Tensor | None = None
+        self.sealed = False
+        self._room = room
+        self._key = self._value = torch.empty(0, 0, 0, 0)
+
+    @property
+    def key(self) -> Tensor:
+        """(batch, head, key, feature): a view of the keys kept."""
+        return self._key.narrow(2, 0, self.length)
+
+    @property
+    def value(self) -> Tensor:
+        """(batch, head, key, value): a view of the values kept."""
+        return self._value.narrow(2, 0, self.length)
+
+    def append(
+        self, key: Tensor, value: Tensor, lengths: Tensor | Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Keep new keys and values, and give all that are kept by now.
+
+        Args:
+            key: (batch, head, new, feature).
+            value: (batch, head, new, value).
+            lengths: (batch,) how many of the new ones each item really has; by default all of them.
+
+        Raises:
+            ArgumentError: the sizes don't fit what is kept, a gradient is wanted, or the cache is sealed.
+        """
+        new = key.shape[2]
+        if self.length == 0 and self.lengths is None:
+            self._check_first(key, value)
+            capacity = max(self._room, new)
+            # Zeros, not what the memory held: beyond an item's own length stands padding, which must be finite.
+            self._key = key.new_zeros(*key.shape[:2], capacity, key.shape[3])
+            self._value = value.new_zeros(*value.shape[:2], capacity, value.shape[3])
+        elif not _fits(key, self._key) or not _fits(value, self._value) or value.shape[2] != new:
+            raise ArgumentError(
+                f"`key` and `value` must fit what the cache holds, {_size(self._key)} and {_size(self._value)} beside "
+                f"their number, but are {tuple(key.shape)} and {tuple(value.shape)}, {key.dtype}. "
+                "Another batch needs a new Cache; reorder(index) picks items."
+            )
+        if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
+            raise ArgumentError(
+                "`cache` is for decoding, and no gradient passes through it: "
+                "call under torch.no_grad(), or train without a cache."
+            )
+        if self.sealed:
+            raise ArgumentError("`cache` is sealed: it remembers one source whole. Make a new Cache() to add to.")
+        if lengths is not None or self.lengths is not None:
+            self._write_each(key, value, lengths)
+        else:
+            self._grow(self.length + new)
+            self._key.narrow(2, self.length, new).copy_(key)
+            self._value.narrow(2, self.length, new).copy_(value)
+            self.length += new
+        return self._key.narrow(2, 0, self.length), self._value.narrow(2, 0, self.length)
+
+    def reorder(self, index: Tensor) -> None:
+        """Keep these items of the batch, in this order, for beam search: an item may be picked often, or not at all.
+
+        Args:
+            index: (any number,) which items of the batch to keep.
+        """
+        self._key = self._key.index_select(0, index)
+        self._value = self._value.index_select(0, index)
+        if self.lengths is not None:
+            self.lengths = self.lengths.index_select(0, index.to(self.lengths.device))
+
+    def _check_first(self, key: Tensor, value: Tensor) -> None:
+        if key.ndim != 4 or value.ndim != 4 or key.shape[:3] != value.shape[:3]:
+            raise ArgumentError(
+                "`key` and `value` must be (batch, head, new, size), as many of one as of the other, "
+                f"but are {tuple(key.shape)} and {tuple(value.shape)}."
+            )
+
+    def _grow(self, needed: int) -> None:
+        """Make room for so many keys, at least doubling: on average each number is then copied but once or twice."""
+        capacity = self._key.shape[2]
+        if needed <= capacity:
+            return
+        for name in ("_key", "_value"):
+            old: Tensor = getattr(self, name)
+            new = old.new_zeros(*old.shape[:2], max(2 * capacity, needed), old.shape[3])
+            new.narrow(2, 0, self.length).copy_(old.narrow(2, 0, self.length))
+            setattr(self, name, new)
+
+    def _write_each(self, key: Tensor, value: Tensor, lengths: Tensor | Sequence[int] | None) -> None:
+        """Write each item's new keys right behind its own last one."""
+        batch, new = key.shape[0], key.shape[2]
+        start = torch.full((batch,), self.length) if self.lengths is None else self.lengths
+        added = torch.full((batch,), new) if lengths is None else torch.as_tensor(lengths).cpu().long()
+        if added.shape != (batch,) or bool((added < 0).any()) or bool((added > new).any()):
+            raise ArgumentError(
+                f"`lengths` must be a number from 0 to {new}, the new vectors, for each of {batch} items, "
+                f"but is {added.tolist()}."
+            )
+        if batch and new:
+            # Padding is written too, behind each item's own: it is hidden, and the item's next keys overwrite it.
+            self._grow(int(start.max()) + new)
+            item = torch.arange(batch, device=key.device).unsqueeze(1)
+            column = (start.unsqueeze(1) + torch.arange(new)).to(key.device)
+            # (batch head new feature) -> (batch new head feature): the two picked axes come first.
+            self._key[item, :, column] = key.transpose(1, 2)
+            self._value[item, :, column] = value.transpose(1, 2)
+        self.lengths = start + added
+        self.length = int(self.lengths.max()) if batch else 0
+
+
+def _fits(new: Tensor, kept: Tensor) -> bool:
+    """Whether the new ones could stand beside those kept; copying would stretch or convert them without a word."""
+    a, b = new.shape, kept.shape
+    return len(a) == 4 and a[0] == b[0] and a[1] == b[1] and a[3] == b[3] and new.dtype == kept.dtype
+
+
+def _size(kept: Tensor) -> str:
+    return f"{tuple(kept.shape[:2])} x {kept.shape[3]} in {kept.dtype}"

@@ -1,0 +1,77 @@
+"""Attention over pictures: every pixel is a vector of its channels, and each head looks at channels of its own."""
+
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.modules.attention import MultiHeadAttention
+
+__all__ = ["ChannelAttention", "to_picture", "to_vectors"]
+
+
+def to_vectors(picture: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch pixel channel"]:
+    """A picture as a set of vectors, row by row: one of 5 x 10 pixels with three colours is 50 vectors of 3.
+
+    Source: the notes, 001.
+
+    Example:
+        >>> import torch
+        >>> to_vectors(torch.zeros(1, 3, 5, 10)).shape
+        torch.Size([1, 50, 3])
+    """
+    return picture.flatten(2).transpose(1, 2)
+
+
+def to_picture(
+    vectors: Float[Tensor, "batch pixel channel"], height: int, width: int
+) -> Float[Tensor, "batch channel height width"]:
+    """The picture that the vectors came from; the inverse of `to_vectors`.
+
+    Raises:
+        ArgumentError: there are more or fewer vectors than pixels.
+    """
+    if vectors.shape[1] != height * width:
+        raise ArgumentError(
+            f"`vectors` must be one for each of {height} x {width} = {height * width} pixels, but are "
+            f"{vectors.shape[1]}."
+        )
+    return vectors.transpose(1, 2).unflatten(2, (height, width))
+
+
+class ChannelAttention(nn.Module):
+    """Multi-head attention over a picture [B, C, H, W]: the C channels in M groups, each group a head of C / M.
+
+    Every pixel attends to every pixel; each head compares them by channels of its own. The heads' outputs are put side
+    by side as channels again, mixed by one linear, and the shape is that of the input. With as many heads as channels,
+    each channel is a head.
+
+    Args:
+        channels: how many channels the picture has.
+        heads: how many groups they are split into.
+        **parts: as in `MultiHeadAttention`.
+
+    Raises:
+        ArgumentError: `heads` doesn't divide `channels`, or what arrives is no picture of that many channels.
+
+    Source: the notes, 002 (multi-head attention, BCHW).
+
+    Example:
+        >>> import torch
+        >>> ChannelAttention(6, heads=3)(torch.zeros(2, 6, 5, 7)).shape
+        torch.Size([2, 6, 5, 7])
+    """
+
+    def __init__(self, channels: int, heads: int, **parts: Any):
+        super().__init__()
+        self.attention = MultiHeadAttention(channels, heads, **parts)
+
+    def forward(self, picture: Tensor, *, mask: Any = None) -> Tensor:
+        """Each pixel, having looked at the others; `mask` counts pixels row by row."""
+        channels = self.attention.query.in_features
+        if picture.ndim != 4 or picture.shape[1] != channels:
+            raise ArgumentError(
+                f"`picture` must be (batch, {channels} channels, height, width), but is {tuple(picture.shape)}."
+            )
+        return to_picture(self.attention(to_vectors(picture), mask=mask), *picture.shape[2:])
