@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,14 +76,22 @@ def test_the_front_door_opens():
         _ = regard.atend
 
 
+BUILT_ON = {"banded": {"fused"}, "jit": {"blocked"}}
+
+
 def test_engines_do_not_import_the_definition_or_each_other():
+    """`banded` hands its blocks to the kernel of `fused`, and `jit` walks the tiles of `blocked`; no others."""
     engines = SOURCE / "attention" / "engines"
-    for path in engines.glob("*.py"):
-        if path.name == "__init__.py":
+    names = {path.stem for path in engines.iterdir() if path.stem not in ("__init__", "__pycache__")}
+    assert names == {"fused", "banded", "jit", "blocked", "dense"}
+    for path in engines.rglob("*.py"):
+        own = path.relative_to(engines).parts[0].removesuffix(".py")
+        if own == "__init__":
             continue
-        for other in engines.glob("*.py"):
-            if other not in (path, engines / "__init__.py"):
-                assert f"engines.{other.stem}" not in path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        for other in names - {own} - BUILT_ON.get(own, set()):
+            assert f"engines.{other}" not in text, f"{path} imports {other}"
+            assert not re.search(rf"engines import [a-z, ]*\b{other}\b", text), f"{path} imports {other}"
 
 
 def test_validation_raises_and_nothing_prints():

@@ -1,26 +1,19 @@
 """Bad arguments get one clear sentence, and parts of the user's own are checked at the door."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
-from torch import Tensor, nn
 
 from regard.attention import (
     SCORES,
-    Causal,
     Dot,
     Learned,
     Lengths,
-    Mask,
-    Position,
     Relative,
-    ScaledDot,
     Sinusoidal,
-    Softmax,
     attend,
     weigh,
 )
+from regard.attention.engines import ENGINES
 from regard.attention.parts import join, operands, split
 from regard.errors import ArgumentError
 
@@ -51,7 +44,7 @@ X = torch.ones(2, 3, 5, 7)
         ({"mask": lambda batch, head, query, key: 1.0 * (key > query)}, "must return a bool tensor"),
         ({"mask": Lengths([3]) | Lengths([3, 4])}, "one number for each of 2 items, but is 1"),
         ({"dropout": 1.5}, "`dropout` must be a share from 0 to 1, but is 1.5"),
-        ({"engine": "quick"}, "`engine` must be one of auto, fused, blocked, dense"),
+        ({"engine": "quick"}, f"`engine` must be one of auto, {', '.join(ENGINES)}"),
     ],
 )
 def test_bad_arguments(arguments, message, monkeypatch):
@@ -61,131 +54,12 @@ def test_bad_arguments(arguments, message, monkeypatch):
         bare(**({"query": X, "key": X, "value": X} | arguments))
 
 
-class TestPartsOfOnesOwn:
-    def test_a_score_with_a_declared_operand_gets_its_gradient(self):
-        @dataclass(frozen=True)
-        class Bilinear:
-            matrix: Tensor
-
-            def __call__(self, query, key):
-                return query @ self.matrix @ key.mT
-
-        matrix = torch.randn(7, 7, dtype=torch.float64, requires_grad=True)
-        x = torch.randn(2, 3, 5, 7, dtype=torch.float64)
-        gradients = []
-        for engine in ("dense", "blocked"):
-            output = attend(x, x, x, score=Bilinear(matrix), engine=engine)
-            gradients.append(torch.autograd.grad(output.square().sum(), matrix)[0])
-        torch.testing.assert_close(*gradients)
-        assert gradients[0].abs().max() > 0
-
-    @pytest.mark.parametrize("engine", ["auto", "dense", "blocked"])
-    def test_a_module_declares_by_its_part(self, engine):
-        class Temperature(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.log = nn.Parameter(torch.zeros(()))
-
-            def part(self):
-                return Scaled(self.log)
-
-        module = Temperature()
-        x = torch.randn(2, 3, 5, 7)
-        attend(x, x, x, weights=module, engine=engine).square().sum().backward()
-        assert module.log.grad.abs() > 0
-        torch.testing.assert_close(weigh(x, x, weights=module), weigh(x, x))
-
-    @pytest.mark.parametrize("engine", ["auto", "blocked"])
-    @pytest.mark.parametrize(
-        ("kind", "make"),
-        [
-            ("score", lambda hidden: lambda query, key: hidden * (query @ key.mT)),
-            ("score", lambda hidden: lambda query, key: (hidden if key.shape[-2] > 1 else 1) * (query @ key.mT)),
-            ("weights", lambda hidden: lambda scores, allowed: torch.softmax(scores * hidden, -1)),
-            ("weights", lambda hidden: lambda scores, allowed: scores.softmax(-1) * (1 if allowed is None else hidden)),
-            ("position", lambda hidden: Hooked(heads=hidden)),
-            ("position", lambda hidden: Hooked(outputs=hidden)),
-        ],
-    )
-    def test_a_captured_tensor_that_wants_gradients_is_refused(self, kind, make, engine):
-        """It would get none from tiles that are computed again; the definition gives it its gradient."""
-        hidden = torch.ones((), requires_grad=True)
-        with pytest.raises(ArgumentError, match=f"`{kind}` computes with a tensor that requires grad"):
-            attend(X, X, X, **{kind: make(hidden)}, mask="causal", engine=engine)
-        attend(X, X, X, **{kind: make(hidden.detach())}, mask="causal", engine=engine)
-        with torch.no_grad():
-            attend(X, X, X, **{kind: make(hidden)}, mask="causal", engine=engine)
-        attend(X, X, X, **{kind: make(hidden)}, mask="causal", engine="dense").sum().backward()
-        assert hidden.grad is not None
-
-    @pytest.mark.parametrize("kind", ["score", "weights", "mask"])
-    def test_a_subclass_of_a_built_in_part_is_a_part_of_its_own(self, kind):
-        """The fused engine knows the built-in parts by their types; what a subclass computes it can't know."""
-
-        @dataclass(frozen=True)
-        class Half(ScaledDot):
-            def __call__(self, query, key):
-                return 0.5 * super().__call__(query, key)
-
-        @dataclass(frozen=True)
-        class Sharp(Softmax):
-            def __call__(self, scores, allowed):
-                return super().__call__(4 * scores, allowed)
-
-        @dataclass(frozen=True)
-        class Strict(Causal):
-            def allows(self, at):
-                return at.offset < 0
-
-            def spans(self, frame):
-                return Mask.spans(self, frame)
-
-        part = {"score": Half(), "weights": Sharp(), "mask": Strict()}[kind]
-        x = torch.randn(2, 3, 5, 7)
-        torch.testing.assert_close(attend(x, x, x, **{kind: part}), attend(x, x, x, **{kind: part}, engine="dense"))
-
-    @pytest.mark.parametrize("engine", ["dense", "blocked"])
-    def test_a_score_without_derivative_at_the_padding(self, engine):
-        """Cosine has none at zero, and zeros are what padding is made of."""
-
-        def cosine(query, key):
-            return (query / query.norm(dim=-1, keepdim=True)) @ (key / key.norm(dim=-1, keepdim=True)).mT
-
-        x = torch.randn(2, 1, 5, 4)
-        x[1, :, 3:] = 0
-        x.requires_grad_()
-        attend(x, x, x, score=cosine, mask=Lengths([5, 3]), engine=engine).square().sum().backward()
-        assert torch.isfinite(x.grad).all()
-        assert (x.grad[1, :, 3:] == 0).all()
-        assert (x.grad[1, :, :3] != 0).all()
-
-    def test_a_spec_hashes_and_holds_no_tensor(self):
-        mask = Lengths([1, 2]) & (Lengths(key=[3, 3]) | ~Lengths(query=[0, 1]))
-        spec, tensors = split(mask)
-        assert hash(spec) == hash(split(mask)[0])
-        assert [tensor.tolist() for tensor in tensors] == [[1, 2], [3, 3], [0, 1]]
-        assert operands(join(spec, tensors)) == tensors
-
-
-class Hooked(Position):
-    """A position scheme that hides a tensor in its hooks."""
-
-    def __init__(self, heads=None, outputs=None):
-        self._heads, self._outputs = heads, outputs
-
-    def heads(self, query, key, at):
-        return (query, key) if self._heads is None else (query * self._heads, key)
-
-    def outputs(self, output, weights, at):
-        return output if self._outputs is None else output * self._outputs
-
-
-@dataclass(frozen=True)
-class Scaled:
-    log: Tensor
-
-    def __call__(self, scores, allowed):
-        return torch.softmax(scores * self.log.exp(), -1)
+def test_a_spec_hashes_and_holds_no_tensor():
+    mask = Lengths([1, 2]) & (Lengths(key=[3, 3]) | ~Lengths(query=[0, 1]))
+    spec, tensors = split(mask)
+    assert hash(spec) == hash(split(mask)[0])
+    assert [tensor.tolist() for tensor in tensors] == [[1, 2], [3, 3], [0, 1]]
+    assert operands(join(spec, tensors)) == tensors
 
 
 class TestPositions:

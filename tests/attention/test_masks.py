@@ -1,26 +1,27 @@
-"""Masks: hand-worked examples, the algebra, and spans that never lie."""
+"""Masks: hand-worked examples a reader can check, the algebra, and what is refused."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.attention import (
+from regard.attention import Dot, Frame, Position, Softmax, weigh
+from regard.attention.masks import (
     MASKS,
+    Blocks,
     Causal,
     Dense,
-    Dot,
-    Frame,
+    Documents,
+    Edges,
+    Guided,
     Lengths,
     Mask,
     NoSelf,
-    Position,
-    Softmax,
+    Prefix,
     Window,
-    attend,
-    weigh,
+    as_mask,
 )
-from regard.attention.masks import as_mask
+from regard.attention.parts import join, split
 from regard.attention.request import Parts
 from regard.errors import ArgumentError
 
@@ -30,13 +31,22 @@ def frame_of(mask: Mask, batch: int, queries: int, keys: int) -> Frame:
     return Parts(Dot(), Softmax(), mask, Position()).frame(batch, queries, keys)
 
 
+def allowed(mask: Mask, batch: int, queries: int, keys: int) -> torch.Tensor:
+    """All pairs, (batch, query, key), asked one by one."""
+    item, head = torch.arange(batch).view(-1, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)
+    query, key = torch.arange(queries).view(1, -1, 1), torch.arange(keys).view(1, 1, -1)
+    at = frame_of(mask, batch, queries, keys).index(item, head, query, key)
+    return mask.allows(at).expand(batch, queries, keys)
+
+
 def picture(mask: Mask, queries: int = 4, keys: int = 4, item: int = 0, batch: int = 1) -> list[str]:
     """The mask as lines of x (may attend) and . (hidden)."""
-    frame = frame_of(mask, batch, queries, keys)
-    query, key = torch.arange(queries).view(-1, 1), torch.arange(keys).view(1, -1)
-    at = frame.index(torch.full((1, 1), item), torch.zeros(1, 1, dtype=torch.long), query, key)
-    allowed = mask.allows(at).expand(queries, keys)
-    return ["".join("x" if cell else "." for cell in row) for row in allowed.tolist()]
+    rows = allowed(mask, batch, queries, keys)[item].tolist()
+    return ["".join("x" if cell else "." for cell in row) for row in rows]
+
+
+CHAIN = torch.tensor([[0, 1, 2], [1, 2, 3]])
+CORNER = torch.tensor([[True, False], [True, True]])
 
 
 @pytest.mark.parametrize(
@@ -49,9 +59,31 @@ def picture(mask: Mask, queries: int = 4, keys: int = 4, item: int = 0, batch: i
         (NoSelf(), [".xxx", "x.xx", "xx.x", "xxx."]),
         (Lengths([3]), ["xxx.", "xxx.", "xxx.", "...."]),
         (Lengths(key=[3]), ["xxx.", "xxx.", "xxx.", "xxx."]),
+        (Documents([7, 7, 2, 2]), ["xx..", "xx..", "..xx", "..xx"]),
+        (Documents([1, 0, 1, -1]), ["x.x.", ".x..", "x.x.", "...."]),
+        (Documents.of_lengths([1, 3]), ["x...", ".xxx", ".xxx", ".xxx"]),
+        (Documents([0, 0, 1, 1], query=[1, 5, 0, -1]), ["..xx", "....", "xx..", "...."]),
+        (Documents([0, 0, 1, 1]) & Causal(), ["x...", "xx..", "..x.", "..xx"]),
+        (Prefix(2), ["xx..", "xx..", "xx..", "xx.."]),
+        (Prefix([3]), ["xxx.", "xxx.", "xxx.", "xxx."]),
+        (Prefix(2) | Causal(), ["xx..", "xx..", "xxx.", "xxxx"]),
+        (Prefix(1) | Window(0, 0), ["x...", "xx..", "x.x.", "x..x"]),
+        (Guided(1), ["xx..", "xxx.", ".xxx", "..xx"]),
+        (Guided(0.25), ["xx..", "xxx.", ".xxx", "..xx"]),
+        (Guided(0), ["x...", ".x..", "..x.", "...x"]),
+        (Guided(0, centres=[0, 0, 1, 3]), ["x...", "x...", ".x..", "...x"]),
+        (Guided(1, centres=[-1.5, 0.5, 1.5, 9.0]), ["....", "xx..", ".xx.", "...."]),
+        (Edges(CHAIN), ["....", "x...", ".x..", "..x."]),
+        (Edges([[3, 1, 1], [0, 0, 0]]), [".x.x", "....", "....", "...."]),
+        (Edges.with_loops(CHAIN, 4), ["x...", "xx..", ".xx.", "..xx"]),
+        (Edges(CHAIN) | Window(0, 0), ["x...", "xx..", ".xx.", "..xx"]),
+        (Edges(torch.zeros(2, 0, dtype=torch.long)), ["....", "....", "....", "...."]),
+        (Blocks(CORNER, 2), ["xx..", "xx..", "xxxx", "xxxx"]),
+        (Blocks([[1, 0], [0, 1]], 3), ["...x", "...x", "...x", "xxx."]),
         (Causal() & NoSelf(), ["....", "x...", "xx..", "xxx."]),
         (Window(0, 0) | Lengths([1]), ["x...", ".x..", "..x.", "...x"]),
         (~Causal(), [".xxx", "..xx", "...x", "...."]),
+        (~Documents([0, 0, 1, 1]), ["..xx", "..xx", "xx..", "xx.."]),
         (Causal() & (lambda batch, head, query, key: key != 0), ["....", ".x..", ".xx.", ".xxx"]),
         ((lambda batch, head, query, key: key == 0) | Window(0, 0), ["x...", "xx..", "x.x.", "x..x"]),
     ],
@@ -68,12 +100,94 @@ def test_causal_and_window_are_aligned_at_the_end():
     assert picture(Causal() & Lengths(query=[2], key=[3]), queries=4, keys=4) == ["xx..", "xxx.", "....", "...."]
 
 
+def test_a_cached_query_is_in_the_document_of_its_place():
+    assert picture(Documents([0, 0, 1, 1]), queries=1) == ["..xx"]
+    assert picture(Documents([0, 0, 1]), queries=4, keys=3) == ["...", "xx.", "xx.", "..x"]
+
+
+def test_a_guided_band_keeps_to_each_items_own_lengths():
+    # Six keys for three queries: two keys a step; of two queries and two keys, one.
+    mask = Guided(1) & Lengths(query=[3, 2], key=[6, 2])
+    assert picture(mask, 3, 6, item=0, batch=2) == ["xx....", ".xxx..", "...xxx"]
+    assert picture(mask, 3, 6, item=1, batch=2) == ["xx....", "xx....", "......"]
+    mask = Guided(0.5) & Lengths(query=[3, 2], key=[6, 2])
+    assert picture(mask, 3, 6, item=0, batch=2) == ["xxxx..", "xxxxxx", ".xxxxx"]
+    assert picture(mask, 3, 6, item=1, batch=2) == ["xx....", "xx....", "......"]
+
+
+def test_a_guided_band_between_the_keys():
+    # Centres 0, 4/3 and 8/3.
+    assert picture(Guided(1), 3, 4) == ["xx..", ".xx.", "..xx"]
+    # Centres 0, 3/4, 6/4 and 9/4.
+    assert picture(Guided(1), 4, 3) == ["xx.", "xx.", ".xx", "..x"]
+    assert picture(Guided(1, centres=[0.0, 4 / 3, 8 / 3]), 3, 4) == ["xx..", ".xx.", "..xx"]
+
+
+@pytest.mark.parametrize("make", [lambda i: Edges([CHAIN, CHAIN.flip(0)]), lambda i: Edges([CHAIN, CHAIN.flip(0)][i])])
+def test_each_item_may_have_a_graph_of_its_own(make):
+    assert picture(make(0), item=0, batch=2) == ["....", "x...", ".x..", "..x."]
+    assert picture(make(1), item=1, batch=2) == [".x..", "..x.", "...x", "...."]
+
+
+def test_each_item_may_have_its_own():
+    for mask, first, second in [
+        (Prefix([1, 3]), "x...", "xxx."),
+        (Documents([[0, 0, 1, 1], [0, 1, 1, 1]]), "xx..", "x..."),
+        (Documents.of_lengths([[2, 2], [1, 1]]), "xx..", "x..."),
+        (Guided(0, centres=[[0, 1, 2, 3], [2, 2, 2, 2]]), "x...", "..x."),
+    ]:
+        assert [picture(mask, item=item, batch=2)[0] for item in range(2)] == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["edges", "blocks"])
+def test_lists_know_pairs_as_well_as_tiles(kind):
+    """Asked pair by pair, in any order, with repeats and beyond the last node that has an edge."""
+    torch.manual_seed(0)
+    mask = Edges(torch.randint(0, 11, (2, 31))) if kind == "edges" else Blocks(torch.rand(4, 6) < 0.4, 3)
+    # One pair after the other, which is the plainest way to ask.
+    zero = torch.zeros(1, dtype=torch.long)
+    frame = Frame(1, 13, 17)
+    every = torch.tensor([[bool(mask.allows(frame.index(zero, zero, zero + q, zero + k))) for k in range(17)]
+                          for q in range(13)])  # fmt: skip
+    assert torch.equal(allowed(mask, 1, 13, 17)[0], every)
+    query, key = torch.randint(0, 13, (97,)), torch.randint(0, 17, (97,))
+    assert torch.equal(mask.allows(frame.index(zero, zero, query, key)), every[query, key])
+    query, key = torch.zeros(17, dtype=torch.long) + 4, torch.arange(17)
+    assert torch.equal(mask.allows(frame.index(zero, zero, query, key)), every[4])
+    # A tile of neighbours, one whose columns are picked, one where they stand in no order, and one without any.
+    for picked in (range(4, 13), [1, 2, 7, 16], [3, 4, 5, 12, 13, 14], [7, 2, 16, 1], []):
+        column = torch.tensor(list(picked), dtype=torch.long)
+        at = frame.index(
+            zero.view(1, 1, 1), zero.view(1, 1, 1), torch.arange(5, 9).view(1, -1, 1), column.view(1, 1, -1)
+        )
+        assert torch.equal(mask.allows(at).expand(1, 4, len(column))[0], every[5:9][:, column])
+
+
+def test_a_part_taken_apart_is_the_same_part():
+    """The lists of a graph are built once: they are tensors of the mask, and survive."""
+    for mask in (
+        Edges(CHAIN),
+        Documents([0, 0, 1, 1]),
+        Blocks(CORNER, 2),
+        Guided(1, centres=[0, 1, 2, 3]),
+        Prefix([2]),
+    ):
+        spec, tensors = split(mask & Causal())
+        assert hash(spec) == hash(split(mask & Causal())[0])
+        joined = join(spec, tensors)
+        assert picture(joined) == picture(mask & Causal())
+        assert repr(joined.left) == repr(mask)
+    mask = Edges(CHAIN)
+    assert join(*split(mask)).csr.places is mask.csr.places
+
+
 def recipes(lengths: bool = True) -> st.SearchStrategy[tuple]:
     """Masks as nested tuples of plain data; `build` makes the mask inside the test."""
     pair = st.tuples(st.integers(0, 7), st.integers(0, 7))
     leaves = st.one_of(
         st.sampled_from([("dense",), ("causal",), ("no self",)]),
         st.tuples(st.just("window"), st.integers(0, 3), st.integers(0, 3)),
+        st.tuples(st.just("prefix"), st.integers(0, 9)),
         *([st.tuples(st.just("lengths"), pair, pair)] if lengths else []),
     )
     return st.recursive(
@@ -96,6 +210,8 @@ def build(recipe: tuple) -> Mask:
             return NoSelf()
         case "window":
             return Window(*rest)
+        case "prefix":
+            return Prefix(*rest)
         case "lengths":
             return Lengths(query=list(rest[0]), key=list(rest[1]))
         case "and":
@@ -104,22 +220,6 @@ def build(recipe: tuple) -> Mask:
             return build(rest[0]) | build(rest[1])
         case _:
             return ~build(rest[0])
-
-
-@settings(deadline=None, max_examples=300)
-@given(recipes(), st.integers(7, 9), st.integers(7, 9))
-def test_spans_never_lie(recipe, queries, keys):
-    """Nothing is allowed outside the span, and all is inside the full one."""
-    mask = build(recipe)
-    frame = frame_of(mask, 2, queries, keys)
-    spans = mask.spans(frame)
-    batch = torch.arange(2).view(2, 1, 1)
-    query, key = torch.arange(queries).view(1, -1, 1), torch.arange(keys).view(1, 1, -1)
-    allowed = mask.allows(frame.index(batch, torch.zeros_like(batch), query, key)).expand(2, queries, keys)
-    outer = (key >= spans.start.unsqueeze(-1)) & (key < spans.stop.unsqueeze(-1))
-    full = (key >= spans.full_start.unsqueeze(-1)) & (key < spans.full_stop.unsqueeze(-1))
-    assert not (allowed & ~outer).any()
-    assert not (full & ~allowed).any()
 
 
 @settings(deadline=None, max_examples=100)
@@ -148,18 +248,6 @@ def test_twice_not_is_nothing(recipe):
     assert picture(mask | mask, 8, 8, batch=2) == picture(mask, 8, 8, batch=2) == picture(mask & mask, 8, 8, batch=2)
 
 
-def test_every_exact_mask_skips_without_asking(monkeypatch):
-    """A full tile asks about no pair: what a mask costs is what it allows."""
-    query = torch.zeros(1, 1, 512, 4)
-    asked = []
-    allows = Lengths.allows
-    monkeypatch.setattr(Lengths, "allows", lambda self, at: asked.append(at) or allows(self, at))
-    attend(query, query, query, mask=Lengths(key=[100]), engine="blocked")
-    assert not asked
-    attend(query, query, query, mask=Lengths(query=[500], key=[100]), engine="blocked")
-    assert asked  # the last rows of the second tile see nothing, so that tile is partial
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -168,6 +256,27 @@ def test_every_exact_mask_skips_without_asking(monkeypatch):
         (lambda: Lengths(), "nothing was given"),
         (lambda: Lengths(torch.tensor([[1, 2]])), r"`lengths` must be whole numbers of shape \(batch,\)"),
         (lambda: Lengths(torch.tensor([1.0])), "torch.float32"),
+        (lambda: Prefix(-1), "`length` of Prefix must be a number of keys, 0 or more, but is -1"),
+        (lambda: Prefix([2, -3]), "holds -3"),
+        (lambda: Prefix(torch.tensor(2.5)), r"or \(batch,\) one for each item, but is torch.float32 of shape \(\)"),
+        (lambda: Prefix("two"), "but is 'two'"),
+        (lambda: Documents([0.5, 1.0]), r"`ids` of Documents must be document numbers, \(key,\) or \(batch, length\)"),
+        (lambda: Documents(torch.zeros(2, 2, 2).long()), r"of shape \(2, 2, 2\)"),
+        (lambda: Documents.of_lengths([2, -1]), "`lengths` of Documents must be 0 or more, but holds -1"),
+        (lambda: Guided(-1), "`width` of Guided must be a whole number of keys, 0 or more, or a share"),
+        (lambda: Guided(1.5), "but is 1.5"),
+        (lambda: Guided(float("nan")), "but is nan"),
+        (lambda: Guided(1, centres=[0, 2, 1]), "`centres` of Guided must not go back"),
+        (lambda: Guided(1, centres=[0, float("nan")]), "must be finite"),
+        (lambda: Guided(1, centres=[[[0]]]), r"of shape \(1, 1, 1\)"),
+        (lambda: Edges(CHAIN.T), r"of shape \(3, 2\). Transpose it with .T."),
+        (lambda: Edges(CHAIN.float()), "torch.float32"),
+        (lambda: Edges(-CHAIN), "`edge_index` of Edges must hold node numbers, 0 or more, but holds -3"),
+        (lambda: Edges([CHAIN, CHAIN[0]]), r"of shape \(3,\)"),
+        (lambda: Blocks(CORNER, 0), "`size` of Blocks must be how many a block holds, 1 or more, but is 0"),
+        (lambda: Blocks([[0], [-1]], 2), "must hold numbers of blocks, but holds -1"),
+        (lambda: Blocks(CHAIN.T, 2), r"or \(2, pairs\) numbers of blocks, but is of shape \(3, 2\)"),
+        (lambda: Blocks(CORNER.float(), 2), "but is torch.float32"),
         (lambda: as_mask("causl"), "`mask` must be one of dense, causal, no_self by name"),
         (lambda: as_mask("window"), r"or a mask such as Window\(2, 2\)"),
         (lambda: as_mask(torch.ones(3, 3)), "must be a rule, not a tensor"),
@@ -183,6 +292,51 @@ def test_bad_masks_say_what_is_wrong(make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (Lengths([3]), "`lengths` must be one number for each of 2 items, but is 1 numbers"),
+        (Lengths([6, 1]), "`lengths` of the query must be from 0 to 5, the size of that axis, but range from 1 to 6"),
+        (Lengths(key=[8, -1]), "`lengths` of the key must be from 0 to 7"),
+        (Prefix([1, 2, 3]), "`length` of Prefix must be a number, or one for each of 2 items, but is 3 numbers"),
+        (Documents([0] * 5), "`ids` of Documents must be one for each of 7 keys, but is 5"),
+        (Documents([0] * 7, query=[0] * 7), "`query` of Documents must be one for each of 5 queries, but is 7"),
+        (Documents([[0] * 7] * 3), "`ids` of Documents must be for one item or for all 2, but is for 3"),
+        (Guided(1, centres=[0, 1]), "`centres` of Guided must be one for each of 5 queries, but is 2"),
+        (Edges([[7], [0]]), "must hold numbers below 7 in row 0, as there are 7 keys, but holds 7"),
+        (Edges([[0], [5]]), "must hold numbers below 5 in row 1, as there are 5 queries, but holds 5"),
+        (Edges([CHAIN] * 3), "must be one graph or a graph for each of 2 items, but is 3 graphs"),
+        (Blocks(torch.ones(3, 4, dtype=torch.bool), 2), None),
+        (Blocks(torch.ones(4, 4, dtype=torch.bool), 2), "for 3 blocks of queries, as 5 make of 2 each, but is for 4"),
+        (Blocks(torch.ones(3, 5, dtype=torch.bool), 2), "for 4 blocks of keys, as 7 make of 2 each, but is for 5"),
+    ],
+)
+def test_a_mask_must_fit_the_request(mask, message):
+    """Alone and inside of others."""
+    for whole in (mask, mask & Causal(), NoSelf() | mask, ~mask):
+        if message is None:
+            whole.check(Frame(2, 5, 7))
+        else:
+            with pytest.raises(ArgumentError, match=message):
+                whole.check(Frame(2, 5, 7))
+
+
 def test_a_name_is_a_mask_where_it_needs_no_arguments():
     assert as_mask("causal") == Causal()
-    assert set(MASKS) == {"dense", "causal", "window", "lengths", "no_self"}
+    for name, kind in MASKS.items():
+        if name in ("dense", "causal", "no_self"):
+            assert as_mask(name) == kind()
+        else:
+            with pytest.raises(ArgumentError, match="or a mask such as"):
+                as_mask(name)
+
+
+def test_masks_print_in_a_line():
+    """They stand in plans."""
+    masks = [Edges(CHAIN), Edges([CHAIN] * 2), Documents([0, 0, 1]), Blocks(CORNER, 2)]
+    assert [str(mask) for mask in masks] == [
+        "Edges(3 edges)",
+        "Edges(6 edges in 2 graphs)",
+        "Documents(3 keys)",
+        "Blocks(3 pairs of blocks of 2)",
+    ]

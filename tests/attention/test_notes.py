@@ -43,7 +43,8 @@ class TestNote000:
         assert key == [[0, 1, 1], [4, 4, 0], [2, 3, 1]]
         assert value == [[1, 2, 3], [2, 8, 0], [2, 6, 3]]
 
-    @pytest.mark.parametrize("engine", ENGINES)
+    # jit and banded refuse a plain dot product of all pairs, and say so: see test_plan.
+    @pytest.mark.parametrize("engine", ["dense", "fused", "blocked"])
     @pytest.mark.parametrize(("score", "expected"), [("dot", UNSCALED), ("scaled_dot", SCALED)])
     def test_its_outputs(self, score, expected, engine):
         output = attend(*projected(), score=score, engine=engine)[0, 0]

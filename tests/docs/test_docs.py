@@ -1,49 +1,98 @@
 """The documents run: every Python block, and every generated block says what the project says."""
 
-import importlib.util
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+from regard import attention
+
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
-LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#[^)]*)?\)")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#([^)\s]*))?\)")
+PARTS = [
+    name
+    for known in (
+        attention.SCORES,
+        attention.WEIGHTS,
+        attention.MASKS,
+        attention.POSITIONS,
+        attention.INPUT_POSITIONS,
+    )
+    for name in known
+]
+OUTPUT = "<!-- generated: output -->"
 
 
 @pytest.fixture(scope="module")
 def generate():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("generate")
+
+
+# Where blocks' outputs are shown, all of its blocks run in the test of what is generated.
+@pytest.mark.parametrize(
+    "path", [p for p in DOCUMENTS if OUTPUT not in p.read_text(encoding="utf-8")], ids=lambda path: path.name
+)
+def test_python_blocks_run(path, generate):
+    """The blocks of one document run in order, in one namespace, in an empty folder."""
+    generate.outputs(path.read_text(encoding="utf-8"), path)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_python_blocks_run(path, tmp_path, monkeypatch):
-    """The blocks of one document run in order, in one namespace, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    namespace: dict = {"__name__": "document"}
+def test_generated_blocks_are_fresh(path, generate):
     text = path.read_text(encoding="utf-8")
-    for match in PYTHON.finditer(text):
-        line = text[: match.start()].count("\n") + 2
-        code = compile("\n" * (line - 1) + match[1], str(path), "exec")
-        exec(code, namespace)
+    new = generate.generated(text, path)
+    assert generate.same(text, new), f"{path.name} is stale: run `make docs`"
+
+
+def test_pictures_are_fresh(generate):
+    assert list(generate.stale_pictures()) == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
-    for target in LINK.findall(path.read_text(encoding="utf-8")):
-        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+    for target, heading in LINK.findall(path.read_text(encoding="utf-8")):
+        found = path.parent / target
+        assert found.exists(), f"{path.name} links to {target}"
+        if heading and found.suffix == ".md":
+            assert heading in anchors(found.read_text(encoding="utf-8")), f"{path.name} links to {target}#{heading}"
 
 
-def test_everything_generated_is_fresh(generate):
-    assert list(generate.stale()) == []
+def test_links_within_a_document_lead_somewhere():
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for heading in re.findall(r"\]\(#([^)\s]+)\)", text):
+            assert heading in anchors(text), f"{path.name} links to #{heading}"
+
+
+def anchors(text: str) -> set[str]:
+    """What GitHub makes of a document's headings."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_has_a_page(name):
+    """Formula, picture, source, when to use it, an example whose output is shown."""
+    page = ROOT / "docs" / "parts" / f"{name}.md"
+    text = page.read_text(encoding="utf-8")
+    for there in ("```math", f"(../pictures/parts/{name}.svg)", "Source: ", "## When to use it", "```python", OUTPUT):
+        assert there in text, f"{page.name} lacks {there}"
+    # The formula and when to use it are written by hand; a picture has words for who can't see it.
+    assert len(text.split("## When to use it")[1].split("##")[0]) > 100
+    assert re.search(rf"!\[.{{20,}}\]\(\.\./pictures/parts/{name}\.svg\)", text)
+
+
+def test_every_page_has_a_part():
+    assert {path.stem for path in (ROOT / "docs" / "parts").glob("*.md")} == set(PARTS)
 
 
 def test_pictures_load_nothing_from_outside():
-    for path in (ROOT / "docs" / "pictures").glob("*.svg"):
+    for path in (ROOT / "docs" / "pictures").rglob("*.svg"):
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "://" not in text.replace("https://www.textualize.io", ""), path
 
@@ -55,9 +104,22 @@ def test_staleness_is_seen(generate):
     assert not generate.same("1 word", "1 2 word")
 
 
+def test_outputs_are_those_of_the_block_above(generate):
+    block = "```python\n{}\n```\n\n"
+    empty = f"{OUTPUT}\n<!-- end -->\n"
+    text = block.format("x = 1") + block.format("print(x + 1)") + empty + block.format("print(x)") + empty
+    shown = re.findall(r"```text\n(.*?)```", generate.generated(text), re.DOTALL)
+    assert shown == ["2\n", "1\n"]
+
+
 def test_the_chinese_readme_is_in_step():
     """Both tell the same story: the same headings in number and order, the same commands, the same blocks."""
     english = (ROOT / "README.md").read_text(encoding="utf-8")
     chinese = (ROOT / "README.zh.md").read_text(encoding="utf-8")
     for pattern in (r"^(#+) ", r"<!-- generated: ([^>]+?) -->", r"^((?:make|regard|git) [^#\n]*)", r"```(\w*)\n"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
+    first, second = (
+        [re.sub(r"#.*", "", block) for block in re.findall(r"```python(.*?)```", text, re.DOTALL)]
+        for text in (english, chinese)
+    )
+    assert first == second

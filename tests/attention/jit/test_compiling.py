@@ -1,0 +1,159 @@
+"""Compiled loops: what they run on, what they leave behind, and what they do where nothing can be compiled."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from regard.attention.engines.jit.compiling import compiled, in_parallel, threads
+
+LENGTH = 101
+
+
+@compiled(keep=False)
+def _count(start, stop, times, pieces):
+    for i in range(start, stop):
+        times[i] += i
+        pieces[i] = start
+
+
+@compiled(keep=False)
+def _counted(length, grain, count, *arguments):
+    in_parallel(_count, length, grain, count, arguments)
+
+
+def counted(grain: int, count: int, length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
+    times, pieces = np.zeros(LENGTH), np.zeros(LENGTH, np.int64)
+    _counted(length, grain, count, times, pieces)
+    return times, pieces
+
+
+@pytest.mark.parametrize("grain", [1, 7, LENGTH, 1000])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_loop_is_done_once_and_cut_alike_on_any_number_of_threads(grain, count):
+    times, pieces = counted(grain, count)
+    assert (times == np.arange(LENGTH)).all()
+    assert (pieces == np.arange(LENGTH) // grain * grain).all()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_empty_loop_does_nothing(count):
+    assert not counted(5, count, length=0)[0].any()
+
+
+def test_the_number_of_threads_is_torchs(on_threads):
+    for count in (1, 3):
+        on_threads(count)
+        assert threads() == count
+
+
+def test_several_python_threads_may_run_loops_at_once():
+    results: list[bool] = []
+
+    def work() -> None:
+        results.extend((counted(3, 2)[0] == np.arange(LENGTH)).all() for _ in range(50))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 200
+    assert all(results)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_runs_alone(on_threads):
+    on_threads(2)
+    assert counted(3, threads())[0].any()  # the parent has workers now, which a child doesn't inherit
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=lambda: queue.put((threads(), counted(3, threads())[0].tolist())))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert queue.get() == (1, list(range(LENGTH)))
+
+
+def run(code: str, **environment: str) -> str:
+    """What a fresh Python prints."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+SPARSEMAX = """
+import torch
+from regard.attention.engines.jit import thresholds
+print(thresholds.entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0).tolist(), end=" ")
+"""
+WEIGHTS = "[[0.75, 0.25, 0.0]]"
+
+
+def test_machine_code_is_kept_on_disk(tmp_path):
+    code = SPARSEMAX + "print(sum(thresholds._entmax.stats.cache_hits.values()))"
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 0"
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 1"
+
+
+def test_where_nothing_can_be_kept_kernels_run_all_the_same():
+    code = "from numba.core.caching import CacheImpl; CacheImpl._locator_classes = []" + SPARSEMAX
+    assert run(code) == WEIGHTS
+
+
+def test_a_full_disk_is_no_error(tmp_path):
+    code = """
+from numba.core.caching import IndexDataCacheFile
+def full(*arguments):
+    raise OSError(28, "No space left on device")
+IndexDataCacheFile.save = full
+"""
+    assert run(code + SPARSEMAX, NUMBA_CACHE_DIR=str(tmp_path)) == WEIGHTS
+
+
+def test_without_openmp_python_threads_do_it(tmp_path):
+    code = """
+import ctypes, llvmlite.binding, torch
+from regard.attention.engines.jit import compiling
+llvmlite.binding.add_symbol("regard_parallel", ctypes.cast(compiling._on_python_threads, ctypes.c_void_p).value)
+torch.set_num_threads(3)
+from regard.attention.engines.jit import thresholds
+rows = torch.randn(1000, 101)
+print(torch.allclose(thresholds.entmax(rows, 2.0).sum(1), torch.ones(1000)))
+"""
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == "True"
+
+
+def test_numba_is_imported_late():
+    assert run("import regard.attention.engines.jit, sys; print('numba' in sys.modules)") == "False"
+
+
+def test_without_numba_there_is_a_reason():
+    code = "import sys; sys.modules['numba'] = None; from regard.attention.engines.jit import missing; print(missing())"
+    assert run(code).startswith("Numba can't be used here (ModuleNotFoundError")
+
+
+def test_with_numba_there_is_none():
+    from regard.attention.engines.jit import missing
+
+    assert missing() is None
+
+
+def test_a_data_loader_may_use_kernels(on_threads):
+    from regard.attention.engines.jit import thresholds
+
+    on_threads(2)
+    rows = torch.tensor([[1.0, 0.5, -1.0]] * 4)
+    expected = thresholds.entmax(rows, 2.0)
+    loader = torch.utils.data.DataLoader(
+        rows, batch_size=2, num_workers=1, collate_fn=lambda items: thresholds.entmax(torch.stack(items), 2.0)
+    )
+    assert torch.equal(torch.cat(list(loader)), expected)

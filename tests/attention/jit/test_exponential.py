@@ -1,0 +1,61 @@
+"""exp, tanh and powers against NumPy in extended precision."""
+
+import numpy as np
+import pytest
+
+from regard.attention.engines.jit.compiling import compiled
+from regard.attention.engines.jit.exponential import exponential, hyperbolic_tangent, power
+
+
+@compiled(keep=False)
+def exponentials(x, result):
+    for i in range(x.size):
+        result[i] = exponential(x[i])
+
+
+@compiled(keep=False)
+def tangents(x, result):
+    for i in range(x.size):
+        result[i] = hyperbolic_tangent(x[i])
+
+
+@compiled(keep=False)
+def powers(x, exponent, result):
+    for i in range(x.size):
+        result[i] = power(x[i], exponent)
+
+
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -87), (np.float64, -708)])
+def test_exponential(dtype, lowest):
+    x = np.linspace(lowest, 88, 100_003).astype(dtype)
+    result = np.empty_like(x)
+    exponentials(x, result)
+    true = np.exp(x.astype(np.longdouble))
+    assert np.abs(result / true - 1).max() <= np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponential_at_the_ends(dtype):
+    x = np.array([np.nan, -np.inf, -1e30, 0, -0.0], dtype)
+    result = np.empty_like(x)
+    exponentials(x, result)
+    assert np.isnan(result[0])
+    assert result[1:].tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hyperbolic_tangent(dtype):
+    x = np.concatenate([np.linspace(-1e3, 1e3, 10_007), np.linspace(-20, 20, 100_003)]).astype(dtype)
+    result = np.empty_like(x)
+    tangents(x, result)
+    assert np.abs(result - np.tanh(x.astype(np.longdouble))).max() <= 2 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("exponent", [0.1, 0.5, 1.0, 4.0, 100.0, -1.0])
+def test_power(exponent):
+    x = np.concatenate([np.linspace(1e-6, 2, 10_007), 2.0 ** -np.arange(60)])
+    result = np.empty_like(x)
+    powers(x, exponent, result)
+    true = x.astype(np.longdouble) ** exponent
+    shown = true > 1e-290
+    assert np.abs(result / true - 1)[shown].max() <= 1e-12

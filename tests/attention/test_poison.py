@@ -1,0 +1,187 @@
+"""What a mask hides cannot matter, whatever it holds: in values, in gradients, in every engine that says it can."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation
+from attention.comparing import Cut, gaps, outcome
+from regard.attention import Bias, attend, weigh
+from regard.attention.engines import ENGINES
+from regard.errors import RefusedError
+
+# Large is finite, but no product with it is: infinity times a weight of 0 would be NaN.
+POISONS = {"nan": float("nan"), "inf": float("inf"), "-inf": -float("inf"), "large": 1e300}
+PLACES = ("key and value", "query", "all three", "one number of a key", "one number of a value")
+
+
+def poisoned(arguments, place, poison, row, column):
+    """The same call, with something in the query `row` and the key `column`."""
+    with torch.no_grad():
+        if place in ("query", "all three"):
+            arguments.query[:, :, row] = poison
+        if place in ("key and value", "all three"):
+            arguments.key[:, :, column] = poison
+            arguments.value[:, :, column] = poison
+        if place == "one number of a key":
+            arguments.key[0, -1, column, 0] = poison
+        if place == "one number of a value":
+            arguments.value[0, -1, column, 0] = poison
+    return arguments
+
+
+def hidden(case, row, column):
+    """The case's arguments, with a mask that hides that query and that key from all."""
+    arguments = case.make()
+    arguments.parts["mask"] = arguments.parts["mask"] & (
+        lambda batch, head, query, key: (query != row) & (key != column)
+    )
+    return arguments
+
+
+def hold(case, poison, place):
+    row, column = 3, 4
+    expected = outcome(hidden(case, row, column), "dense")
+    assert all(torch.isfinite(tensor).all() for tensor in expected.values())
+    ran = 0
+    for engine in (*ENGINES, Cut(rows=7, budget=10**9)):
+        try:
+            actual = outcome(poisoned(hidden(case, row, column), place, POISONS[poison], row, column), engine)
+        except RefusedError:
+            assert engine not in ("dense", "blocked")
+            continue
+        far = gaps(actual, expected, torch.float64)
+        assert not far, f"{engine}: {far}"
+        ran += 1
+    assert ran >= 3
+
+
+@pytest.mark.parametrize(
+    ("case", "poison", "place"),
+    [(case, *what) for case, what in zip(rotation(60, dropout=(0.0, 0.3)), 3 * covering(POISONS, PLACES), strict=True)],
+    ids=str,
+)
+def test_what_is_hidden_cannot_matter(case, poison, place):
+    """A key, a value and a query that are hidden from everyone may hold anything."""
+    hold(case, poison, place)
+
+
+@pytest.mark.parametrize(
+    ("case", "poison", "place"),
+    [(case, *what) for case, what in zip(kernels("even", step=5), 5 * covering(POISONS, PLACES), strict=False)],
+    ids=str,
+)
+def test_what_is_hidden_cannot_matter_to_a_kernel(case, poison, place):
+    hold(case, poison, place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("poison", POISONS)
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_hidden_cannot_matter_whatever_meets(place, poison):
+    for case in pairwise():
+        hold(case, poison, place)
+
+
+@pytest.mark.parametrize(
+    ("case", "poison"),
+    [(case, list(POISONS)[i % 4]) for i, case in enumerate([*rotation(45), *kernels("even", step=5)])],
+    ids=str,
+)
+def test_a_row_that_may_not_see_it_is_untouched(case, poison):
+    """A key that some queries see and others don't: the others give what they gave, and get the gradient they got."""
+    column = 4
+    blind = ~visible(case)[..., column]
+    expected = outcome(case.make(), "dense")
+    for engine in ENGINES:
+        arguments = poisoned(case.make(), "key and value", POISONS[poison], 0, column)
+        try:
+            actual = outcome(arguments, engine)
+        except RefusedError:
+            assert engine not in ("dense", "blocked")
+            continue
+        for name in ("output", "gradient of query"):
+            far = gaps({name: actual[name][blind]}, {name: expected[name][blind]}, torch.float64)
+            assert not far, f"{engine}: {far}"
+
+
+@pytest.mark.parametrize("case", [*rotation(45), *kernels("even", step=5)], ids=str)
+def test_a_key_that_does_not_see_it_is_untouched(case):
+    """A query that some keys are hidden from: their gradients are what they were, and so are all other queries'."""
+    row = 5
+    case = dataclasses.replace(case, size="even" if case.size == "even" else "self")
+    # Other queries that see the same keys get their own gradients; these keys, one that is not finite.
+    unseen = ~visible(case)[:, :, row]
+    expected = outcome(case.make(), "dense")
+    for engine in ENGINES:
+        try:
+            actual = outcome(poisoned(case.make(), "query", float("nan"), row, 0), engine)
+        except RefusedError:
+            assert engine not in ("dense", "blocked")
+            continue
+        others = torch.arange(13) != row
+        for name in ("output", "gradient of query"):
+            far = gaps({name: actual[name][:, :, others]}, {name: expected[name][:, :, others]}, torch.float64)
+            assert not far, f"{engine}: {far}"
+        for name in ("gradient of key", "gradient of value"):
+            # (batch, head, key) -> (batch, key_head, key): a key is untouched where no head of its own sees it.
+            own = unseen.unflatten(1, (actual[name].shape[1], -1)).all(2)
+            far = gaps({name: actual[name][own]}, {name: expected[name][own]}, torch.float64)
+            assert not far, f"{engine}: {far}"
+
+
+def visible(case):
+    """Which pairs the mask allows, (batch, head, query, key)."""
+    arguments = case.make()
+    return weigh(
+        arguments.query,
+        arguments.key,
+        weights=lambda scores, allowed: torch.ones_like(scores),
+        mask=arguments.parts["mask"],
+    ).bool()
+
+
+@pytest.mark.parametrize("poison", ["nan", "inf"])
+@pytest.mark.parametrize("mask", MASK_EXAMPLES)
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+def test_a_row_that_sees_it_says_so(engine, mask, poison):
+    for size in ("self", "cross", "longer"):
+        case = Case(mask=mask, size=size)
+        arguments = poisoned(case.make(), "key and value", POISONS[poison], 0, 4)
+        assert not torch.isfinite(arguments(attend, engine=engine)[visible(case)[..., 4]]).all(-1).any()
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+@pytest.mark.parametrize("which", ["key", "value", "query"])
+def test_what_is_seen_does_matter(which, engine):
+    arguments = Case(mask="causal").make()
+    with torch.no_grad():
+        getattr(arguments, which)[0, 0, 4, 0] = float("nan")
+    output = arguments(attend, engine=engine)
+    changed = torch.isnan(output[0, 0]).any(-1)
+    expected = torch.arange(13) == 4 if which == "query" else torch.arange(13) >= 4
+    assert torch.equal(changed, expected)
+    assert torch.isfinite(output[0, 1:]).all()
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+def test_a_bias_may_hold_anything_where_it_is_hidden(engine):
+    results = []
+    for poison in (0.0, float("nan"), float("inf")):
+        arguments = Case(mask="causal").make()
+        table = torch.randn(13, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        table = table.masked_fill(torch.ones(13, 13).triu(1).bool(), poison).requires_grad_()
+        arguments.parts["position"] = Bias(table)
+        results.append(outcome(arguments, engine))
+    for other in results[1:]:
+        assert not gaps(other, results[0], torch.float64)
+
+
+def test_a_huge_number_that_is_hidden_cannot_matter():
+    """Finite, but its products overflow: infinity times a weight of 0 would be NaN in the gradients."""
+    query, key, value = (torch.randn(1, 1, 8, 4) for _ in range(3))
+    value[:, :, -1] = torch.finfo(torch.float32).max / 4 * torch.tensor([1.0, -1.0, 1.0, -1.0])
+    query.requires_grad_()
+    (3 * attend(query, key, value, mask="causal")[:, :, :-1]).sum().backward()
+    assert torch.isfinite(query.grad).all()

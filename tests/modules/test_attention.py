@@ -1,0 +1,263 @@
+"""Multi-head attention in the notes' forms: what is shared, what is grouped, what stands beside, parts by name."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Frame, Lengths, Relative, Window, weigh
+from regard.errors import ArgumentError
+from regard.modules import ExtraKeys, MultiHeadAttention
+
+DOUBLE = torch.float64
+
+
+def names(module):
+    return sorted(name for name, _ in module.named_parameters())
+
+
+def reference(query, key, value, heads):
+    """Multi-head attention written out, head by head: (batch, length, head x size) in and out."""
+    outputs = []
+    for q, k, v in zip(*(tensor.chunk(heads, -1) for tensor in (query, key, value)), strict=True):
+        outputs.append(torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v)
+    return torch.cat(outputs, -1)
+
+
+class TestThreeForms:
+    """The notes' three ways to several heads (002, 004, 001)."""
+
+    def test_the_width_split(self):
+        attention = MultiHeadAttention(15, heads=3).double()
+        x = torch.randn(2, 7, 15, dtype=DOUBLE)
+        heads = reference(attention.query(x), attention.key(x), attention.value(x), 3)
+        torch.testing.assert_close(attention(x), attention.output(heads))
+
+    def test_every_head_full_size_and_concatenated(self):
+        attention = MultiHeadAttention(5, heads=3, head_size=5).double()
+        x = torch.randn(2, 7, 5, dtype=DOUBLE)
+        single = []
+        for head in range(3):
+            rows = slice(5 * head, 5 * head + 5)
+            q, k, v = (
+                nn.functional.linear(x, linear.weight[rows], linear.bias[rows])
+                for linear in (attention.query, attention.key, attention.value)
+            )
+            single.append(reference(q, k, v, 1))
+        wide = torch.cat(single, -1)
+        assert wide.shape == (2, 7, 15)
+        torch.testing.assert_close(attention(x), attention.output(wide))
+
+    def test_a_second_matrix_per_head_is_one_merged_matrix(self):
+        """q = W x + b, then q_h = W_h q + b_h: the same as (W_h W) x + (W_h b + b_h), all heads in one matrix."""
+        width, heads, size = 7, 3, 5
+        first = {name: nn.Linear(width, width).double() for name in ("query", "key", "value")}
+        second = {name: [nn.Linear(width, size).double() for _ in range(heads)] for name in first}
+        merged = MultiHeadAttention(width, heads, head_size=size).double()
+        with torch.no_grad():
+            for name, one in first.items():
+                linear = getattr(merged, name)
+                linear.weight.copy_(torch.cat([two.weight @ one.weight for two in second[name]]))
+                linear.bias.copy_(torch.cat([two.weight @ one.bias + two.bias for two in second[name]]))
+        x = torch.randn(2, 11, width, dtype=DOUBLE)
+        q, k, v = (torch.cat([two(first[name](x)) for two in second[name]], -1) for name in first)
+        torch.testing.assert_close(merged(x), merged.output(reference(q, k, v, heads)))
+
+
+class TestShare:
+    """Must it be three? (002)"""
+
+    @pytest.mark.parametrize(
+        ("share", "expected"),
+        [
+            ("none", ["key.weight", "query.weight", "value.weight"]),
+            ("query_key", ["query.weight", "value.weight"]),
+            ("all", ["query.weight"]),
+        ],
+    )
+    def test_parameters(self, share, expected):
+        attention = MultiHeadAttention(6, heads=3, share=share, bias=False, output=False)
+        assert names(attention) == expected
+        assert sorted(attention.state_dict()) == expected
+
+    @pytest.mark.parametrize("share", ["query_key", "all"])
+    @pytest.mark.parametrize("cross", [False, True])
+    def test_it_is_three_equal_matrices(self, share, cross):
+        shared = MultiHeadAttention(6, heads=3, share=share).double()
+        three = MultiHeadAttention(6, heads=3).double()
+        state = dict(shared.state_dict())
+        for name in ("weight", "bias"):
+            state.setdefault(f"key.{name}", state[f"query.{name}"])
+            state.setdefault(f"value.{name}", state[f"query.{name}"])
+        three.load_state_dict(state)
+        x = torch.randn(2, 7, 6, dtype=DOUBLE)
+        key, value = (torch.randn(2, 5, 6, dtype=DOUBLE) for _ in range(2)) if cross else (None, None)
+        torch.testing.assert_close(shared(x, key, value), three(x, key, value))
+        torch.testing.assert_close(shared(x, key), three(x, key))
+        torch.testing.assert_close(shared(x, x, -x), three(x, x, -x))
+
+    def test_with_queries_for_keys_two_items_score_each_other_alike(self):
+        attention = MultiHeadAttention(6, heads=1, share="query_key", bias=False)
+        queries = attention.query(torch.randn(1, 5, 6))
+        scores = queries @ queries.mT
+        torch.testing.assert_close(scores, scores.mT)
+        seen = []
+        x = torch.randn(1, 5, 6)
+        with attention.observe(seen.append):
+            attention(x)
+        queries = attention.query(x)
+        torch.testing.assert_close(seen[0].weights[0, 0], torch.softmax(queries @ queries.mT / 6**0.5, -1)[0])
+
+    def test_errors(self):
+        with pytest.raises(ArgumentError, match="`share` must be one of none, query_key, all"):
+            MultiHeadAttention(6, heads=3, share="both")
+        with pytest.raises(ArgumentError, match="`key_width` must be `width` 6 where one matrix serves both"):
+            MultiHeadAttention(6, heads=3, share="query_key", key_width=5)
+        with pytest.raises(ArgumentError, match="`value_width` must be `width` 6"):
+            MultiHeadAttention(6, heads=3, share="all", value_width=5)
+        with pytest.raises(ArgumentError, match="`kv_heads` must be `heads` 4 where queries and keys share"):
+            MultiHeadAttention(8, heads=4, share="query_key", kv_heads=2)
+        assert MultiHeadAttention(6, heads=3, share="query_key", value_width=5).value.in_features == 5
+
+
+class TestGroupedQueries:
+    @pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
+    def test_each_key_head_serves_as_many_queries(self, kv_heads):
+        grouped = MultiHeadAttention(12, heads=6, kv_heads=kv_heads).double()
+        assert grouped.key.out_features == grouped.value.out_features == 2 * kv_heads
+        full = MultiHeadAttention(12, heads=6).double()
+        state = grouped.state_dict()
+        for name in ("key.weight", "key.bias", "value.weight", "value.bias"):
+            by_head = state[name].unflatten(0, (kv_heads, 2))
+            state[name] = by_head.repeat_interleave(6 // kv_heads, 0).flatten(0, 1)
+        full.load_state_dict(state)
+        x = torch.randn(2, 7, 12, dtype=DOUBLE)
+        torch.testing.assert_close(grouped(x, mask=Window(2, 1)), full(x, mask=Window(2, 1)))
+
+    @pytest.mark.parametrize("kv_heads", [0, 4, 12, -1])
+    def test_it_must_divide_the_heads(self, kv_heads):
+        with pytest.raises(ArgumentError, match=f"`kv_heads` must divide `heads` 6, but is {kv_heads}"):
+            MultiHeadAttention(12, heads=6, kv_heads=kv_heads)
+
+
+class TestPartsByName:
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [
+            (kind, name)
+            for kind, known in (("score", SCORES), ("weights", WEIGHTS), ("position", POSITIONS))
+            for name in known
+        ],
+    )
+    def test_every_name_works_and_what_it_owns_is_trained(self, kind, name):
+        attention = MultiHeadAttention(12, heads=3, **{kind: name})
+        attention(torch.randn(2, 7, 12)).square().sum().backward()
+        assert all(parameter.grad is not None for parameter in attention.parameters())
+        owned = getattr(attention, kind)
+        if isinstance(owned, nn.Module):
+            assert {f"{kind}.{inner}" for inner in names(owned)} <= set(names(attention))
+        else:
+            assert owned == name
+
+    def test_a_part_that_is_given_is_used_as_it_is(self):
+        position = Relative(4, reach=2)
+        assert MultiHeadAttention(12, heads=3, position=position).position is position
+
+    def test_a_part_that_needs_more_than_sizes_says_so(self, monkeypatch):
+        def keen(size_of_window):
+            return None
+
+        monkeypatch.setitem(SCORES, "keen", keen)
+        with pytest.raises(ArgumentError, match="`score` 'keen' needs `size_of_window`, so its name alone"):
+            MultiHeadAttention(12, heads=3, score="keen")
+
+
+class TestExtraKeys:
+    def test_they_stand_in_front_and_no_mask_hides_them(self):
+        attention = MultiHeadAttention(12, heads=3, extra=ExtraKeys(3, 4, zero=True)).double()
+        x = torch.randn(2, 7, 12, dtype=DOUBLE)
+        seen = []
+        with attention.observe(seen.append):
+            attention(x, mask=Causal() & Lengths([7, 4]))
+        weights = seen[0].weights
+        assert weights.shape == (2, 3, 7, 9)
+        assert (weights[..., :2] > 0).all()
+        assert (weights[..., 2:].triu(1) == 0).all()
+        assert (weights[1, :, :, 6:] == 0).all()
+        assert (weights[1, :, 4:, 2:] == 0).all()
+        assert "extra.key" in names(attention)
+
+    @pytest.mark.parametrize(
+        "mask",
+        [Causal(), Window(2, 0), Lengths(key=[5, 2]), lambda b, h, q, k: (q + k + b) % 2 == 0],
+        ids=["causal", "window", "lengths", "own"],
+    )
+    def test_equals_attention_written_out(self, mask):
+        attention = MultiHeadAttention(12, heads=3, extra=ExtraKeys(3, 4, zero=True), output=False).double()
+        x, source = torch.randn(2, 3, 12, dtype=DOUBLE), torch.randn(2, 5, 12, dtype=DOUBLE)
+        q, k, v = (
+            linear(vectors).unflatten(-1, (3, 4)).transpose(1, 2)
+            for linear, vectors in ((attention.query, x), (attention.key, source), (attention.value, source))
+        )
+        allowed = weigh(q, k, mask=mask) > 0
+        own = (q @ k.mT / 2).masked_fill(~allowed, -torch.inf)
+        learned = q @ attention.extra.key.mT / 2
+        weights = torch.softmax(torch.cat([learned, torch.zeros_like(learned), own], -1), -1)
+        expected = weights[..., 2:] @ v + weights[..., :1] * attention.extra.value
+        torch.testing.assert_close(attention(x, source, mask=mask), expected.transpose(1, 2).flatten(2))
+
+    @pytest.mark.parametrize(
+        "mask", [Causal(), Window(2, 0), ~Window(1, 1), Lengths(key=[11, 3]), Causal() | Window(0, 2)]
+    )
+    def test_what_may_be_skipped_and_what_need_not_be_asked(self, mask):
+        """Outside of the outer stretches nothing is allowed, inside of the inner ones everything."""
+        beside = ExtraKeys(1, 4, zero=True).beside(mask)
+        lengths = beside.lengths()
+        frame = Frame(2, 7, 13, None, None if lengths is None else lengths.of_keys)
+        item, row, column = (
+            torch.arange(2).view(2, 1, 1),
+            torch.arange(7).view(1, 7, 1),
+            torch.arange(13).view(1, 1, 13),
+        )
+        allowed = beside.allows(frame.index(item, torch.zeros_like(item), row, column, tile=None)).expand(2, 7, 13)
+
+        def held(stretches):
+            inside = [(column >= part.start[..., None]) & (column < part.stop[..., None]) for part in stretches]
+            return sum(inside, torch.zeros(2, 7, 13, dtype=torch.bool)) > 0
+
+        spans = beside.spans(frame)
+        assert allowed[..., :2].all()
+        assert not (allowed & ~held(spans.outer)).any()
+        assert not (held(spans.inner) & ~allowed).any()
+        assert not spans.exact or torch.equal(held(spans.outer), allowed)
+
+    def test_nothing_extra_is_an_error(self):
+        with pytest.raises(ArgumentError, match="`learned` or `zero` must be True"):
+            ExtraKeys(3, 4, learned=False)
+
+
+class TestBias:
+    def test_it_is_added_to_the_scores_and_trained(self):
+        attention = MultiHeadAttention(6, heads=3, output=False).double()
+        x = torch.randn(2, 5, 6, dtype=DOUBLE)
+        bias = torch.randn(3, 5, 5, dtype=DOUBLE, requires_grad=True)
+        q, k, v = (
+            linear(x).unflatten(-1, (3, 2)).transpose(1, 2)
+            for linear in (attention.query, attention.key, attention.value)
+        )
+        expected = (torch.softmax(q @ k.mT / 2**0.5 + bias, -1) @ v).transpose(1, 2).flatten(2)
+        output = attention(x, bias=bias)
+        torch.testing.assert_close(output, expected)
+        above = torch.randn_like(output)
+        torch.testing.assert_close(
+            torch.autograd.grad(output, bias, above)[0], torch.autograd.grad(expected, bias, above)[0]
+        )
+
+    @pytest.mark.parametrize("name", POSITIONS)
+    def test_beside_a_position(self, name):
+        attention = MultiHeadAttention(6, heads=3, position=name).double()
+        x = torch.randn(2, 5, 6, dtype=DOUBLE)
+        bias, shown = torch.zeros(5, 5, dtype=DOUBLE), torch.randn(5, 5) > 0
+        torch.testing.assert_close(attention(x, bias=bias), attention(x))
+        hidden = attention(x, bias=bias.masked_fill(~shown, -1e9))
+        rows = shown.any(-1)
+        torch.testing.assert_close(hidden[:, rows], attention(x, mask=lambda b, h, q, k: shown[q, k])[:, rows])
