@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format bench docs models clean
+.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs models clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,14 @@ test: $(READY)  ## The whole suite, without what is marked slow
 test-all: $(READY)  ## The suite with its slow tests
 	$(TEST)
 
+# On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing.
+test-gpu:  ## The operator's contract on a GPU, with the torch that this Python has
+	$(PYTHON) -c "import torch; assert torch.cuda.is_available(), 'this needs a GPU that torch can see'"
+	PYTHONPATH=src $(PYTHON) -m pytest -q tests/attention -m "not slow" --device cuda
+
+bench-gpu:  ## The operator beside its peers on a GPU, with the torch that this Python has
+	PYTHONPATH=src $(PYTHON) benchmarks/peers.py --device cuda
+
 check: $(READY)  ## Format, lint, types, architecture, doctests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -41,6 +49,7 @@ format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## Measure, and write benchmarks/results; `make docs` then puts the tables into the documents
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks

@@ -1,11 +1,15 @@
-"""What every benchmark shares: interleaved medians, the conditions, and the file that the documents are made from."""
+"""What every benchmark shares: interleaved medians, peaks of memory, the machine's ceilings, conditions, the file."""
 
+import ctypes
+import gc
 import importlib.metadata
+import math
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +29,189 @@ def interleaved(candidates: Mapping[str, Callable[[], Any]], rounds: int = 7) ->
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def conditions(*packages: str, **more: Any) -> str:
+def timed(run: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
+    """The seconds of one run, the mean of `times`; a GPU is waited for at both ends."""
+    wait(device)
+    start = time.perf_counter()
+    for _ in range(times):
+        run()
+    wait(device)
+    return (time.perf_counter() - start) / times
+
+
+def wait(device: str) -> None:
+    """Wait until a GPU is done; a CPU always is."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two candidates that took turns.
+
+    Attributes:
+        ours, theirs: the median seconds of each.
+        ratio: the median over the rounds of theirs / ours; each round's two runs stood side by side.
+        low, high: the quartiles of that ratio.
+        rounds: how many rounds there were.
+    """
+
+    ours: float
+    theirs: float
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+
+def paired(
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    seconds: float = 15.0,
+    device: str = "cpu",
+    least: int = 3,
+    most: int = 41,
+) -> Paired:
+    """Time two warm candidates in turn, for about `seconds`, but at least `least` rounds.
+
+    Every other round begins with the other of the two, and a sample repeats what is too short for the clock.
+    """
+    candidates = (ours, theirs)
+    first = [timed(run, device) for run in candidates]
+    times = [max(1, math.ceil(0.01 / max(once, 1e-6))) for once in first]
+    # What is long enough for the clock has had its first round.
+    taken = [[once] for once in first] if times == [1, 1] else [[], []]
+    cost = sum(once * count for once, count in zip(first, times, strict=True))
+    rounds = min(most, max(least, int(seconds / cost)))
+    for number in range(len(taken[0]), rounds):
+        for which in (1, 0) if number % 2 else (0, 1):
+            taken[which].append(timed(candidates[which], device, times[which]))
+    ratios = [their / our for our, their in zip(*taken, strict=True)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if rounds > 1 else ratios * 3
+    return Paired(statistics.median(taken[0]), statistics.median(taken[1]), middle, low, high, rounds)
+
+
+def peak(run: Callable[[], Any], device: str = "cpu") -> float:
+    """MiB at the peak of `run`, beside what stood before. On a CPU call it in a process of its own, after a small run.
+
+    On a CPU it is what the process really took from the system, so whatever allocates is counted; on Linux only.
+    """
+    if device == "cuda":
+        import torch
+
+        wait(device)
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run()
+        wait(device)
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    # What the allocator keeps for later would not be counted when it is used again: back to the system with it.
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    # 5 sets the process's high-water mark back to what it holds now: see proc(5), clear_refs.
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _status("VmRSS")
+    run()
+    return (_status("VmHWM") - before) / 1024
+
+
+def _status(field: str) -> int:
+    """A field of the process's own status, in KiB."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1])
+    raise LookupError(f"/proc/self/status has no {field}")
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What the machine can do at most, a second: the best of several runs of the plainest code.
+
+    Attributes:
+        products: float32 matrix products, multiplications and additions, in the faster of PyTorch's libraries.
+        half_products: bfloat16 matrix products.
+        exponentials: float32 exponentials, in the cache.
+        bytes: bytes read and written by a copy that no cache holds.
+    """
+
+    products: float
+    half_products: float
+    exponentials: float
+    bytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"GEMM {self.products / 1e9:.0f} GFLOP/s in float32, {self.half_products / 1e9:.0f} in bfloat16; "
+            f"exp {self.exponentials / 1e9:.1f} G/s; copy {self.bytes / 1e9:.0f} GB/s"
+        )
+
+
+def ceilings(device: str = "cpu") -> Ceilings:
+    """Measure the ceilings, in a few seconds."""
+    import torch
+
+    def fastest(run: Callable[[], Any]) -> float:
+        # Half a second of tries, so that a moment in which others are busy does not decide.
+        run()
+        found, end = [timed(run, device) for _ in range(5)], time.perf_counter() + 0.5
+        while time.perf_counter() < end:
+            found.append(timed(run, device))
+        return min(found)
+
+    # A GPU needs more to be busy.
+    side = 2048 if device == "cpu" else 8192
+
+    def products(dtype: torch.dtype) -> float:
+        matrix = torch.randn(side, side, device=device).to(dtype)
+        out = torch.empty_like(matrix)
+        seconds = fastest(lambda: torch.mm(matrix, matrix, out=out))
+        if device == "cpu" and torch.backends.mkldnn.is_available():
+            # PyTorch holds two libraries, and the one behind `mm` is not the faster one on every processor.
+            linear = torch.ops.mkldnn._linear_pointwise
+            seconds = min(seconds, fastest(lambda: linear(matrix, matrix, None, "none", [], "")))
+        return 2 * side**3 / seconds
+
+    numbers = torch.randn(256 if device == "cpu" else 2**16, 1024, device=device)
+    powers = torch.empty_like(numbers)
+
+    def exponentials() -> None:
+        for _ in range(16):
+            torch.exp(numbers, out=powers)
+
+    source = torch.ones(2**26, device=device)
+    target = torch.empty_like(source)
+    return Ceilings(
+        products(torch.float32),
+        products(torch.bfloat16),
+        16 * numbers.numel() / fastest(exponentials),
+        2 * source.nbytes / fastest(lambda: target.copy_(source)),
+    )
+
+
+def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """The exponent p of value ~ size^p, by least squares on logarithms: 1 is linear, 2 quadratic."""
+    x, y = [math.log(size) for size in sizes], [math.log(value) for value in values]
+    mean_x, mean_y = statistics.mean(x), statistics.mean(y)
+    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / sum((a - mean_x) ** 2 for a in x)
+
+
+def conditions(*packages: str, device: str = "cpu", **more: Any) -> str:
     """Machine, versions and whatever else decides a figure, in one line."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", *packages))
     facts = "".join(f"; {name.replace('_', ' ')} {value}" for name, value in more.items())
-    return (
-        f"{processor()}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}, {versions}{facts}; "
-        f"{time.strftime('%Y-%m-%d')}."
-    )
+    return f"{machine(device)}; Python {platform.python_version()}, {versions}{facts}; {time.strftime('%Y-%m-%d')}."
+
+
+def machine(device: str = "cpu") -> str:
+    """The processor with its cores, and the GPU if that is what computes."""
+    found = f"{processor()}, {len(os.sched_getaffinity(0))} cores"
+    if device == "cuda":
+        import torch
+
+        found = f"{torch.cuda.get_device_name()}; {found}"
+    return found
 
 
 def processor() -> str:

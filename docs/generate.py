@@ -3,25 +3,39 @@
     python docs/generate.py            write
     python docs/generate.py --check    say what is stale, and exit with 1 if anything is
 
-NAME is `help: COMMAND` (a command's --help), `run: COMMAND` (a command's output), `parts` (the operator's parts)
-or `benchmark: NAME` (a table from benchmarks/results/NAME.json).
+NAME is one of
+
+- `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
+- `benchmark: NAME`, the table of benchmarks/results/NAME.json,
+- `output`, what the Python block above it prints, the blocks of the document run in order,
+- `parts`, `combinations`, `input positions`: tables of the operator's parts,
+- `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 """
 
+import contextlib
+import functools
+import io
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import part_tables
+from part_pictures import PICTURES as PART_PICTURES
+
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+@functools.cache
 def run(command: str, **settings: str) -> str:
     """A command's output, 100 columns wide; as it looks piped, if the settings don't say otherwise."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"} | settings
@@ -37,27 +51,12 @@ def shown(command: str) -> str:
     return f"```text\n$ {command}\n{run(command)}\n```\n"
 
 
-def parts() -> str:
-    """What can be combined: every part by kind, with the first line of its documentation."""
-    from regard import attention
-
-    lines = ["| kind | name | what it computes |", "| --- | --- | --- |"]
-    for kind, known in (
-        ("score", attention.SCORES),
-        ("weights", attention.WEIGHTS),
-        ("mask", attention.MASKS),
-        ("position in the operator", attention.POSITIONS),
-        ("position on the inputs", attention.INPUT_POSITIONS),
-    ):
-        for name, part in known.items():
-            summary = (part.__doc__ or "").strip().splitlines()[0]
-            lines.append(f"| {kind} | `{name}` | {summary} |")
-    return "\n".join(lines) + "\n"
-
-
 def benchmark(name: str) -> str:
     """A benchmark's table, from the figures that its run left behind."""
-    result = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    if not path.exists():
+        return "Not measured yet: `make bench` measures it.\n"
+    result = json.loads(path.read_text(encoding="utf-8"))
     lines = [f"| {' | '.join(result['columns'])} |", "| " + " | ".join("---" for _ in result["columns"]) + " |"]
     lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in result["rows"]]
     return "\n".join(lines) + f"\n\n{result['conditions']}\n"
@@ -66,8 +65,12 @@ def benchmark(name: str) -> str:
 KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),
     "run": shown,
-    "parts": lambda _: parts(),
     "benchmark": benchmark,
+    "parts": lambda _: part_tables.parts(),
+    "combinations": lambda _: part_tables.combinations(),
+    "input positions": lambda _: part_tables.input_positions(),
+    "part": part_tables.page,
+    "engines": part_tables.engines_of,
 }
 
 
@@ -86,14 +89,32 @@ def picture(command: str, columns: int) -> str:
     return console.export_svg(title=command, code_format=frame, unique_id="tag")
 
 
-PICTURES = {"tag.svg": ('regard tag "I saw a saw ." --map', 64)}
+TERMINAL_PICTURES = {"tag.svg": ('regard tag "I saw a saw ." --map', 64)}
 
 
-def generated(text: str) -> str:
+def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
+    """Where each Python block of a document ends, and what it prints; they run in order, in an empty folder."""
+    namespace: dict[str, object] = {"__name__": "document"}
+    found = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in PYTHON.finditer(text):
+            # Line numbers of the document, for who reads a traceback.
+            code = "\n" * text[: block.start()].count("\n") + "\n" + block[1]
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(code, str(path or "document"), "exec"), namespace)
+            found.append((block.end(), printed.getvalue()))
+    return found
+
+
+def generated(text: str, path: Path | None = None) -> str:
     """A document with every generated block written anew."""
+    printed = outputs(text, path) if "<!-- generated: output -->" in text else []
 
     def write(match: re.Match[str]) -> str:
         kind, _, rest = match["name"].partition(":")
+        if kind == "output":
+            above = [output for end, output in printed if end <= match.start()]
+            return f"{match[1]}```text\n{above[-1]}```\n{match[4]}"
         return f"{match[1]}{KINDS[kind.strip()](rest.strip())}{match[4]}"
 
     return BLOCK.sub(write, text)
@@ -111,12 +132,21 @@ def stale() -> Iterator[str]:
     """The documents whose generated blocks don't say what the project now says."""
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
-        if not same(text, generated(text)):
+        if not same(text, generated(text, path)):
             yield str(path.relative_to(ROOT))
-    for name, (command, columns) in PICTURES.items():
+    yield from stale_pictures()
+
+
+def stale_pictures() -> Iterator[str]:
+    """The pictures that don't show what the project now shows."""
+    for name, (command, columns) in TERMINAL_PICTURES.items():
         path = ROOT / "docs" / "pictures" / name
         # The words in the picture; places and colours follow from the numbers.
         if not same(_words_of(path.read_text(encoding="utf-8")), _words_of(picture(command, columns))):
+            yield str(path.relative_to(ROOT))
+    for name, draw in PART_PICTURES.items():
+        path = ROOT / "docs" / "pictures" / "parts" / f"{name}.svg"
+        if not path.exists() or path.read_text(encoding="utf-8") != draw():
             yield str(path.relative_to(ROOT))
 
 
@@ -132,13 +162,15 @@ def main(arguments: list[str]) -> int:
         return 1 if found else 0
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
-        new = generated(text)
+        new = generated(text, path)
         if new != text:
             path.write_text(new, encoding="utf-8")
-    for name, (command, columns) in PICTURES.items():
-        path = ROOT / "docs" / "pictures" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(picture(command, columns), encoding="utf-8")
+    pictures = ROOT / "docs" / "pictures"
+    (pictures / "parts").mkdir(parents=True, exist_ok=True)
+    for name, (command, columns) in TERMINAL_PICTURES.items():
+        (pictures / name).write_text(picture(command, columns), encoding="utf-8")
+    for name, draw in PART_PICTURES.items():
+        (pictures / "parts" / f"{name}.svg").write_text(draw(), encoding="utf-8")
     return 0
 
 

@@ -1,0 +1,327 @@
+"""The operator beside its peers: one table of ratios, each taken in turn with the peer in the same run.
+
+    python benchmarks/peers.py                        all rows, into benchmarks/results/operator.json
+    python benchmarks/peers.py --only window          the rows whose name holds `window`, put into that file
+    python benchmarks/peers.py --quick                an eighth of each length, to see that everything runs; not kept
+
+A peer is used at its best setting: all that a row knows are tried and checked to compute what ours computes, and the
+fastest is the one compared with. A row fails, and so does the command, where something is missing, unequal, or short
+of its target. Peers come by `pip install -r benchmarks/requirements.txt --constraint constraints.txt`.
+"""
+
+import argparse
+import dataclasses
+import importlib.metadata
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from measuring import RESULTS, Ceilings, ceilings, conditions, machine, paired, peak, save, timed
+from rich.console import Console
+from rich.table import Table
+from rows import ROWS, Bench, Case, Maker, Outputs, Row, Run, Work
+
+COLUMNS = ("what", "peer", "ours", "the peer", "ratio", "wanted", "predicted", "of the ceiling")
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One way to run a side: what building it and its first call took together, and then one call if it was timed."""
+
+    name: str
+    run: Run | None
+    first: float = 0.0
+    seconds: float = float("inf")
+    outputs: Outputs = ()
+    problem: str | None = None
+
+
+def tried(name: str, make: Maker, bench: Bench, check: Callable[[Outputs], str | None], *, time: bool) -> Setting:
+    """Build a side, run it once, ask whether its outputs will do, and with `time` run it again by the clock."""
+    runs: list[Run] = []
+    outputs: list[Outputs] = []
+
+    def first() -> None:
+        runs.append(make())
+        outputs.append(runs[0]())
+
+    try:
+        taken = timed(first, bench.device)
+        if problem := check(outputs[0]):
+            return Setting(name, None, taken, problem=problem)
+        return Setting(name, runs[0], taken, timed(runs[0], bench.device) if time else 0.0, outputs[0])
+    except ModuleNotFoundError as error:
+        return Setting(name, None, problem=f"{error.name} is not installed: see benchmarks/requirements.txt")
+    except Exception as error:
+        # One side's failure is that row's finding, not the end of the table.
+        said = str(error).strip().splitlines()
+        return Setting(name, None, problem=f"{type(error).__name__}: {said[0] if said else ''}"[:300])
+
+
+def largest_gap(ours: Outputs, theirs: Outputs) -> float:
+    """The largest difference of any output or gradient, as a share of the largest number of that tensor."""
+    gaps = []
+    for one, other in zip(ours, theirs, strict=True):
+        one, other = one.detach().double().flatten(), other.detach().double().flatten()
+        if len(one) != len(other):
+            raise ValueError(f"ours gives {len(one)} numbers where the peer gives {len(other)}")
+        gaps.append(float((one - other).abs().max() / other.abs().max().clamp(min=1e-30)))
+    # Python's own max may pass over a NaN.
+    return float(torch.tensor(gaps).max())
+
+
+def measure_time(row: Row, bench: Bench, highest: Ceilings) -> dict[str, Any]:
+    """One row of seconds."""
+    case = made(row, bench)
+    ours = tried("ours", case.ours, bench, lambda _: None, time=False)
+
+    def check(outputs: Outputs) -> str | None:
+        if case.tolerance is None or ours.run is None:
+            return None
+        gap = largest_gap(ours.outputs, outputs)
+        return None if gap <= case.tolerance else f"unequal to ours: off by {gap:.1e} of the largest number"
+
+    best, scan = Setting("", None), {}
+    for name, make in case.peers.items():
+        setting = tried(name, make, bench, check, time=len(case.peers) > 1)
+        scan[name] = setting.problem or setting.seconds or None
+        # The slower one goes at once: a mask of n x n may hang on it.
+        if best.run is None or (setting.run is not None and setting.seconds < best.seconds):
+            best = dataclasses.replace(setting, outputs=())
+    found: dict[str, Any] = {"scan": scan, "setting": best.name}
+    if problems := [f"{side.name}: {side.problem}" for side in (ours, best) if side.problem]:
+        found["problem"] = "; ".join(problems)
+    if ours.run is None or best.run is None:
+        return found | {name: side.run and alone(side.run, bench) for name, side in (("ours", ours), ("theirs", best))}
+    seconds, rounds = (1.0, 1) if bench.quick else (row.seconds, row.rounds)
+    result = paired(ours.run, best.run, seconds, bench.device, rounds)
+    return found | {
+        "ours": result.ours,
+        "theirs": result.theirs,
+        "ratio": result.ratio,
+        "low": result.low,
+        "high": result.high,
+        "rounds": result.rounds,
+        "ours_built": max(0.0, ours.first - result.ours),
+        "theirs_built": max(0.0, best.first - result.theirs),
+        "of_ceiling": case.work and share_of_ceiling(case.work, result.ours, highest),
+    }
+
+
+def alone(run: Run, bench: Bench) -> float:
+    """The seconds of a side that has nothing to take turns with: the median of three, or one long run."""
+    first = timed(run, bench.device)
+    return first if first > 5 else sorted([first, *(timed(run, bench.device) for _ in range(2))])[1]
+
+
+def share_of_ceiling(work: Work, seconds: float, highest: Ceilings) -> float:
+    """How near to what the machine could do at most: 1 is all of it. Products, exponentials and bytes take turns."""
+    products = highest.half_products if work.half else highest.products
+    least = work.products / products + work.exponentials / highest.exponentials + work.bytes / highest.bytes
+    return least / seconds
+
+
+def measure_memory(row: Row, bench: Bench) -> dict[str, Any]:
+    """One row of peaks, MiB, each side in a process of its own."""
+    names = list(made(row, bench).peers)
+    problems, peaks = [], {}
+    for side in ("ours", *names):
+        command = [sys.executable, __file__, "--peak", row.name, side, "--device", bench.device]
+        ran = subprocess.run([*command, *(["--quick"] if bench.quick else [])], capture_output=True, text=True)
+        if ran.returncode:
+            problems.append(
+                f"{side}: {(ran.stderr.strip().splitlines() or [f'ended with {ran.returncode}'])[-1][:300]}"
+            )
+        else:
+            peaks[side] = float(ran.stdout.split()[-1])
+    setting = min((name for name in names if name in peaks), key=peaks.__getitem__, default=names[0] if names else "")
+    ours, theirs = peaks.get("ours"), peaks.get(setting)
+    found = {"ours": ours, "theirs": theirs, "setting": setting, "scan": peaks}
+    if problems:
+        found["problem"] = "; ".join(problems)
+    if ours and theirs:
+        found["ratio"] = theirs / ours
+    return found
+
+
+def measure_peak(name: str, side: str, bench: Bench) -> None:
+    """The child's part of a memory row: a small run first, so that what is loaded once is not counted."""
+    row = next(row for row in ROWS if row.name == name)
+    for size in (dataclasses.replace(bench, quick=True), bench):
+        case = made(row, size)
+        run = (case.ours if side == "ours" else case.peers[side])()
+        if size is not bench or bench.quick:
+            run()
+    print(peak(run, bench.device))
+
+
+def made(row: Row, bench: Bench) -> Case:
+    """A row's two sides, on inputs that the seed decides."""
+    torch.manual_seed(bench.seed)
+    torch.compiler.reset()
+    return row.case(bench)
+
+
+def judged(row: Row, found: Mapping[str, Any]) -> str | None:
+    """Why a row falls short, or None."""
+    if "problem" in found:
+        return found["problem"]
+    if row.limit is not None and found["ours"] > row.limit:
+        return f"{found['ours']:.0f} MiB where {row.limit:.0f} are allowed"
+    ratio = found.get("ratio")
+    if row.least is not None and ratio < row.least:
+        return f"{ratio:.3g} where {row.least:g} is wanted"
+    if row.most is not None and 1 / ratio > row.most:
+        return f"{1 / ratio:.3g} where {row.most:g} is the most"
+    return None
+
+
+def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
+    """A row as the table shows it."""
+    show = said_mib if row.measure == "memory" else said_seconds
+    versions = ", ".join(f"{name} {version(name)}" for name in row.packages)
+    setting = f": {found['setting']}" if found.get("setting") else ""
+    if found.get("theirs_built", 0.0) > 1:
+        setting += f", built once in {found['theirs_built']:.0f} s"
+    ratio = found.get("ratio")
+    if ratio is None:
+        said = "-"
+    else:
+        # What may cost at most so much is told as a cost, everything else as a gain.
+        low, middle, high = (found.get(name, ratio) for name in ("low", "ratio", "high"))
+        if row.most is not None:
+            low, middle, high = 1 / high, 1 / middle, 1 / low
+        said = f"{middle:.3g}" + (f" ({low:.3g} to {high:.3g})" if found.get("rounds", 0) > 1 else "")
+    if row.limit is not None:
+        wanted = f"at most {row.limit:.0f} MiB"
+    elif row.least is not None:
+        wanted = f"at least {row.least:g}"
+    else:
+        wanted = f"cost at most {row.most:g}" if row.most is not None else ""
+    predicted = f"{row.prediction:g}{' MiB' if row.limit is not None else ''}"
+    share = found.get("of_ceiling")
+    return [
+        row.what,
+        f"{row.peer}{setting}" + (f" ({versions})" if versions else ""),
+        show(found.get("ours")),
+        show(found.get("theirs")),
+        said,
+        wanted,
+        predicted,
+        f"{share:.0%}" if share else "",
+    ]
+
+
+def said_seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def said_mib(mib: float | None) -> str:
+    return "-" if mib is None else f"{mib:.0f} MiB"
+
+
+def version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def shown(rows: Sequence[Row], found: Mapping[str, Mapping[str, Any]], facts: str) -> None:
+    """Print the table, then what fell short and why."""
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    table = Table(title="The operator beside its peers", caption=facts, expand=False)
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column in ("what", "peer", "wanted") else "right")
+    for row in rows:
+        problem = judged(row, found[row.name])
+        table.add_row(*cells(row, found[row.name]), style="red" if problem else None)
+    console.print(table)
+    for row in rows:
+        if problem := judged(row, found[row.name]):
+            console.print(f"{row.name}: {problem}", markup=False, highlight=False)
+
+
+def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
+    """Put the rows into the file, beside those of earlier runs on the same machine with the same versions."""
+    name = "operator" if bench.device == "cpu" else f"operator-{bench.device}"
+    path = RESULTS / f"{name}.json"
+    details: dict[str, Any] = {}
+    same = {"machine": machine(bench.device), "torch": torch.__version__}
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if before.get("same") == same:
+            details = before["details"]
+    for row in ROWS:
+        if row.name in found:
+            fields = ("what", "peer", "prediction", "why", "least", "most", "limit", "measure")
+            details[row.name] = {field: getattr(row, field) for field in fields} | {
+                "versions": {package: version(package) for package in row.packages},
+                **found[row.name],
+                "short": judged(row, found[row.name]),
+                "measured": time.strftime("%Y-%m-%d %H:%M"),
+                "conditions": facts,
+            }
+    rows = [row for row in ROWS if row.name in details]
+    details = {row.name: details[row.name] for row in rows}
+    save(name, COLUMNS, [cells(row, details[row.name]) for row in rows], facts, same=same, details=details)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", metavar="NAME", help="rows whose name holds this; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="an eighth of each length; nothing is kept")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, default=2, help="of the CPU")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--peak", nargs=2, metavar=("ROW", "SIDE"), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> int:
+    asked = arguments()
+    torch.set_num_threads(asked.threads)
+    bench = Bench(asked.device, asked.quick, asked.seed)
+    if asked.peak:
+        measure_peak(*asked.peak, bench)
+        return 0
+    rows = [row for row in ROWS if not asked.only or any(name in row.name for name in asked.only)]
+    if not rows:
+        raise SystemExit(f"no row's name holds any of {asked.only}; there are: {', '.join(row.name for row in ROWS)}")
+    # Peers warn of what they will change one day; that is not ours to measure.
+    warnings.simplefilter("ignore")
+    highest = ceilings(bench.device)
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        start = time.perf_counter()
+        found[row.name] = measure_memory(row, bench) if row.measure == "memory" else measure_time(row, bench, highest)
+        took = time.perf_counter() - start
+        said = " | ".join(cells(row, found[row.name])[2:6])
+        print(
+            f"{row.name}: {said} | {judged(row, found[row.name]) or 'ok'} | {took:.0f} s", file=sys.stderr, flush=True
+        )
+    facts = conditions(
+        "regard",
+        device=bench.device,
+        threads=asked.threads,
+        seed=asked.seed,
+        **({"quick": "lengths an eighth"} if bench.quick else {}),
+        ceilings=str(highest),
+    )
+    shown(rows, found, facts)
+    if not bench.quick:
+        kept(found, facts, bench)
+    return any(judged(row, found[row.name]) for row in rows)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    raise SystemExit(main())

@@ -1,0 +1,19 @@
+"""The rows of the table: one file a family, each with what was predicted before it was measured."""
+
+from rows import additive, decoding, dense, graph, own, pointwise, positions, sparse, summarise, window
+from rows.row import Bench, Case, Maker, Outputs, Row, Run, Work
+
+__all__ = ["ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
+
+ROWS: tuple[Row, ...] = (
+    *dense.ROWS,
+    *window.ROWS,
+    *additive.ROWS,
+    *sparse.ROWS,
+    *pointwise.ROWS,
+    *graph.ROWS,
+    *positions.ROWS,
+    *summarise.ROWS,
+    *decoding.ROWS,
+    *own.ROWS,
+)
