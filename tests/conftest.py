@@ -1,13 +1,31 @@
 """Shape annotations are checked in every test; a user pays nothing for them."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 from jaxtyping import install_import_hook
 
 # Before any room is imported, so that every function with a shape in its signature is checked on every call.
 install_import_hook(["regard.attention", "regard.modules", "regard.inputs"], "beartype.beartype")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", default="cpu", help="where the tests of attention put their tensors: cpu, cuda")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The mode that a default device sets changes what is traced: a CPU is tested as a user has it, without.
+    if config.getoption("--device") != "cpu":
+        torch.set_default_device(config.getoption("--device"))
+
+
+@pytest.fixture
+def only_on_a_cpu() -> None:
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("what is tested runs on a CPU only")
 
 
 @pytest.fixture
@@ -17,3 +35,14 @@ def real_data() -> Path:
     if not folder:
         pytest.skip("real data: set REGARD_DATA to the folder that holds ud-english-ewt and the others")
     return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Add up what tests counted under "contract", and print it."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        for what, count in report.user_properties:
+            if what.startswith("contract: "):
+                counts[what] += count
+    for what, count in sorted(counts.items()):
+        terminalreporter.write_line(f"{what}: {count:,}")

@@ -92,7 +92,7 @@ ALL_SIZES = {**SIZES, "tiny": TINY, "long": LONG, "even": EVEN, "even, tiny": EV
 
 def numbers(*shape: int, seed: int, dtype: torch.dtype = torch.float64, grad: bool = True) -> Tensor:
     """Normal numbers that are the same in float32 and float64, so that one definition serves both."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
     return torch.randn(shape, generator=generator).to(dtype).requires_grad_(grad)
 
 

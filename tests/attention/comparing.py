@@ -92,7 +92,7 @@ def gaps(actual: Outcome, expected: Outcome, dtype: torch.dtype) -> dict[str, tu
 
 def moved(arguments: Arguments, share: float, seed: int) -> Arguments:
     """The same arguments, each number changed by about that share of itself."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
 
     def move(tensor: Tensor) -> Tensor:
         if not tensor.is_floating_point():

@@ -27,7 +27,7 @@ BATCH, HEADS, QUERIES, KEYS, FEATURE = 2, 3, 7, 11, 5
 
 
 def table(*shape, seed=7):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(*shape, generator=torch.Generator(torch.get_default_device()).manual_seed(seed), dtype=torch.float64)
 
 
 def tensors(queries=QUERIES, keys=KEYS, heads=HEADS, key_heads=HEADS, value=FEATURE, dtype=torch.float64):

@@ -30,7 +30,8 @@ class TestEvery:
     def test_a_place_has_one_vector_whatever_the_length(self, name):
         position = made(name)
         for length in (0, 1, 2, 5):
-            assert torch.equal(position.encode(13)[:length], position.encode(length))
+            # Products of one row and of many may differ in their last bit.
+            torch.testing.assert_close(position.encode(13)[:length], position.encode(length), rtol=0, atol=1e-6)
 
     def test_lengths_none_and_one(self, name):
         position = made(name)

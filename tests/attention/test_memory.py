@@ -27,7 +27,10 @@ from attention.cases import (
 )
 from regard.attention import attend
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc")
+pytestmark = [
+    pytest.mark.usefixtures("only_on_a_cpu"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc"),
+]
 
 # Whose table or function takes more than O(n) memory itself; and examples with edges or blocks to every fourth key.
 HEAVY = ("own function", "bias", "edges", "blocks", "nothing")

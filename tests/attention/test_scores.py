@@ -26,7 +26,7 @@ DOUBLE = torch.float64
 
 
 def draw(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed + sum(shape))
+    generator = torch.Generator(torch.get_default_device()).manual_seed(seed + sum(shape))
     return torch.randn(shape, generator=generator, dtype=DOUBLE)
 
 
@@ -181,7 +181,7 @@ def test_selecting_heads_is_taking_their_rows(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_permuting_keys_permutes_scores(name):
     score, query, key = example(name)
-    order = torch.randperm(KEYS, generator=torch.Generator().manual_seed(4))
+    order = torch.randperm(KEYS, generator=torch.Generator(torch.get_default_device()).manual_seed(4))
     near(score(query, key[:, order]), score(query, key)[..., order])
 
 

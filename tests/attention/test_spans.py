@@ -83,7 +83,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
     def edges(seed: int) -> Edges:
         sizes = torch.tensor([[keys], [queries]])
-        return Edges((torch.rand(2, seed % 9, generator=torch.Generator().manual_seed(seed)) * sizes).long())
+        return Edges((torch.rand(2, seed % 9, generator=torch.Generator(torch.get_default_device()).manual_seed(seed)) * sizes).long())
 
     def graphs(seed: int) -> Edges:
         one, other = (mask_of(edges(number)) for number in (seed, seed + 3))
@@ -91,7 +91,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
     def blocks(seed: int) -> Blocks:
         size = 1 + seed % 4
-        table = torch.rand(-(-queries // size), -(-keys // size), generator=torch.Generator().manual_seed(seed)) < 0.4
+        table = torch.rand(-(-queries // size), -(-keys // size), generator=torch.Generator(torch.get_default_device()).manual_seed(seed)) < 0.4
         return Blocks(table, size)
 
     ids = st.lists(st.integers(-1, 2), min_size=keys, max_size=keys)
@@ -315,7 +315,7 @@ def mask_of(mask: Edges) -> Tensor:
 def test_edges_are_the_pairs_one_by_one(data, size, seed):
     """Of a graph and any other mask: row by row and column by column, or None where items or heads differ."""
     queries, keys = size
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
     sizes = torch.tensor([[keys], [queries]])
     graph = Edges((torch.rand(2, seed % 31, generator=generator) * sizes).long())
     other = made(data.draw(masks(queries, keys)))
@@ -373,7 +373,7 @@ def test_exact_masks_are_not_asked_where_all_is_allowed(monkeypatch):
     ids=str,
 )
 def test_attend_sees_what_they_allow(mask, engine):
-    generator = torch.Generator().manual_seed(7)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(7)
     query, key, value = (torch.randn(1, 2, 23, 5, generator=generator, dtype=torch.float64) for _ in range(3))
     expected = attend(query, key, value, mask=mask, engine="dense")
     torch.testing.assert_close(attend(query, key, value, mask=mask, engine=engine), expected)

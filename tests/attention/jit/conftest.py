@@ -6,6 +6,11 @@ import pytest
 import torch
 
 
+@pytest.fixture(autouse=True)
+def _where(only_on_a_cpu) -> None:
+    """Numba's kernels are a CPU's."""
+
+
 @pytest.fixture
 def on_threads() -> Iterator[Callable[[int], None]]:
     """Set the number of threads for the rest of a test."""
