@@ -90,9 +90,14 @@ EVEN_LONG = Size(191, 191, (191,), (187,), items=(1,), value=FEATURE)
 ALL_SIZES = {**SIZES, "tiny": TINY, "long": LONG, "even": EVEN, "even, tiny": EVEN_TINY, "even, long": EVEN_LONG}
 
 
+def seeded(seed: int) -> torch.Generator:
+    """Where random numbers come from, on the device that the tests run on."""
+    return torch.Generator(torch.get_default_device()).manual_seed(seed)
+
+
 def numbers(*shape: int, seed: int, dtype: torch.dtype = torch.float64, grad: bool = True) -> Tensor:
     """Normal numbers that are the same in float32 and float64, so that one definition serves both."""
-    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
+    generator = seeded(seed)
     return torch.randn(shape, generator=generator).to(dtype).requires_grad_(grad)
 
 

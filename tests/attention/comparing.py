@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention.cases import Arguments, Case
+from attention.cases import Arguments, Case, seeded
 from regard.attention import attend
 from regard.attention.engines import ENGINES, blocked
 from regard.attention.parts import join, split
@@ -92,7 +92,7 @@ def gaps(actual: Outcome, expected: Outcome, dtype: torch.dtype) -> dict[str, tu
 
 def moved(arguments: Arguments, share: float, seed: int) -> Arguments:
     """The same arguments, each number changed by about that share of itself."""
-    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
+    generator = seeded(seed)
 
     def move(tensor: Tensor) -> Tensor:
         if not tensor.is_floating_point():

@@ -15,6 +15,7 @@ from attention.cases import (
     each_part,
     kernels,
     rotation,
+    seeded,
     tensors,
 )
 from attention.comparing import ROUNDING, Cut, gaps, moved, outcome, request_of
@@ -158,7 +159,7 @@ def test_batched_is_one_by_one(case):
 
 @pytest.mark.parametrize("case", each_part()[:27], ids=str)
 def test_permuting_keys_changes_nothing_and_permuting_all_permutes_the_output(case):
-    order = torch.randperm(SELF.keys, generator=torch.Generator(torch.get_default_device()).manual_seed(0))
+    order = torch.randperm(SELF.keys, generator=seeded(0))
     arguments = case.make()
     expected = each_engine(arguments)
     query = arguments.query
@@ -240,7 +241,7 @@ class TestDtypes:
 
     @pytest.mark.parametrize("rows", [4, 64, 512])
     def test_operands_gradients_are_summed_wide(self, rows):
-        x = torch.randn(1, 2, 512, 8, generator=torch.Generator(torch.get_default_device()).manual_seed(0))
+        x = torch.randn(1, 2, 512, 8, generator=seeded(0))
         gradients = []
         for dtype in (torch.bfloat16, torch.float32):
             table = torch.ones(3, 8, dtype=dtype, requires_grad=True)

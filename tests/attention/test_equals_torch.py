@@ -19,6 +19,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from attention.cases import seeded
 from regard.attention import Dot, attend
 from regard.attention.positions import Bias
 from regard.modules import Pairs
@@ -27,7 +28,7 @@ BATCH, HEADS, QUERIES, KEYS, FEATURE = 2, 3, 7, 11, 5
 
 
 def table(*shape, seed=7):
-    return torch.randn(*shape, generator=torch.Generator(torch.get_default_device()).manual_seed(seed), dtype=torch.float64)
+    return torch.randn(*shape, generator=seeded(seed), dtype=torch.float64)
 
 
 def tensors(queries=QUERIES, keys=KEYS, heads=HEADS, key_heads=HEADS, value=FEATURE, dtype=torch.float64):

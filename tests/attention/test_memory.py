@@ -1,7 +1,7 @@
-"""Memory grows with n, not with its square: the peaks of a process that goes through combinations one after the other.
+"""Memory grows with n, not with its square: the peaks of a process that goes through combinations one by one.
 
-A peak is counted from what the process holds after a small call of the same kind, with what Python, PyTorch and compiled
-kernels need for themselves.
+A peak is counted from what the process holds after a small call of the same kind, with what Python, PyTorch and
+compiled kernels need for themselves.
 """
 
 import ctypes

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from regard.attention import Relu, Softmax, attend, weigh
-from regard.attention.engines import ENGINES
 
 INPUTS = torch.tensor([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=torch.float64)
 QUERY = torch.tensor([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=torch.float64)

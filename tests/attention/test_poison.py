@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation
+from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation, seeded
 from attention.comparing import Cut, gaps, outcome
 from regard.attention import Bias, attend, weigh
 from regard.attention.engines import ENGINES
@@ -170,7 +170,7 @@ def test_a_bias_may_hold_anything_where_it_is_hidden(engine):
     results = []
     for poison in (0.0, float("nan"), float("inf")):
         arguments = Case(mask="causal").make()
-        table = torch.randn(13, 13, dtype=torch.float64, generator=torch.Generator(torch.get_default_device()).manual_seed(0))
+        table = torch.randn(13, 13, dtype=torch.float64, generator=seeded(0))
         table = table.masked_fill(torch.ones(13, 13).triu(1).bool(), poison).requires_grad_()
         arguments.parts["position"] = Bias(table)
         results.append(outcome(arguments, engine))

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from attention.cases import seeded
 from regard import attend
 from regard.attention import Causal, Index, Lengths, Window
 from regard.attention.attend import weigh
@@ -37,7 +38,7 @@ HEADS, FEATURE, VALUE, BATCH = 3, 5, 7, 2
 
 
 def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator(torch.get_default_device()).manual_seed(seed))
+    return torch.randn(*shape, dtype=torch.float64, generator=seeded(seed))
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ class TestShearing:
         torch.testing.assert_close(there, back, rtol=1e-12, atol=1e-12)
 
     def test_both_ways_of_collecting_agree(self):
-        tile, places = numbers(2, 3, 11), torch.randint(5, (2, 3, 11), generator=torch.Generator(torch.get_default_device()).manual_seed(0))
+        tile, places = numbers(2, 3, 11), torch.randint(5, (2, 3, 11), generator=seeded(0))
         torch.testing.assert_close(collect(tile, places, 5), in_order(tile, places, 5), rtol=0, atol=1e-14)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from attention.cases import seeded
 from regard.attention import scores as module
 from regard.attention.parts import join, operands, split
 from regard.attention.scores import (
@@ -26,7 +27,7 @@ DOUBLE = torch.float64
 
 
 def draw(*shape, seed=0):
-    generator = torch.Generator(torch.get_default_device()).manual_seed(seed + sum(shape))
+    generator = seeded(seed + sum(shape))
     return torch.randn(shape, generator=generator, dtype=DOUBLE)
 
 
@@ -181,7 +182,7 @@ def test_selecting_heads_is_taking_their_rows(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_permuting_keys_permutes_scores(name):
     score, query, key = example(name)
-    order = torch.randperm(KEYS, generator=torch.Generator(torch.get_default_device()).manual_seed(4))
+    order = torch.randperm(KEYS, generator=seeded(4))
     near(score(query, key[:, order]), score(query, key)[..., order])
 
 

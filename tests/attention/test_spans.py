@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from attention.cases import seeded
 from attention.test_masks import allowed, frame_of
 from regard.attention import Frame, Spans, attend
 from regard.attention.frames import Stretch
@@ -83,7 +84,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
     def edges(seed: int) -> Edges:
         sizes = torch.tensor([[keys], [queries]])
-        return Edges((torch.rand(2, seed % 9, generator=torch.Generator(torch.get_default_device()).manual_seed(seed)) * sizes).long())
+        return Edges((torch.rand(2, seed % 9, generator=seeded(seed)) * sizes).long())
 
     def graphs(seed: int) -> Edges:
         one, other = (mask_of(edges(number)) for number in (seed, seed + 3))
@@ -91,7 +92,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
     def blocks(seed: int) -> Blocks:
         size = 1 + seed % 4
-        table = torch.rand(-(-queries // size), -(-keys // size), generator=torch.Generator(torch.get_default_device()).manual_seed(seed)) < 0.4
+        table = torch.rand(-(-queries // size), -(-keys // size), generator=seeded(seed)) < 0.4
         return Blocks(table, size)
 
     ids = st.lists(st.integers(-1, 2), min_size=keys, max_size=keys)
@@ -315,7 +316,7 @@ def mask_of(mask: Edges) -> Tensor:
 def test_edges_are_the_pairs_one_by_one(data, size, seed):
     """Of a graph and any other mask: row by row and column by column, or None where items or heads differ."""
     queries, keys = size
-    generator = torch.Generator(torch.get_default_device()).manual_seed(seed)
+    generator = seeded(seed)
     sizes = torch.tensor([[keys], [queries]])
     graph = Edges((torch.rand(2, seed % 31, generator=generator) * sizes).long())
     other = made(data.draw(masks(queries, keys)))
@@ -373,7 +374,7 @@ def test_exact_masks_are_not_asked_where_all_is_allowed(monkeypatch):
     ids=str,
 )
 def test_attend_sees_what_they_allow(mask, engine):
-    generator = torch.Generator(torch.get_default_device()).manual_seed(7)
+    generator = seeded(7)
     query, key, value = (torch.randn(1, 2, 23, 5, generator=generator, dtype=torch.float64) for _ in range(3))
     expected = attend(query, key, value, mask=mask, engine="dense")
     torch.testing.assert_close(attend(query, key, value, mask=mask, engine=engine), expected)

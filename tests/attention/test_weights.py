@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from attention.cases import seeded
 from regard.attention import thresholds
 from regard.attention.parts import join, operands, split
 from regard.attention.weights import (
@@ -27,7 +28,7 @@ ALPHAS = [1.01, 1.3, 1.5, 1.9, 2.0, 2.5, 3.0]
 
 
 def draw(*shape, seed=0, scale=1.0):
-    generator = torch.Generator(torch.get_default_device()).manual_seed(seed + sum(shape))
+    generator = seeded(seed + sum(shape))
     return scale * torch.randn(shape, generator=generator, dtype=DOUBLE)
 
 
@@ -185,7 +186,7 @@ def test_rows_without_a_key_give_zeros_and_the_hidden_do_not_count(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_permuting_keys_permutes_weights(name):
     part, scores = EXAMPLES[name](), draw(HEADS, QUERIES, KEYS)
-    order = torch.randperm(KEYS, generator=torch.Generator(torch.get_default_device()).manual_seed(4))
+    order = torch.randperm(KEYS, generator=seeded(4))
     near(part(scores[..., order], None), part(scores, None)[..., order])
 
 
