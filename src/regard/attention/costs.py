@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from regard.attention.engines import jit
-from regard.attention.engines.blocked.tiles import Tile, tiles
+from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
 from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.weights import Entmax, Softmax, Sparsemax
 
-__all__ = ["Cost", "cost"]
+__all__ = ["Cost", "cost", "seconds"]
 
 # Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
 KERNEL = 3e11  # multiplications and additions of PyTorch's fused kernel, its exponentials included
@@ -34,23 +34,50 @@ class Cost:
     """What a forward pass takes.
 
     Attributes:
-        seconds: on the machine that the speeds were measured on.
         work: multiplications and additions.
         memory: bytes at the peak, beside the inputs.
         tiles: how many tiles of rows and keys are skipped, partial and full.
     """
 
-    seconds: float
     work: int
     memory: int
     tiles: dict[str, int]
 
 
-def cost(name: str, request: Request) -> Cost:
-    """What a request would cost an engine that doesn't refuse it."""
+def seconds(name: str, request: Request) -> float:
+    """About how long an engine that doesn't refuse a request would take, on the machine that the speeds are of.
+
+    `auto` asks at every call, so nothing is listed: see `extent`.
+    """
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
     groups, sizes = batch * heads, feature + value
+    if name == "jit" and jit.takes_edges(request):
+        return CALL + groups * len(request.edges.keys) * sizes / ALONG if request.edges else CALL
+    found = Extent(groups * queries * keys, 1)
+    if name != "dense":
+        found = extent(request.spans, request.edges, request.frame, heads)
+    if name in ("fused", "banded"):
+        return CALL + 2 * found.pairs * sizes / KERNEL
+    additive = type(request.parts.score) is Additive
+    products = PRODUCTS if _width(request) == 4 and torch.backends.mkldnn.is_available() else LIBRARY
+    per_pair = 2 * (value if additive else sizes) / products
+    per_pair += _passes(request, compiled=name == "jit") / PASSES
+    if additive:
+        per_pair += feature / (COMPILED if name == "jit" else ACTIVATIONS)
+    return CALL + found.tiles * TILE + found.pairs * per_pair
+
+
+def cost(name: str, request: Request) -> Cost:
+    """What a request would cost an engine that doesn't refuse it, counted tile by tile."""
+    batch, heads, queries, feature = request.query.shape
+    keys, value = request.value.shape[2:]
+    groups, sizes, size = batch * heads, feature + value, request.query.element_size()
+    output = groups * queries * value * size
+    if name == "jit" and jit.takes_edges(request):
+        edges = len(request.edges.keys) if request.edges else 0
+        dealt = groups * (queries + keys) * sizes * size
+        return Cost(2 * groups * edges * sizes, dealt + output, {"edges": edges})
     found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.frame, heads))
     counts = {
         "skipped": _possible(found, queries, keys, groups) if found else 0,
@@ -58,25 +85,20 @@ def cost(name: str, request: Request) -> Cost:
         "full": sum(tile.full for tile in found),
     }
     pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
-    size, width = request.query.element_size(), max(request.query.element_size(), 4)
-    output = groups * queries * value * size
+    work = 2 * pairs * sizes
     if name in ("fused", "banded"):
         copied = sum(t.nbytes for t in (request.query, request.key, request.value)) if feature != value else 0
-        return Cost(CALL + 2 * pairs * sizes / KERNEL, 2 * pairs * sizes, copied + output, counts)
-    if name == "jit" and jit.takes_edges(request):
-        edges = len(request.edges.keys) if request.edges else 0
-        dealt = groups * (queries + keys) * sizes * size
-        counts = {"edges": edges}
-        return Cost(CALL + groups * edges * sizes / ALONG, 2 * groups * edges * sizes, dealt + output, counts)
-    products = PRODUCTS if width == 4 and torch.backends.mkldnn.is_available() else LIBRARY
-    per_pair = 2 * (value if type(request.parts.score) is Additive else sizes) / products
-    per_pair += _passes(request, counts, compiled=name == "jit") / PASSES
-    if type(request.parts.score) is Additive:
-        per_pair += feature / (COMPILED if name == "jit" else ACTIVATIONS)
+        return Cost(work, copied + output, counts)
     largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
     # Scores, weights, what is allowed and two temporaries stand at once; with positions and dropout some more.
+    width = _width(request)
     beside = 5 * width + (8 + width) * _has_position(request) + 3 * 8 * (request.dropout > 0 and name != "jit")
-    return Cost(CALL + len(found) * TILE + pairs * per_pair, 2 * pairs * sizes, int(largest * beside) + output, counts)
+    return Cost(work, int(largest * beside) + output, counts)
+
+
+def _width(request: Request) -> int:
+    """Bytes of a number that a tile computes with."""
+    return max(request.query.element_size(), 4)
 
 
 def _possible(found: list[Tile], queries: int, keys: int, groups: int) -> int:
@@ -85,7 +107,7 @@ def _possible(found: list[Tile], queries: int, keys: int, groups: int) -> int:
     return max(0, round((groups * queries * keys - held) / max(tile.pairs for tile in found)))
 
 
-def _passes(request: Request, counts: dict[str, int], *, compiled: bool) -> float:
+def _passes(request: Request, *, compiled: bool) -> float:
     """How often the scores of a tile are read and written, beside the products."""
     weights: Any = request.parts.weights
     passes = 1.0
@@ -93,7 +115,7 @@ def _passes(request: Request, counts: dict[str, int], *, compiled: bool) -> floa
         passes = 2.0 if compiled else 24.0
     elif type(weights) is Softmax:
         passes = 2.0
-    passes += 1.0 * bool(counts["partial"]) + 3.0 * _has_position(request)
+    passes += 1.0 * (not request.hides_nothing) + 3.0 * _has_position(request)
     return passes + (request.dropout > 0) * (2.0 if compiled else 40.0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.costs import cost
+from regard.attention.costs import cost, seconds
 from regard.attention.engines import AUTO, ENGINES
 from regard.attention.positions import Position
 from regard.attention.request import Request
@@ -81,7 +81,7 @@ def choose(request: Request, engine: str) -> str:
             if in_order or name == "fused":
                 return name
             able.append(name)
-    return able[0] if len(able) == 1 else min(able, key=lambda name: cost(name, request).seconds)
+    return able[0] if len(able) == 1 else min(able, key=lambda name: seconds(name, request))
 
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
@@ -97,9 +97,9 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "the first in order of speed that can"
     else:
         why = "the fastest of those that can, by estimate"
-    own = cost(name, request).seconds
+    own = seconds(name, request)
     for other in able:
-        times = cost(other, request).seconds / own
+        times = seconds(other, request) / own
         if engine != "auto":
             others[other] = "another was asked for by name"
         elif _goes_in_order(request):

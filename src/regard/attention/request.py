@@ -230,6 +230,30 @@ def _position(position: Any) -> Position:
 
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Check the three tensors against each other."""
+    if not _alike(query, key, value):
+        _refuse_unlike(query, key, value)
+    (batch, heads), (key_batch, key_heads, keys) = query.shape[:2], key.shape[:3]
+    if (key_batch, key_heads, keys) != value.shape[:3] or key_batch != batch:
+        _refuse_shapes(query, key, value)
+    if heads != key_heads and (key_heads == 0 or heads % key_heads):
+        raise ArgumentError(
+            f"`query` must have a multiple of the {key_heads} heads of `key` (grouped queries), but has {heads}."
+        )
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether all are what `query` must be. Asked at every call, so it is one expression."""
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        return False
+    return (
+        query.ndim == key.ndim == value.ndim == 4
+        and query.dtype == key.dtype == value.dtype
+        and query.device == key.device == value.device
+        and query.is_floating_point()
+    )
+
+
+def _refuse_unlike(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor) or tensor.ndim != 4:
             shape = tuple(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__
@@ -241,21 +265,18 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
                 f"`{name}` must be {query.dtype} on {query.device} as `query` is, "
                 f"but is {tensor.dtype} on {tensor.device}."
             )
-    batch, heads = query.shape[:2]
+
+
+def _refuse_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
+    batch = query.shape[0]
     if key.shape[0] != batch or value.shape[0] != batch:
         raise ArgumentError(
             f"`key` and `value` must have the batch size of `query`, {batch}, "
             f"but have {key.shape[0]} and {value.shape[0]}."
         )
-    if key.shape[:3] != value.shape[:3]:
-        raise ArgumentError(
-            f"`value` must be (batch, head, key) = {tuple(key.shape[:3])} as `key` is, but is {tuple(value.shape[:3])}."
-        )
-    key_heads = key.shape[1]
-    if heads != key_heads and (key_heads == 0 or heads % key_heads):
-        raise ArgumentError(
-            f"`query` must have a multiple of the {key_heads} heads of `key` (grouped queries), but has {heads}."
-        )
+    raise ArgumentError(
+        f"`value` must be (batch, head, key) = {tuple(key.shape[:3])} as `key` is, but is {tuple(value.shape[:3])}."
+    )
 
 
 def _check_sizes(query_size: int, key_size: int, heads: int) -> None:

@@ -12,6 +12,7 @@ It may offer more, for speed:
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -82,14 +83,15 @@ class ScaledDot:
     """
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return _scaled(query)(query, key)
+        return _scaled(query.shape[-1])(query, key)
 
     def reduce(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
-        return _scaled(query), query, key
+        return _scaled(query.shape[-1]), query, key
 
 
-def _scaled(query: Tensor) -> Dot:
-    return Dot(1.0 / math.sqrt(max(query.shape[-1], 1)))
+@functools.cache
+def _scaled(size: int) -> Dot:
+    return Dot(1.0 / math.sqrt(max(size, 1)))
 
 
 @dataclass(frozen=True)

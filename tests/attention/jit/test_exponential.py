@@ -1,10 +1,10 @@
-"""exp, tanh and powers against NumPy in extended precision."""
+"""exp, tanh, powers and reciprocals against NumPy in extended precision."""
 
 import numpy as np
 import pytest
 
 from regard.attention.engines.jit.compiling import compiled
-from regard.attention.engines.jit.exponential import exponential, hyperbolic_tangent, power
+from regard.attention.engines.jit.exponential import exponential, hyperbolic_tangent, power, reciprocal
 
 
 @compiled(keep=False)
@@ -23,6 +23,20 @@ def tangents(x, result):
 def powers(x, exponent, result):
     for i in range(x.size):
         result[i] = power(x[i], exponent)
+
+
+@compiled(keep=False)
+def reciprocals(x, result):
+    for i in range(x.size):
+        result[i] = reciprocal(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_reciprocal(dtype):
+    x = np.concatenate([np.linspace(1, 4, 100_003), 2.0 ** np.linspace(0, 125, 100_003)]).astype(dtype)
+    result = np.empty_like(x)
+    reciprocals(x, result)
+    assert np.abs(result * x.astype(np.longdouble) - 1).max() <= np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -87), (np.float64, -708)])

@@ -45,8 +45,10 @@ class Edges(Mask):
     """
 
     edge_index: InitVar[Tensor | Sequence[Any]]
-    # The tensors of `csr`, built once: fields of the mask itself, so that they stay with it wherever it is taken apart.
+    # The tensors of `csr`, and of each row its first key and the one after its last, built once: fields of the mask
+    # itself, so that they stay with it wherever it is taken apart.
     lists: tuple[Tensor, ...] = field(init=False)
+    whole: bool = field(init=False)
     items: int = field(init=False)
     queries: int = field(init=False)
     keys: int = field(init=False)
@@ -59,15 +61,16 @@ class Edges(Mask):
         row = torch.cat([graph[1] + item * queries for item, graph in enumerate(graphs)])
         column = torch.cat([graph[0] for graph in graphs])
         csr = csr_of(torch.stack([column, row]), len(graphs) * queries, keys)
-        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.places
-        values = {"lists": lists, "items": len(graphs), "queries": queries, "keys": keys}
+        first, end, whole = extents(csr.starts.cpu(), csr.keys.cpu())
+        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.places, first, end
+        values = {"lists": lists, "whole": whole, "items": len(graphs), "queries": queries, "keys": keys}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
     def csr(self) -> Csr:
         """The edges, sorted; the queries of all items one behind the other, as far as the last with an edge."""
-        return Csr(*self.lists)
+        return Csr(*self.lists[:5])
 
     @classmethod
     def with_loops(cls, edge_index: Tensor | Sequence[Any], nodes: int) -> "Edges":
@@ -95,13 +98,11 @@ class Edges(Mask):
         return contains(starts, columns, row, at.key)
 
     def spans(self, frame: Frame) -> Spans:
-        start, stop, whole = extents(*(part.cpu() for part in self.lists[:2]))
-        start, stop = (
-            torch.nn.functional.pad(edge.view(self.items, -1), (0, frame.queries - self.queries))
-            for edge in (start, stop)
-        )
+        more = frame.queries - self.queries
+        edges = (edge.cpu().view(self.items, -1) for edge in self.lists[5:])
+        start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
         outer = (Stretch(start, stop),)
-        return Spans(outer, outer if whole else ())
+        return Spans(outer, outer if self.whole else ())
 
     def columns(self, frame: Frame, rows: slice) -> Tensor | None:
         first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
@@ -114,10 +115,12 @@ class Edges(Mask):
     def edges(self, frame: Frame) -> Csr | None:
         if self.items > 1:
             return None
-        csr, pad = self.csr, torch.nn.functional.pad
+        csr = self.csr
         # Nodes behind the last with an edge have lists of their own, which are empty.
-        starts = pad(csr.starts, (0, frame.queries - self.queries), value=len(csr.keys))
-        key_starts = pad(csr.key_starts, (0, frame.keys - self.keys), value=len(csr.keys))
+        starts, key_starts = (
+            torch.nn.functional.pad(part, (0, more), value=len(csr.keys)) if more else part
+            for part, more in ((csr.starts, frame.queries - self.queries), (csr.key_starts, frame.keys - self.keys))
+        )
         return dataclasses.replace(csr, starts=starts, key_starts=key_starts)
 
     def check(self, frame: Frame) -> None:

@@ -8,14 +8,17 @@ from torch import Tensor
 
 from regard.attention.frames import Frame, Spans, Stretch
 from regard.attention.masks import Mask
+from regard.attention.sparsity import Csr
 
-__all__ = ["BUDGET", "FEWEST", "ROWS", "Tile", "height", "tiles"]
+__all__ = ["BUDGET", "FEWEST", "ROWS", "Extent", "Tile", "extent", "height", "tiles"]
 
 ROWS = 256  # more don't make the products faster
 FEWEST = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
 NARROW = 64  # a narrow window wants short tiles, since a tile holds the keys of all its rows
 BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 stay near the cores
 NEAR = 64  # stretches of keys closer than this are taken as one: a gap so small costs less than a copy
+
+_FAR = torch.iinfo(torch.long).max // 2  # what is taken from it is still far
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,51 @@ def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, 
             yield from _tile(groups, row, picked, outer, inner, block, heads)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """About how much the tiles of a request hold together.
+
+    Attributes:
+        pairs: pairs of query and key.
+        tiles: how many tiles there are.
+    """
+
+    pairs: int
+    tiles: int
+
+
+def extent(spans: Spans, edges: Csr | None, frame: Frame, heads: int) -> Extent:
+    """What the tiles would hold, without listing them: at most what the spans leave, and an edge at most one key."""
+    if 0 in (frame.batch, heads, frame.queries, frame.keys):
+        return Extent(0, 0)
+    tall = height(frame.queries, _widest(spans))
+    cuts = torch.arange(0, frame.queries + tall, tall).clamp(max=frame.queries)
+    hulls = [_hulls_of_blocks(stretch, tall) for stretch in spans.outer]
+    sizes = [(stop - start).clamp(min=0) for start, stop in hulls]
+    columns = sizes[0]
+    if len(hulls) == 2:
+        (start, stop), (other_start, other_stop) = hulls
+        joined = torch.maximum(stop, other_stop) - torch.minimum(start, other_start)
+        near = (sizes[0] > 0) & (sizes[1] > 0) & (other_start - stop <= NEAR)
+        columns = torch.where(near, joined, sizes[0] + sizes[1])
+    columns = columns.expand(frame.batch, -1)
+    if edges is not None:
+        columns = torch.minimum(columns, edges.starts.cpu()[cuts].diff())
+    pairs = heads * int((columns * cuts.diff()).sum())
+    return Extent(pairs, max(len(cuts) - 1, pairs // BUDGET))
+
+
+def _hulls_of_blocks(stretch: Stretch, tall: int) -> tuple[Tensor, Tensor]:
+    """The first key that some row of a block may see, and the one after the last, (batch or 1, block)."""
+    start, stop = _without_empty(stretch)
+    missing = -start.shape[1] % tall
+    start, stop = (
+        torch.nn.functional.pad(part, (0, missing), value=value).unflatten(1, (-1, tall))
+        for part, value in ((start, _FAR), (stop, 0))
+    )
+    return start.amin(2), stop.amax(2)
+
+
 def _groups(batch: int, heads: int, together: int) -> Iterator[slice]:
     """Some heads of one item, or all heads of some items: what a mask says of an item it says of all its heads."""
     if together < heads:
@@ -131,16 +179,18 @@ def _hulls(outer: list[_Bounds], block: int, items: slice) -> list[tuple[int, in
 
 def _bounds(stretch: Stretch, edges: list[int], batch: int, *, widest: bool) -> _Bounds:
     """Start and stop of a stretch for every block of rows and item: the widest of its rows, or what all share."""
-    start, stop = stretch
-    if widest:
-        # A row that may see nothing must not widen the hull.
-        empty = start >= stop
-        start = start.masked_fill(empty, torch.iinfo(torch.long).max)
-        stop = stop.masked_fill(empty, 0)
+    start, stop = _without_empty(stretch) if widest else stretch
     sizes = [b - a for a, b in zip(edges, [*edges[1:], start.shape[1]], strict=True)]
     starts = [part.amin(1) if widest else part.amax(1) for part in start.split(sizes, dim=1)]
     stops = [part.amax(1) if widest else part.amin(1) for part in stop.split(sizes, dim=1)]
     return tuple([items.expand(batch).tolist() for items in bound] for bound in (starts, stops))  # pyright: ignore[reportReturnType]
+
+
+def _without_empty(stretch: Stretch) -> tuple[Tensor, Tensor]:
+    """A row that may see nothing must not widen a hull."""
+    start, stop = stretch
+    empty = start >= stop
+    return start.masked_fill(empty, _FAR), stop.masked_fill(empty, 0)
 
 
 def _widest(spans: Spans) -> int:

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines.jit.compiling import compiled, in_parallel, number, threads
-from regard.attention.engines.jit.exponential import hyperbolic_tangent
+from regard.attention.engines.jit.exponential import hyperbolic_tangent, reciprocal
 
 __all__ = ["Activation", "pull", "scores"]
 
 Activation = Literal["tanh", "leaky_relu"]
 
-# How large x and y may be so that (1 + e^2x e^2y)^2 is finite, and where 1 - tanh is lost in the rounding of 1.
-_REACH = {torch.float32: 11.0, torch.float64: 88.0}
+# How large x and y may be so that (1 + e^2x e^2y)^2 and its reciprocal are normal numbers; and where 1 - tanh is lost
+# in the rounding of 1.
+_REACH = {torch.float32: 10.8, torch.float64: 88.0}
 _FLAT = {torch.float32: 9.0, torch.float64: 20.0}
 
 _COLUMNS = 1024  # of all features of that many keys, what a row of the inner loops reads, stays in the second cache
@@ -92,7 +93,8 @@ def pull(
 def _powers(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
     """e^2q (group, row, feature) and e^2k (group, feature, column), features made even; None: out of range."""
     reach = _REACH[query.dtype]
-    (low, high), (key_low, key_high) = query.aminmax(dim=1), key.aminmax(dim=1)
+    # aminmax would go over both once, but along this dimension it isn't vector code.
+    low, high, key_low, key_high = query.amin(1), query.amax(1), key.amin(1), key.amax(1)
     # Only the sum of both matters: where they don't fit as they are, move the middles of their ranges together.
     shift = (key_low + key_high - low - high) / 4
     shift = torch.where(_fits(low, high, key_low, key_high), 0.0, shift)
@@ -139,7 +141,7 @@ def _scores_of_powers_rows(start, stop, scores, query, key, twice, total):
                 left, right = key[group, feature, first:end], key[group, feature + 1, first:end]
                 for j in range(line.size):
                     x, y = one + a * left[j], one + b * right[j]
-                    line[j] -= (u * y + v * x) / (x * y)
+                    line[j] -= (u * y + v * x) * reciprocal(x * y)
 
 
 @compiled()
@@ -195,7 +197,7 @@ def _pull_of_powers_features(start, stop, grad_scores, query, key, four, grad_qu
             row_left, row_right, inner_left, inner_right = zero, zero, zero, zero
             for j in range(columns):
                 x, y = one + a * left[j], one + b * right[j]
-                both = one / (x * y)
+                both = reciprocal(x * y)
                 r, s = y * both, x * both
                 g, h = grads[j] * r, grads[j] * s
                 row_left += g

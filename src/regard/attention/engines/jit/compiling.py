@@ -25,6 +25,8 @@ from numba import extending
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from regard.attention.engines.jit.vectors import PREFERENCE, WideCompiler
+
 __all__ = ["compiled", "in_parallel", "intrinsic", "number", "threads"]
 
 # Called with other arguments than it is written with, which no checker of types can follow.
@@ -72,7 +74,13 @@ def compiled(*, fast: bool = True, keep: bool = True) -> Callable[[Callable[...,
     def compile_later(function: Callable[..., Any]) -> Any:
         # A checker of annotations (as in the tests) may have wrapped the function; Numba wants what is inside.
         function = inspect.unwrap(function)
-        dispatcher: Any = numba.njit(function, nogil=True, error_model="numpy", fastmath=FAST if fast else {"contract"})
+        dispatcher: Any = numba.njit(
+            function,
+            nogil=True,
+            error_model="numpy",
+            fastmath=FAST if fast else {"contract"},
+            pipeline_class=WideCompiler,
+        )
         if keep:
             # Without a folder that can be written, neither the package's nor the user's, nothing is kept.
             with contextlib.suppress(RuntimeError):
@@ -174,6 +182,7 @@ def _work(context: Any, module: Any, overload: Any, kinds: Any, shared_type: Any
     kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
     work = ir.Function(module, kind, name=module.get_unique_name("regard_work"))
     work.linkage = "internal"
+    set.add(work.attributes, PREFERENCE)
     builder = ir.IRBuilder(work.append_basic_block("entry"))
     shared = builder.bitcast(work.args[0], shared_type.as_pointer())
     length, grain, arguments = (builder.load(cgutils.gep_inbounds(builder, shared, 0, field)) for field in (1, 2, 3))

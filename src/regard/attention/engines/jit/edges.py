@@ -151,12 +151,13 @@ class _Lanes:
 
     def deal(self, tensor: Tensor) -> np.ndarray:
         """(group, node, feature) to (block, node, step, lane), flat; lanes without a group or feature hold zeros."""
-        groups, nodes, features = tensor.shape
+        groups, _, features = tensor.shape
         steps = self.steps(features)
-        tensor = torch.nn.functional.pad(
-            tensor.detach(), (0, steps * self.parts - features, 0, 0, 0, self.blocks * self.heads - groups)
-        )
-        tensor = tensor.view(self.blocks, self.heads, nodes, steps, self.parts)
+        more_features, more_groups = steps * self.parts - features, self.blocks * self.heads - groups
+        tensor = tensor.detach()
+        if more_features or more_groups:  # to pad by nothing would copy all the same
+            tensor = torch.nn.functional.pad(tensor, (0, more_features, 0, 0, 0, more_groups))
+        tensor = tensor.unflatten(2, (steps, self.parts)).unflatten(0, (self.blocks, self.heads))
         return tensor.permute(0, 2, 3, 4, 1).reshape(-1).numpy()
 
     def collect(self, flat: Tensor, shape: tuple[int, ...]) -> Tensor:

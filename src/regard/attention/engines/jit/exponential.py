@@ -11,7 +11,7 @@ from numba.core import types
 from regard.attention.engines.jit.compiling import compiled, intrinsic
 from regard.attention.engines.jit.logarithm import logarithm
 
-__all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent", "power"]
+__all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent", "power", "reciprocal"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,37 @@ def exponential(typing_context, x):
 
     def generate(context, builder, signature, values):
         return build_exponential(builder, values[0], x)
+
+    return x(x), generate
+
+
+@intrinsic
+def reciprocal(typing_context, x):
+    """Inside compiled code: 1 / x for x from 1 to 2^125, to rounding; in float32 by multiply-adds alone.
+
+    Subtracting the bits of x from a constant negates its exponent and is within 5.1 % of 1 / x. With e the error of
+    1 - x y, y (1 + e + e^2) leaves e^3 of it, and y (1 + e) then e^6. A division takes four times as long on CPUs
+    whose dividers aren't as wide as their multipliers.
+    """
+
+    def generate(context, builder, signature, values):
+        (value,) = values
+        one = constant(value.type, 1.0)
+        if x != types.float32:
+            return builder.fdiv(one, value)
+        whole = ir.IntType(32)
+        bits = builder.sub(constant(whole, 0x7EF311C3), builder.bitcast(value, whole))
+        guess = builder.bitcast(bits, value.type)
+        exact = ("contract",)
+
+        def times(a: Any, b: Any) -> Any:
+            return builder.fmul(a, b, flags=exact)
+
+        error = builder.fsub(one, times(value, guess), flags=exact)
+        error = builder.fadd(times(error, error), error, flags=exact)
+        guess = builder.fadd(times(guess, error), guess, flags=exact)
+        error = builder.fsub(one, times(value, guess), flags=exact)
+        return builder.fadd(times(guess, error), guess, flags=exact)
 
     return x(x), generate
 

@@ -1,0 +1,93 @@
+"""What `auto` chooses, at what price, and what `plan` says of it."""
+
+import pytest
+import torch
+
+from attention.cases import MASK_EXAMPLES, SIZES, Case, Size
+from attention.comparing import request_of
+from regard.attention import Additive, Edges, Window, attend, plan
+from regard.attention.costs import cost, seconds
+from regard.attention.engines.blocked.tiles import extent, tiles
+from regard.errors import RefusedError
+
+
+def heads(length: int, count: int = 2, size: int = 8) -> torch.Tensor:
+    return torch.zeros(1, count, length, size)
+
+
+@pytest.mark.parametrize("mask", MASK_EXAMPLES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_estimate_is_at_least_what_the_tiles_hold(mask, size):
+    # Items in one tile take as many keys as the longest; alone, each takes its own.
+    request = request_of(Case(mask=mask).make(size=SIZES[size].alone(0))).expanded
+    count = request.query.shape[1]
+    exact = sum(tile.pairs for tile in tiles(request.parts.mask, request.spans, request.frame, count))
+    assert extent(request.spans, request.edges, request.frame, count).pairs >= exact
+
+
+@pytest.mark.parametrize("mask", [None, "causal", Window(300, 20), Window(1, 1), "no_self"])
+def test_where_rows_see_neighbours_the_estimate_is_exact(mask):
+    query = heads(2048)
+    request = request_of(Case(size="self").make())
+    request = type(request).of(
+        query, query, query, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
+    )
+    listed = list(tiles(request.parts.mask, request.spans, request.frame, 2))
+    found = extent(request.spans, request.edges, request.frame, 2)
+    assert found.pairs == sum(tile.pairs for tile in listed)
+    assert len(listed) / 8 <= found.tiles <= len(listed) * 8
+
+
+def test_an_edge_is_at_most_one_key_of_its_tile():
+    graph = torch.randint(4000, (2, 8000), generator=torch.Generator().manual_seed(0))
+    request = request_of(Case(mask="edges").make())
+    query = heads(4000)
+    request = type(request).of(
+        query, query, query, score="dot", weights="softmax", mask=Edges(graph), position=None, dropout=0.0, seed=0
+    )
+    found = extent(request.spans, request.edges, request.frame, 2)
+    assert found.pairs <= 2 * 8000 * 256
+
+
+def test_to_choose_lists_no_tiles(monkeypatch):
+    """It is done at every call: a list of them took longer than the attention itself."""
+
+    def never(*arguments):
+        raise AssertionError("tiles were listed")
+
+    monkeypatch.setattr("regard.attention.costs.tiles", never)
+    graph = Edges(torch.randint(2000, (2, 8000)))
+    for options in ({"mask": graph}, {"mask": Window(3, 3)}, {"weights": "entmax"}, {"mask": "causal", "dropout": 0.1}):
+        query = heads(2000)
+        assert attend(query, query, query, **options).shape == query.shape
+
+
+def test_the_sparse_and_the_compiled_win_where_they_should():
+    query = heads(4096)
+    assert plan(query, query, query).engine == "fused"
+    assert plan(query, query, query, mask=Window(16, 16)).engine == "banded"
+    assert plan(query, query, query, mask=Edges(torch.randint(4096, (2, 20_000)))).engine == "jit"
+    assert plan(query, query, query, score=Additive(torch.ones(8))).engine == "jit"
+    assert plan(query, query, query, weights="relu").engine == "blocked"
+
+
+def test_more_work_takes_longer():
+    requests = [
+        request_of(Case(mask="causal", weights=weights, size="self").make(size=Size.of(length)))
+        for length in (512, 4096)
+        for weights in ("softmax", "entmax")
+    ]
+    for engine in ("blocked", "dense"):
+        times = [seconds(engine, request) for request in requests]
+        assert times == sorted(times), engine
+        assert all(time > 0 for time in times)
+    short, long = (cost("blocked", request) for request in (requests[0], requests[2]))
+    assert long.work > 32 * short.work
+
+
+@pytest.mark.parametrize("engine", ["jit", "banded"])
+def test_a_named_engine_refuses_what_is_not_for_it(engine):
+    query = heads(3)
+    with pytest.raises(RefusedError, match=f"`engine` '{engine}' can't do this request: .* Use engine='auto'"):
+        attend(query, query, query, engine=engine)
+    assert engine in plan(query, query, query).refused
