@@ -1,7 +1,8 @@
 """What an engine would cost: a small model that `auto` chooses by and `plan` shows.
 
-Work is counted exactly - the pairs in the tiles, the multiplications of the products, the passes over the scores - and
-divided by speeds that were measured once, on two cores. A machine that is faster in all of it chooses the same.
+`auto` asks at every call, so it divides what the mask's spans leave - pairs, multiplications of their products, passes
+over their scores - by speeds that were measured once, on two cores. A machine that is faster in all of it chooses the
+same. `plan` may take its time, and counts tile by tile.
 """
 
 from dataclasses import dataclass
@@ -45,10 +46,7 @@ class Cost:
 
 
 def seconds(name: str, request: Request) -> float:
-    """About how long an engine that doesn't refuse a request would take, on the machine that the speeds are of.
-
-    `auto` asks at every call, so nothing is listed: see `extent`.
-    """
+    """About how long an engine that doesn't refuse a request would take, on the machine that the speeds are of."""
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
     groups, sizes = batch * heads, feature + value

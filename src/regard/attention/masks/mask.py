@@ -80,7 +80,10 @@ class Mask:
 
 @dataclass(frozen=True)
 class Dense(Mask):
-    """Every query may attend to every key: no mask at all."""
+    """Every query may attend to every key: no mask at all.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.1.
+    """
 
     def allows(self, at: Index) -> Tensor:
         return torch.ones_like(at.key, dtype=torch.bool)
@@ -96,6 +99,8 @@ class Dense(Mask):
 @dataclass(frozen=True)
 class Causal(Mask):
     """A query may attend to the keys that are not after it. Aligned at the end, so that a cache just works.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.3.
 
     Example:
         >>> from regard.attention import weigh
@@ -120,7 +125,10 @@ class Causal(Mask):
 
 @dataclass(frozen=True)
 class NoSelf(Mask):
-    """A query may attend to every key but the one at its own position (note 001: does attending to oneself matter?)."""
+    """A query may attend to every key but the one at its own position.
+
+    Source: the notes, 001: does attending to oneself matter?
+    """
 
     def allows(self, at: Index) -> Tensor:
         return at.key != at.place
@@ -140,6 +148,8 @@ class Lengths(Mask):
         key: (batch,) lengths of the keys.
 
     A query beyond its length attends to nothing, so its output is zeros.
+
+    Source: the notes, 001: sequences of different length.
 
     Example:
         >>> from regard.attention import weigh

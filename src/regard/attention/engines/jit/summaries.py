@@ -11,6 +11,7 @@ from regard.attention.engines.blocked.summaries import TileSummary, seen
 from regard.attention.engines.jit.compiling import compiled, in_parallel, threads
 from regard.attention.engines.jit.lanes import LANES, all_of, load
 from regard.attention.engines.jit.logarithm import logarithm
+from regard.attention.engines.jit.thresholds import larger
 
 __all__ = ["summarise_tile"]
 
@@ -50,18 +51,6 @@ def summarise_tile(
     _summarise(groups * pieces, 1, threads(), *(t.detach().numpy() for t in tensors), open.start, open.stop)
     entropy, distance, zeros = numbers
     return TileSummary(count, top_column, top_weight, entropy, distance, zeros, received.sum(1), sums, most)
-
-
-@intrinsic
-def _larger(typing_context, x, y):  # pyright: ignore
-    """Inside compiled code: the larger of two numbers, or NaN if one is."""
-
-    def generate(context, builder, signature, values):
-        number = context.get_value_type(x)
-        kind = ir.FunctionType(number, [number, number])
-        return builder.call(builder.module.declare_intrinsic("llvm.maximum", [number], kind), values)
-
-    return x(x, y), generate
 
 
 @intrinsic
@@ -105,7 +94,7 @@ def _cells(weights, cells, sums, most):
         total, high = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
         for j in range(np.uint64(begin), np.uint64(end)):
             total += np.float64(weights[j])
-            high = _larger(high, weights[j])  # pyright: ignore[reportCallIssue]
+            high = larger(high, weights[j])  # pyright: ignore[reportCallIssue]
         sums[cell], most[cell] = total, high
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from regard.attention.engines.jit.compiling import compiled, in_parallel, intrinsic, threads
 from regard.attention.engines.jit.exponential import power
 
-__all__ = ["entmax", "entmax_row", "pull", "pull_row"]
+__all__ = ["entmax", "entmax_row", "larger", "pull", "pull_row"]
 
 _PIECE = 2**16  # numbers to a piece of work
 _TINY = 1e-300  # stands for 0 where a power of 0 would be infinite
@@ -64,7 +64,7 @@ def pull(grad_weights: Tensor, weights: Tensor, alpha: float, out: Tensor | None
 
 
 @intrinsic
-def _larger(typing_context, x, y):
+def larger(typing_context, x, y):
     """Inside compiled code: the larger of two numbers, or NaN if one is. A loop of these becomes vector code."""
     if x != y:
         return None
@@ -81,7 +81,7 @@ def _larger(typing_context, x, y):
 def _top(row):
     top = row.dtype.type(-np.inf)
     for j in range(row.size):
-        top = _larger(top, row[j])
+        top = larger(top, row[j])
     return top
 
 
