@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines.blocked.definition import tile_output
-from regard.attention.engines.blocked.tile import TileGradients, TileWork, Twins, drop_weights, take
+from regard.attention.engines.blocked.tile import Allowed, TileGradients, TileWork, Twins, drop_weights, take
 from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles
 from regard.attention.frames import Index
 from regard.attention.parts import is_own, join, operands, split
@@ -239,7 +239,7 @@ def _works(
     if twins is not None:
         request = dataclasses.replace(request, parts=twins.parts(request.parts))
     drop = drop_weights if twins is None else twins.drop
-    asked: tuple[Any, Any, Tensor] | None = None
+    asked: tuple[Any, Any, Allowed] | None = None
     heads = max(request.query.shape[1], 1)
     for tile, at in indexed(request, rows, budget):
         allowed = None
@@ -258,8 +258,8 @@ def _same_keys(one: Any, other: Any) -> bool:
     return one is other or (isinstance(one, slice) and isinstance(other, slice) and one == other)
 
 
-def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Tensor, bool]:
-    """Which pairs of a tile are allowed, (group or 1, row, column), and whether all heads of its item share them."""
+def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
+    """Which pairs of a tile are allowed, and whether all heads of its item share them."""
     heads = request.query.shape[1]
     item = tile.groups.start // heads
     one_item = item == (tile.groups.stop - 1) // heads
@@ -273,7 +273,7 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Tensor, bool]:
     allowed = request.parts.mask.allows(at)
     allowed = allowed[(None,) * (3 - allowed.ndim)]
     shared = one_item and len(allowed) == 1
-    return allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns), shared
+    return Allowed(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
 
 
 def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:

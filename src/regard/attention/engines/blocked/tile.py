@@ -4,6 +4,7 @@ A whole row stands in a tile, so any normaliser works as it is written. The back
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -19,7 +20,7 @@ from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
 
-__all__ = ["TileGradients", "TileWork", "Twins", "drop_weights", "take"]
+__all__ = ["Allowed", "TileGradients", "TileWork", "Twins", "drop_weights", "take"]
 
 Pull = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
 
@@ -39,6 +40,30 @@ def drop_weights(weights: Tensor, at: Index, dropout: float, seed: int) -> Tenso
     return weights * keep_scale(at, dropout, seed).to(weights.dtype)
 
 
+class Allowed:
+    """Which pairs of a tile a mask allows, (group or 1, row, column), and what follows of it, found out once.
+
+    Tiles of other heads may share it.
+    """
+
+    def __init__(self, pairs: Tensor):
+        self.pairs = pairs
+
+    @cached_property
+    def hidden(self) -> Tensor:
+        return ~self.pairs
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """Which rows see something, (group or 1, row, 1)."""
+        return self.pairs.any(-1, keepdim=True)
+
+    @cached_property
+    def all_see(self) -> bool:
+        """Whether every row is known to see something; a GPU isn't waited for to know it."""
+        return self.pairs.device.type == "cpu" and bool(self.rows.all())
+
+
 class TileWork:
     """The work on one tile of a reduced request.
 
@@ -46,7 +71,7 @@ class TileWork:
         request: reduced, with heads equal.
         plain: query and key as the position's scores see them: before the score reduced them.
         tile, at: what the tile holds, and where that stands in the whole.
-        allowed: (group or 1, row, column) which pairs are allowed, or None for all.
+        allowed: which pairs are allowed, or None for all.
         drop: what drops weights.
     """
 
@@ -56,10 +81,11 @@ class TileWork:
         plain: tuple[Tensor, Tensor],
         tile: Tile,
         at: Index,
-        allowed: Tensor | None,
+        allowed: Allowed | None,
         drop: Callable[[Tensor, Index, float, int], Tensor],
     ):
-        self.request, self.tile, self.at, self.allowed, self._drop = request, tile, at, allowed, drop
+        self.request, self.tile, self.at, self._drop = request, tile, at, drop
+        self._mask, self.allowed = allowed, None if allowed is None else allowed.pairs
         self.query, self.key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         self.value = take(request.value, tile, "keys")
         # Mostly the very same tensors, and then the very same tile of them.
@@ -68,8 +94,8 @@ class TileWork:
         parts = request.parts
         # A foreign function may keep what it gave, or give one number for many: that must not be written into.
         self._own_scores = is_own(parts.score) and is_own(parts.position)
-        if allowed is not None and not self._own_scores:
-            self._tame(allowed)
+        if self.allowed is not None and not self._own_scores:
+            self._tame(self.allowed)
         self._heads = at.head.flatten()
         self._score, self._weights, self._position = (
             select(part, self._heads) for part in (parts.score, parts.weights, parts.position)
@@ -222,26 +248,26 @@ class TileWork:
         return weights if own and self._all_see else self._hidden(weights, 0.0, in_place=own)
 
     def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
-        if self.allowed is None:
+        if self._mask is None:
             return matrix
         if not in_place:
-            return torch.where(self.allowed, matrix, value)
+            return torch.where(self._mask.pairs, matrix, value)
         # Only the columns that are not known to be open need be touched.
         for columns in (slice(0, self.tile.open.start), slice(self.tile.open.stop, self.tile.columns)):
             if columns.start < columns.stop:
-                matrix[..., columns].masked_fill_(~self.allowed[..., columns], value)
+                matrix[..., columns].masked_fill_(self._mask.hidden[..., columns], value)
         return matrix
 
     @property
     def _all_see(self) -> bool:
         """Whether every row is known to see something."""
-        return self.allowed is None or self.tile.open.stop > self.tile.open.start
+        return self._mask is None or self.tile.open.stop > self.tile.open.start or self._mask.all_see
 
     def _seen(self, rows: Tensor) -> Tensor:
         """A row that may see nothing is zeros, and takes no gradient, whatever comes from above."""
-        if self.allowed is None or self._all_see:
+        if self._mask is None or self._all_see:
             return rows
-        return torch.where(self.allowed.any(-1, keepdim=True), rows, 0.0)
+        return torch.where(self._mask.rows, rows, 0.0)
 
     def _dropped(self, weights: Tensor) -> Tensor:
         if not self.request.dropout:
