@@ -82,7 +82,7 @@ class Mask:
 class Dense(Mask):
     """Every query may attend to every key: no mask at all.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.1.
+    Source: the notes, 001: every vector considers the whole sequence.
     """
 
     def allows(self, at: Index) -> Tensor:
@@ -127,7 +127,7 @@ class Causal(Mask):
 class NoSelf(Mask):
     """A query may attend to every key but the one at its own position.
 
-    Source: the notes, 001: does attending to oneself matter?
+    Source: the notes, 001: does what oneself has to do with oneself matter?
     """
 
     def allows(self, at: Index) -> Tensor:
@@ -149,7 +149,8 @@ class Lengths(Mask):
 
     A query beyond its length attends to nothing, so its output is zeros.
 
-    Source: the notes, 001: sequences of different length.
+    Source: the notes, 001: sequences of different length; the padding is that of PyTorch's `key_padding_mask`, as
+    lengths.
 
     Example:
         >>> from regard.attention import weigh
