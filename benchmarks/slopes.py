@@ -1,6 +1,7 @@
 """How memory and time grow with the input, for every engine that `auto` may choose, over all kinds of parts.
 
     python benchmarks/slopes.py             combinations such that every two parts meet, n from 4096 to 65536
+    python benchmarks/slopes.py --resume    go on with those that are not yet in benchmarks/results/slopes.json
     python benchmarks/slopes.py --only 5    the first five of them
     python benchmarks/slopes.py --whole     as many queries as keys, which takes hours
 
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from measuring import conditions, peak, save, slope, timed
+from measuring import RESULTS, conditions, machine, peak, save, slope, timed
 
 SIZES = (4096, 16384, 65536)
 SHARE = 32
@@ -200,6 +201,7 @@ def judged(memory: Sequence[float]) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", type=int, help="so many of the combinations")
+    parser.add_argument("--resume", action="store_true", help="keep what is in the file, and measure the rest")
     parser.add_argument("--whole", action="store_true", help="as many queries as keys")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--probe", help=argparse.SUPPRESS)
@@ -209,10 +211,13 @@ def main() -> int:
         probe(json.loads(asked.probe), share)
         return 0
     combinations = pairwise(options(), asked.seed)[: asked.only]
-    details: list[dict[str, Any]] = []
-    steep = 0
+    details = kept(combinations) if asked.resume else []
+    done = [detail["parts"] for detail in details]
+    steep = sum(detail.get("last", 2.0) > MOST for detail in details)
     print("of", "score, weights, mask, position", "engine", *SIZES, "exponent", "of the last step", "of time", sep="\t")
     for number, parts in enumerate(combinations, 1):
+        if parts in done:
+            continue
         command = [sys.executable, __file__, "--probe", json.dumps(parts), *(["--whole"] if asked.whole else [])]
         ran = subprocess.run(command, capture_output=True, text=True)
         start = f"{number}/{len(combinations)}\t{', '.join(parts.values())}"
@@ -235,14 +240,29 @@ def main() -> int:
                 f"{growth:.2f}",
             )
             print(start, *said, sep="\t", flush=True)
+        if not asked.only:
+            facts = conditions(
+                "regard",
+                heads=HEADS,
+                features=FEATURE,
+                queries="n" if asked.whole else f"n / {share}",
+                combinations=f"{number} of {len(combinations)}",
+                seed=asked.seed,
+            )
+            same = {"machine": machine(), "torch": torch.__version__}
+            save("slopes", COLUMNS, list(by_engine(details)), facts, same=same, details=details)
     worst = max((found.get("last", 0.0) for found in details), default=0.0)
     print(f"{len(combinations)} combinations, {len(details)} runs; the steepest last step is {worst:.2f}; {steep} fail")
-    if not asked.only:
-        facts = conditions(
-            "regard", heads=HEADS, features=FEATURE, queries="n" if asked.whole else f"n / {share}", seed=asked.seed
-        )
-        save("slopes", COLUMNS, list(by_engine(details)), facts, details=details)
     return int(steep > 0)
+
+
+def kept(combinations: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """What an earlier run on the same machine with the same torch has measured of these."""
+    path = RESULTS / "slopes.json"
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if before.get("same") != {"machine": machine(), "torch": torch.__version__}:
+        return []
+    return [detail for detail in before["details"] if detail["parts"] in combinations]
 
 
 def by_engine(details: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
