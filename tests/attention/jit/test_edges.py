@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
+import regard
 from attention.jit.closeness import assert_close
+from regard.attention import Edges
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.jit.edges import Places, Problem, attend, pull, weigh
 from regard.attention.engines.jit.thresholds import entmax
@@ -229,3 +231,14 @@ def test_what_would_lead_out_of_bounds_is_refused():
         Problem(graph, query, key, query)
     with pytest.raises(ArgumentError, match="`places` must be given"):
         Problem(graph, query, key, key, dropout=0.5)
+
+
+def test_the_gradient_of_a_sum_is_one_number_expanded():
+    query, key, value = (torch.randn(1, 4, 9, 4, requires_grad=True) for _ in range(3))
+    mask = Edges([[0, 1, 2, 5, 8], [1, 1, 0, 5, 3]])
+    results = [
+        torch.autograd.grad(regard.attend(query, key, value, mask=mask, engine=engine).sum(), (query, key, value))
+        for engine in ("jit", "dense")
+    ]
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)

@@ -158,7 +158,8 @@ class _Lanes:
         if more_features or more_groups:  # to pad by nothing would copy all the same
             tensor = torch.nn.functional.pad(tensor, (0, more_features, 0, 0, 0, more_groups))
         tensor = tensor.unflatten(2, (steps, self.parts)).unflatten(0, (self.blocks, self.heads))
-        return tensor.permute(0, 2, 3, 4, 1).reshape(-1).numpy()
+        # One number that was expanded, as the gradient of a sum, stays a view of it through reshape.
+        return tensor.permute(0, 2, 3, 4, 1).reshape(-1).contiguous().numpy()
 
     def collect(self, flat: Tensor, shape: tuple[int, ...]) -> Tensor:
         """The inverse of `deal`, with each node's groups side by side in memory."""
