@@ -4,13 +4,21 @@ import importlib
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from attention.cases import covering, kernels, pairwise, rotation
 from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
+from attention.test_masks import allowed, frame_of
+from attention.test_spans import BATCH, SIZES, made, masks
+from regard.attention import Causal, Prefix, Window
+from regard.attention.request import Request
 from regard.errors import RefusedError
 
 # The name in the package is that of the function in it.
 tiles = importlib.import_module("regard.attention.engines.blocked.tiles")
+
+HEADS = 2
 
 # Rows and numbers in a tile, and how close two stretches of keys must be to be taken as one.
 CUTS = covering((1, 3, 5, 256), (1, 40, 10**9), (0, 64))
@@ -18,6 +26,7 @@ CUTS = covering((1, 3, 5, 256), (1, 40, 10**9), (0, 64))
 
 def compare_cut(case, rows, budget, near, monkeypatch):
     monkeypatch.setattr(tiles, "NEAR", near)
+    monkeypatch.setattr(tiles, "WIDTHS", 2)  # with the many that there are, keys so few are never widened
     expected = outcome(case.make(), "dense")
     far = gaps(outcome(case.make(), Cut(rows, budget)), expected, torch.float64)
     assert not far or explained(case, expected, far, torch.float64), far
@@ -48,6 +57,45 @@ def test_many_tiles_equal_the_definition(case):
 @pytest.mark.parametrize("case", rotation(181, sizes=["long"], dropout=(0.0, 0.3)), ids=str)
 def test_many_more_tiles_equal_the_definition(case):
     compare(case)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data(), SIZES)
+def test_tiles_never_lie(data, size):
+    """Each allowed pair stands in one tile, no pair in two, no tile beyond the keys; what is open is allowed to all."""
+    queries, keys = size
+    mask = made(data.draw(masks(queries, keys)))
+    frame = frame_of(mask, BATCH, queries, keys)
+    every = allowed(mask, BATCH, queries, keys)
+    times = torch.zeros(BATCH, HEADS, queries, keys, dtype=torch.int64)
+    rows, budget = data.draw(st.integers(1, 12)), data.draw(st.sampled_from([1, 30, 10**9]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "NEAR", data.draw(st.integers(0, 3)))
+        patch.setattr(tiles, "WIDTHS", data.draw(st.integers(1, 12)))
+        patch.setattr(tiles, "FEWEST", 1)
+        patch.setattr(tiles, "NARROW", 1)
+        listed = list(tiles.tiles(mask, mask.spans(frame), frame, HEADS, rows, budget))
+    for tile in listed:
+        held = torch.arange(keys)[tile.keys]
+        assert len(held) == tile.columns > 0
+        for group in range(tile.groups.start, tile.groups.stop):
+            item, head = divmod(group, HEADS)
+            times[item, head, tile.rows, held] += 1
+            assert every[item, tile.rows][:, held[tile.open]].all()
+    assert times.max() <= 1
+    assert (times[every.unsqueeze(1).expand_as(times)] == 1).all()
+
+
+@pytest.mark.parametrize("mask", [Causal(), Causal() & Window(3000, 0), Prefix(1001) | Causal()], ids=str)
+def test_tiles_have_few_widths(mask):
+    """Memory that was freed fits the next one only if sizes repeat, and so does a library's compiled product."""
+    inputs = torch.zeros(1, 2, 8192, 4)
+    request = Request.of(
+        inputs, inputs, inputs, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
+    )
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.frame, 2, rows=16))
+    assert len(listed) > 500
+    assert len({tile.columns for tile in listed}) <= tiles.WIDTHS + 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])

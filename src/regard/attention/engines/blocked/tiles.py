@@ -16,9 +16,11 @@ ROWS = 256  # more don't make the products faster
 FEWEST = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
 NARROW = 64  # a narrow window wants short tiles, since a tile holds the keys of all its rows
 BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 stay near the cores
+WIDTHS = 64  # of this many widths are the tiles of neighbouring keys, so that memory and compiled products serve again
 NEAR = 64  # stretches of keys closer than this are taken as one: a gap so small costs less than a copy
 
 _FAR = torch.iinfo(torch.long).max // 2  # what is taken from it is still far
+_NOTHING = slice(0, 0)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, 
     """
     if 0 in (frame.batch, heads, frame.queries, frame.keys):
         return
-    tall = height(frame.queries, _widest(spans), rows, budget)
+    widest = _widest(spans)
+    tall = height(frame.queries, widest, rows, budget)
     edges = list(range(0, frame.queries, tall))
     outer = [_bounds(stretch, edges, frame.batch, widest=True) for stretch in spans.outer]
     inner = [_bounds(stretch, edges, frame.batch, widest=False) for stretch in spans.inner]
@@ -76,7 +79,19 @@ def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, 
             continue
         picked = mask.columns(frame, row)
         for groups in _groups(frame.batch, heads, max(1, budget // ((row.stop - row.start) * longest))):
-            yield from _tile(groups, row, picked, outer, inner, block, heads)
+            items = slice(groups.start // heads, (groups.stop - 1) // heads + 1)
+            hulls = _hulls(outer, block, items)
+            if not hulls:
+                continue
+            if picked is not None:
+                keys = picked[(picked >= hulls[0][0]) & (picked < hulls[-1][1])]
+                if len(keys):
+                    yield Tile(groups, row, keys, _NOTHING)
+            elif len(hulls) == 2:
+                yield Tile(groups, row, torch.cat([torch.arange(*hull) for hull in hulls]), _NOTHING)
+            else:
+                common = [(max(starts[block][items]), min(stops[block][items])) for starts, stops in inner]
+                yield _neighbours(groups, row, hulls[0], common, frame.keys, _step(widest))
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,8 @@ def extent(spans: Spans, edges: Csr | None, frame: Frame, heads: int) -> Extent:
     """What the tiles would hold, without listing them: at most what the spans leave, and an edge at most one key."""
     if 0 in (frame.batch, heads, frame.queries, frame.keys):
         return Extent(0, 0)
-    tall = height(frame.queries, _widest(spans))
+    widest = _widest(spans)
+    tall, step = height(frame.queries, widest), _step(widest)
     cuts = torch.arange(0, frame.queries + tall, tall).clamp(max=frame.queries)
     hulls = [_hulls_of_blocks(stretch, tall) for stretch in spans.outer]
     sizes = [(stop - start).clamp(min=0) for start, stop in hulls]
@@ -106,7 +122,7 @@ def extent(spans: Spans, edges: Csr | None, frame: Frame, heads: int) -> Extent:
         joined = torch.maximum(stop, other_stop) - torch.minimum(start, other_start)
         near = (sizes[0] > 0) & (sizes[1] > 0) & (other_start - stop <= NEAR)
         columns = torch.where(near, joined, sizes[0] + sizes[1])
-    columns = columns.expand(frame.batch, -1)
+    columns = (-(-columns // step) * step).clamp(max=frame.keys).expand(frame.batch, -1)
     if edges is not None:
         columns = torch.minimum(columns, edges.starts.cpu()[cuts].diff())
     pairs = heads * int((columns * cuts.diff()).sum())
@@ -136,33 +152,27 @@ def _groups(batch: int, heads: int, together: int) -> Iterator[slice]:
         yield slice(first * heads, min(first + items, batch) * heads)
 
 
-def _tile(
-    groups: slice,
-    rows: slice,
-    picked: Tensor | None,
-    outer: list["_Bounds"],
-    inner: list["_Bounds"],
-    block: int,
-    heads: int,
-) -> Iterator[Tile]:
-    items = slice(groups.start // heads, (groups.stop - 1) // heads + 1)
-    hulls = _hulls(outer, block, items)
-    if not hulls:
-        return
-    nothing = slice(0, 0)
-    if picked is not None:
-        picked = picked[(picked >= hulls[0][0]) & (picked < hulls[-1][1])]
-        if len(picked):
-            yield Tile(groups, rows, picked, nothing)
-        return
-    if len(hulls) > 1:
-        yield Tile(groups, rows, torch.cat([torch.arange(*hull) for hull in hulls]), nothing)
-        return
-    start, stop = hulls[0]
-    common = [(max(s[block][items]), min(e[block][items])) for s, e in inner]
+def _neighbours(
+    groups: slice, rows: slice, hull: tuple[int, int], common: list[tuple[int, int]], most: int, step: int
+) -> Tile:
+    """The tile of keys that are neighbours: those of the hull, and where the mask cuts it, some more."""
+    start, stop = hull
+    if hull not in common:
+        columns = min(-(-(stop - start) // step) * step, most)
+        start = min(start, most - columns)
+        stop = start + columns
     clipped = [(max(a, start) - start, min(b, stop) - start) for a, b in common]
-    most = max(clipped, key=lambda bound: bound[1] - bound[0], default=(0, 0))
-    yield Tile(groups, rows, slice(start, stop), slice(*most) if most[0] < most[1] else nothing)
+    widest = max(clipped, key=lambda bound: bound[1] - bound[0], default=(0, 0))
+    return Tile(groups, rows, slice(start, stop), slice(*widest) if widest[0] < widest[1] else _NOTHING)
+
+
+def _step(widest: int) -> int:
+    """Tiles that the mask cuts have columns in whole steps: what comes in, the mask hides, which is asked anyway.
+
+    Under a causal mask every tile else had a width of its own, for which the libraries' products may keep compiled
+    code, and whose freed memory doesn't fit the next.
+    """
+    return max(1, -(-widest // WIDTHS))
 
 
 _Bounds = tuple[list[list[int]], list[list[int]]]  # starts and stops, [block][item]
