@@ -339,7 +339,7 @@ class MultiHeadAttention(nn.Module):
                 f"`{name}` must be vectors (batch, length, {linear.in_features}), but is {tuple(vectors.shape)}."
             )
         # (batch length width) -> (batch head length feature)
-        return linear(vectors).unflatten(-1, (heads, self.head_size)).transpose(1, 2)
+        return linear(vectors).reshape(*vectors.shape[:2], heads, self.head_size).transpose(1, 2)
 
 
 def _copy(module: Any, name: str, source: Tensor | None) -> None:
