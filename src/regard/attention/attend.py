@@ -77,18 +77,8 @@ def attend(
     # Inside of a compiler or a transform the numbers can't be looked at, and so no engine chosen.
     compiling = compiled.wanted(query)
     if compiling or (torch._C._are_functorch_transforms_active() and engine != "dense"):
-        return (compiled.attend if compiling else transformed)(
-            query,
-            key,
-            value,
-            score=score,
-            weights=weights,
-            mask=mask,
-            position=position,
-            dropout=dropout,
-            seed=seed,
-            engine=engine,
-        )
+        unseen = compiled.attend if compiling else transformed
+        return unseen(query, key, value, (score, weights, mask, position), dropout, seed, engine)
     if dropout == 0:
         output = shortcut(query, key, value, score, weights, mask, position, engine)
         if output is not None:

@@ -43,16 +43,16 @@ def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    *,
-    score: Any,
-    weights: Any,
-    mask: Any,
-    position: Any,
+    parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
     engine: str,
 ) -> Tensor:
     """`regard.attend` as one operator; its arguments are checked when that runs.
+
+    Args:
+        query, key, value, dropout, seed, engine: as `attend` got them.
+        parts: score, weights, mask and position, likewise.
 
     Raises:
         RefusedError: a part can't be told from another when the compiled function is called again.
@@ -63,8 +63,7 @@ def attend(
             "compiled, or compile without fullgraph."
         )
     operands: list[Tensor] = []
-    parts = _described((score, weights, mask, position), operands)
-    task = _task(parts, float(dropout).hex(), engine, torch.is_grad_enabled())
+    task = _task(_described(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled())
     drawn = None
     if dropout:
         drawn = (

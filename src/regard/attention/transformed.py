@@ -29,21 +29,21 @@ def transformed(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    *,
-    score: Any,
-    weights: Any,
-    mask: Any,
-    position: Any,
+    parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
     engine: str,
 ) -> Tensor:
     """`regard.attend` inside of a transform.
 
+    Args:
+        query, key, value, dropout, seed, engine: as `attend` got them.
+        parts: score, weights, mask and position, likewise.
+
     Raises:
         ArgumentError: a part computes with a tensor that is transformed, but doesn't declare it.
     """
-    spec, operands = split((score, weights, mask, position))
+    spec, operands = split(parts)
     call = Call(spec, float(dropout), engine)
     if not _is_own(spec):
         _refuse_captured(call, (query, key, value, *operands))
