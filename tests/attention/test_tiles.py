@@ -12,6 +12,7 @@ from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
 from attention.test_masks import allowed, frame_of
 from attention.test_spans import BATCH, SIZES, made, masks
 from regard.attention import Causal, Prefix, Window
+from regard.attention.engines.blocked.tile import take
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -96,6 +97,28 @@ def test_tiles_have_few_widths(mask):
     listed = list(tiles.tiles(request.parts.mask, request.spans, request.frame, 2, rows=16))
     assert len(listed) > 500
     assert len({tile.columns for tile in listed}) <= tiles.WIDTHS + 1
+
+
+@pytest.mark.parametrize("keys", [slice(3, 8), torch.tensor([1, 4])], ids=["neighbours", "picked"])
+def test_a_tile_is_no_copy_of_the_whole(keys):
+    """As a layer splits its heads, batch and head can't be one axis of a view."""
+    whole = torch.randn(3, 10, 4, 5).transpose(1, 2)
+    for groups in (slice(2, 4), slice(4, 12)):
+        tile = tiles.Tile(groups, slice(0, 2), keys, slice(0, 0))
+        for which, places in (("rows", slice(0, 2)), ("keys", keys)):
+            found = take(whole, tile, which)
+            assert torch.equal(found, whole.flatten(0, 1)[groups][:, places])
+            shared = found.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
+            assert shared or found.untyped_storage().nbytes() <= 4 * found.numel() * 3 / 2
+
+
+def test_tiles_of_few_keys_are_tall():
+    """Many queries of a short source: 256 rows at a time would be a thousand tiles of hardly any work."""
+    inputs, few = torch.zeros(1, 2, 100_000, 4), torch.zeros(1, 2, 8, 4)
+    request = Request.of(inputs, few, few, score="dot", weights="relu", mask=None, position=None, dropout=0.0, seed=0)
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.frame, 2))
+    assert len(listed) <= 2 * 100_000 * 8 / 256**2 + 2
+    assert all(tile.pairs <= tiles.BUDGET for tile in listed)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

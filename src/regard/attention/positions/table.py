@@ -1,11 +1,13 @@
 """A bias for every pair, as a table that exists already."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Index
+from regard.attention.frames import Frame, Index
+from regard.attention.pieces import Pieces
 from regard.attention.positions.position import Position
 from regard.errors import ArgumentError
 
@@ -42,6 +44,14 @@ class Bias(Position):
                 f"but is {self.table.dtype} of shape {tuple(self.table.shape)}. A bool table is a mask."
             )
 
+    def check(self, heads: int, frame: Frame) -> None:
+        sizes = (frame.batch, heads, frame.queries, frame.keys)[-self.table.ndim :]
+        if any(size not in (1, most) for size, most in zip(self.table.shape, sizes, strict=True)):
+            raise ArgumentError(
+                f"`table` must be broadcastable to (batch, head, query, key), here {sizes}, but is "
+                f"{tuple(self.table.shape)}. Where queries are but the last ones, as with a cache, pass their rows."
+            )
+
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         table, axes = self._axes(at)
         if at.corner is None or table.device.type != "cpu":
@@ -51,18 +61,19 @@ class Bias(Position):
         groups = [table[item, head, rows, columns] for item, head in _groups(axes[0], axes[1])]
         return scores + (groups[0] if len(groups) == 1 else torch.stack(groups)).to(scores.dtype)
 
-    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Any, ...]:
         table, axes = self._axes(at)
-        gradient = grad_scores.new_zeros(table.shape)
-        rows, columns = (axis.flatten() for axis in axes[2:])
         shared = tuple(axis for axis in (1, 2) if table.shape[axis + 1] == 1)
         sums = grad_scores.sum(shared, keepdim=True) if shared else grad_scores
+        groups = _groups(axes[0], axes[1])
+        if at.corner is None:
+            rows, columns = (axis.flatten() for axis in axes[2:])
+            places: Any = rows[: sums.shape[1], None], columns[: sums.shape[2]]
+        else:
+            places = tuple(_stretch(axis) for axis in axes[2:])
         # No pair of row and column comes twice in a group, and groups come one after the other: one order of adding.
-        groups = list(_groups(axes[0], axes[1]))
-        for group, part in enumerate(sums):
-            item, head = groups[group % len(groups)]
-            gradient[item, head, rows[: part.shape[0], None], columns[: part.shape[1]]] += part
-        return None, None, gradient.reshape(self.table.shape)
+        pieces = [((*groups[group % len(groups)], *places), part) for group, part in enumerate(sums)]
+        return None, None, Pieces(self.table.shape, pieces)
 
     def _axes(self, at: Index) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """The table with all four axes, and the indices into each; into an axis of 1 they are all 0."""
@@ -71,17 +82,6 @@ class Bias(Position):
             torch.zeros_like(axis[..., :1, :1] if which < 2 else axis) if size == 1 else axis
             for which, (axis, size) in enumerate(zip((at.batch, at.head, at.query, at.key), table.shape, strict=True))
         )
-        for name, axis, size in (
-            ("batch", item, table.shape[0]),
-            ("head", head, table.shape[1]),
-            ("query", row, table.shape[2]),
-            ("key", column, table.shape[3]),
-        ):
-            if axis.numel() and int(axis.max()) >= size:
-                raise ArgumentError(
-                    f"`table` must be broadcastable to (batch, head, query, key), but has {size} along {name}, "
-                    f"and {name} {int(axis.max()) + 1} was asked for."
-                )
         return table, (item, head, row, column)
 
 

@@ -53,8 +53,13 @@ class Tile:
         return (self.groups.stop - self.groups.start) * (self.rows.stop - self.rows.start) * self.columns
 
 
-def height(queries: int, widest: int, rows: int = ROWS, budget: int = BUDGET) -> int:
-    """How many rows a tile has: fewer where a row is long, and where it is short, lest the rows share few keys."""
+def height(queries: int, keys: int, widest: int, rows: int = ROWS, budget: int = BUDGET) -> int:
+    """How many rows a tile has: fewer where a row is long, and where it is short, lest the rows share few keys.
+
+    Where there are but few keys at all, as many rows as make the tile as large as others.
+    """
+    if widest == keys < rows:
+        return max(1, min(queries, rows * rows // max(keys, 1), budget // max(keys, 1)))
     return max(1, min(rows, queries, max(FEWEST, budget // max(widest, 1)), max(NARROW, (widest + 1) // 2)))
 
 
@@ -66,7 +71,7 @@ def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, 
     if 0 in (frame.batch, heads, frame.queries, frame.keys):
         return
     widest = _widest(spans)
-    tall = height(frame.queries, widest, rows, budget)
+    tall = height(frame.queries, frame.keys, widest, rows, budget)
     edges = list(range(0, frame.queries, tall))
     outer = [_bounds(stretch, edges, frame.batch, widest=True) for stretch in spans.outer]
     inner = [_bounds(stretch, edges, frame.batch, widest=False) for stretch in spans.inner]
@@ -112,7 +117,7 @@ def extent(spans: Spans, edges: Csr | None, frame: Frame, heads: int) -> Extent:
     if 0 in (frame.batch, heads, frame.queries, frame.keys):
         return Extent(0, 0)
     widest = _widest(spans)
-    tall, step = height(frame.queries, widest), _step(widest)
+    tall, step = height(frame.queries, frame.keys, widest), _step(widest)
     cuts = torch.arange(0, frame.queries + tall, tall).clamp(max=frame.queries)
     hulls = [_hulls_of_blocks(stretch, tall) for stretch in spans.outer]
     sizes = [(stop - start).clamp(min=0) for start, stop in hulls]
