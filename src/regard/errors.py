@@ -13,6 +13,7 @@ Every message names the thing in backticks, says what it must be, what it is, an
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ArgumentError",
@@ -41,11 +42,16 @@ class UnknownNameError(ArgumentError):
         "`score` must be one of dot, scaled_dot, but is 'scaled_dto'. Did you mean 'scaled_dot'?"
     """
 
-    def __init__(self, argument: str, name: str, known: Iterable[str]):
+    def __init__(self, argument: str, name: object, known: Iterable[str]):
         known = list(known)
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        self._made_of = argument, name, known
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         super().__init__(f"`{argument}` must be one of {', '.join(known) or '(none)'}, but is {name!r}.{hint}")
+
+    def __reduce__(self) -> Any:
+        # From a worker to the process that waits for it an error travels pickled.
+        return UnknownNameError, self._made_of
 
 
 class RefusedError(RegardError):
@@ -80,3 +86,11 @@ class MissingExtraError(RegardError, ImportError):
 
     def __init__(self, module: str, *, extra: str):
         super().__init__(f"`{module}` is not installed. It comes with an extra: pip install 'regard[{extra}]'")
+        self._made_of = module, extra
+
+    def __reduce__(self) -> Any:
+        return _missing_extra, self._made_of
+
+
+def _missing_extra(module: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(module, extra=extra)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Frame, Lengths, Relative, Window, weigh
+from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Frame, Guided, Lengths, Relative, Window, weigh
 from regard.errors import ArgumentError
 from regard.modules import ExtraKeys, MultiHeadAttention
 
@@ -188,8 +188,8 @@ class TestExtraKeys:
 
     @pytest.mark.parametrize(
         "mask",
-        [Causal(), Window(2, 0), Lengths(key=[5, 2]), lambda b, h, q, k: (q + k + b) % 2 == 0],
-        ids=["causal", "window", "lengths", "own"],
+        [Causal(), Window(2, 0), Lengths(key=[5, 2]), Guided(1), Guided(0.3), lambda b, h, q, k: (q + k + b) % 2 == 0],
+        ids=["causal", "window", "lengths", "guided", "guided by share", "own"],
     )
     def test_equals_attention_written_out(self, mask):
         attention = MultiHeadAttention(12, heads=3, extra=ExtraKeys(3, 4, zero=True), output=False).double()

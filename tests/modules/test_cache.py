@@ -166,6 +166,20 @@ class TestStorage:
         key, value = Cache().append(torch.ones(2, 3, 5, 7), torch.ones(2, 3, 5, 11))
         assert (key.shape, value.shape) == ((2, 3, 5, 7), (2, 3, 5, 11))
 
+    @pytest.mark.parametrize("lengths", [None, [1, 0]])
+    def test_a_call_that_fails_leaves_nothing_behind(self, lengths):
+        attention, cache, x = make(), Cache(), vectors()
+        attention(x[:, :5], mask="causal", cache=cache, lengths=None if lengths is None else [5, 4])
+        before = cache.length, cache.lengths
+        for options in ({"mask": "casual"}, {"mask": "causal", "bias": torch.zeros(3, 3)}):
+            with pytest.raises(ArgumentError):
+                attention(x[:, 5:6], cache=cache, lengths=lengths, **options)
+            assert cache.length == before[0]
+            assert (cache.lengths is None) == (lengths is None)
+        found = attention(x[:, 5:6], mask="causal", cache=cache, lengths=lengths)
+        if lengths is None:
+            torch.testing.assert_close(found, attention(x[:, :6], mask="causal")[:, 5:])
+
     def test_it_is_not_for_training(self):
         with torch.enable_grad(), pytest.raises(ArgumentError, match="`cache` is for decoding, and no gradient"):
             make()(vectors(), cache=Cache())

@@ -187,6 +187,18 @@ def test_dropout_of_everything_leaves_the_last_bias():
 
 
 class TestErrors:
+    def test_a_subclass_that_computes_something_else(self):
+        class Other(nn.MultiheadAttention):
+            def forward(self, *arguments, **options):
+                return super().forward(*arguments, **options)
+
+        class Same(nn.MultiheadAttention):
+            pass
+
+        with pytest.raises(ArgumentError, match="Other has a forward of its own"):
+            MultiHeadAttention.from_torch(Other(12, 3))
+        MultiHeadAttention.from_torch(Same(12, 3))
+
     def test_another_module(self):
         with pytest.raises(ArgumentError, match=r"`module` must be a torch.nn.MultiheadAttention, but is Linear"):
             MultiHeadAttention.from_torch(nn.Linear(2, 2))

@@ -84,6 +84,14 @@ class TestMultiHeadAttention:
         assert len(seen) == 1
         second.remove()
 
+    def test_an_observer_whose_handle_nobody_keeps(self):
+        attention = MultiHeadAttention(12, heads=3)
+        first, second = [], []
+        attention.observe(first.append)
+        attention.observe(second.append)
+        attention(torch.randn(1, 2, 12))
+        assert (len(first), len(second)) == (1, 1)
+
     def test_dropout_acts_in_training_only(self):
         attention = MultiHeadAttention(12, heads=3, dropout=0.5)
         x = torch.randn(2, 7, 12)

@@ -36,7 +36,7 @@ __all__ = ["attend", "wanted"]
 
 def wanted(query: Tensor) -> bool:
     """Whether the numbers can't be looked at: a function is being compiled or exported, or the tensor has none."""
-    return torch.compiler.is_compiling() or query.is_meta or isinstance(query, FakeTensor)
+    return torch.compiler.is_compiling() or isinstance(query, FakeTensor) or getattr(query, "is_meta", False)
 
 
 def attend(
@@ -288,7 +288,7 @@ def _forward(
         if gradients:
             with torch.enable_grad():
                 blocked.refuse_captured(request.expanded)
-        row_sums = query.new_empty(_row_sums(task, query, value), dtype=wide_dtype(query))
+        row_sums = query.new_empty(_row_sums(task, query, key, value), dtype=wide_dtype(query))
         if not row_sums.numel() or call.engine_of(request) is not fused:
             return _rows_first(call.output(request)), row_sums
         output, row_sums = fused.begin(_prepared(request))
@@ -326,9 +326,13 @@ def _finished(
         above = fused.finish(prepared, grad_output, *kept)
     three = (prepared.query, prepared.key, prepared.value)
     pairs = [(result, grad) for result, grad in zip(three, above, strict=True) if result.requires_grad]
-    return torch.autograd.grad(
-        [result for result, _ in pairs], [leaves[i] for i in wanted], [grad for _, grad in pairs]
+    grads = torch.autograd.grad(
+        [result for result, _ in pairs],
+        [leaves[i] for i in wanted],
+        [grad for _, grad in pairs],
+        allow_unused=True,
     )
+    return [torch.zeros_like(leaves[i]) if grad is None else grad for i, grad in zip(wanted, grads, strict=True)]
 
 
 def _prepared(request: Request) -> Request:
@@ -339,14 +343,14 @@ def _prepared(request: Request) -> Request:
     return dataclasses.replace(reduced, query=query, key=key, value=value)
 
 
-def _row_sums(task: str, query: Tensor, value: Tensor) -> tuple[int, ...]:
+def _row_sums(task: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     """The shape of what the fused kernel keeps; nothing where it won't run, as far as can be told without numbers."""
     call, gradients = _read(task)
     _, weights, mask, _ = call.spec
     may = (
         gradients
         and query.device.type == "cpu"
-        and query.shape[-1] == value.shape[-1]
+        and key.shape[-1] == value.shape[-1]
         and (isinstance(weights, str) or type(weights) is Softmax)
         and (mask is None or isinstance(mask, str) or type(mask) in (Causal, Dense))
     )
@@ -395,7 +399,7 @@ def _forward_shape(
 ) -> tuple[Tensor, Tensor]:
     batch, heads, rows, _ = query.shape
     output = query.new_empty(batch, rows, heads, value.shape[-1]).transpose(1, 2)
-    return output, query.new_empty(_row_sums(task, query, value), dtype=wide_dtype(query))
+    return output, query.new_empty(_row_sums(task, query, key, value), dtype=wide_dtype(query))
 
 
 def _backward_shape(grad_output: Tensor, *inputs: Any) -> list[Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
+__all__ = ["Slot", "check_number", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,12 @@ def operands(part: Any) -> tuple[Tensor, ...]:
 def select(part: Any, heads: Tensor) -> Any:
     """The same part for these heads, (group,) numbers, where each head has parameters to itself; else as it is."""
     chosen = getattr(part, "select", None)
-    return part if chosen is None else chosen(heads)
+    if chosen is None:
+        return part
+    selected = chosen(heads)
+    if selected is None:
+        raise ArgumentError(f"`select` of {type(part).__name__} must return the part for these heads, but gave None.")
+    return selected
 
 
 def offer(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] | None:
@@ -101,6 +106,16 @@ def _offers(kind: type, extra: str, main: str) -> bool:
         if main in vars(base):
             return False
     return False
+
+
+def check_number(name: str, value: Any, instead: str) -> None:
+    """Whether a parameter is a number, where the gradient of a tensor would be lost without a word.
+
+    Raises:
+        ArgumentError: it is a tensor.
+    """
+    if isinstance(value, Tensor):
+        raise ArgumentError(f"`{name}` must be a number, but is a tensor {tuple(value.shape)}. {instead}")
 
 
 def is_own(part: Any) -> bool:
@@ -148,6 +163,16 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
             ) from error
     if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
         part = part.part()  # pyright: ignore[reportCallIssue]
+    home = {"score": "scores", "weights": "weights", "position": "positions"}[kind]
+    others = [name for name in ("scores", "weights", "positions", "masks") if name != home]
+    module = type(part).__module__
+    if is_own(part) and any(module.startswith(f"regard.attention.{other}") for other in others):
+        raise ArgumentError(
+            f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__}, which is of "
+            f"{module}: pass it as the argument of that name."
+        )
+    if part is torch.softmax or part is torch.nn.functional.softmax:
+        raise ArgumentError(f"`{kind}` must say along which axis: pass 'softmax', not PyTorch's function.")
     if isinstance(part, type) or not callable(getattr(part, method, None)):
         raise ArgumentError(
             f"`{kind}` must be a name ({', '.join(known)}), a part, or a function, but is {part!r}"

@@ -65,7 +65,7 @@ def choose(request: Request, engine: str) -> str:
         RefusedError: the engine was asked for by name and can't do it; it never falls back.
     """
     if engine != "auto":
-        if engine not in ENGINES:
+        if not isinstance(engine, str) or engine not in ENGINES:
             raise UnknownNameError("engine", engine, ["auto", *ENGINES])
         reason = ENGINES[engine].refuse(request)
         if reason is not None:

@@ -118,7 +118,9 @@ def second_order(
         tensors: the output's gradient, query, key, value and the operands.
         above: what a change of each of the first gradients is worth.
     """
-    compute = _Second.apply if torch._C._are_functorch_transforms_active() else _second
+    # Where a graph of it is made, it is one that says that there is no third derivative.
+    graph = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+    compute = _Second.apply if graph else _second
     found = compute(request_of, wanted, len(tensors), *tensors, *above)
     smooth = iter(found)  # pyright: ignore[reportArgumentType]
     return tuple(next(smooth) if tensor.is_floating_point() else None for tensor in tensors)
@@ -151,7 +153,7 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        raise RefusedError("torch.func has attend's derivatives up to the second. Use engine='dense' for the third.")
+        raise RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
 
     @staticmethod
     def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -45,7 +45,8 @@ def pull_through_reduction(
     position = slice(len(held) - of_position, len(held))
     weights = slice(of_score, of_score + len(operands(request.parts.weights)))
     grads: Gradients = [None] * len(held)
-    if offer(request.parts.score, "reduce") is None and request.turned()[0] is request.query:
+    turned = any(a is not b for a, b in zip(request.turned(), (request.query, request.key), strict=True))
+    if offer(request.parts.score, "reduce") is None and not turned:
         found = compute(request, (request.query, request.key))
         grads[:of_score], grads[weights], grads[position] = found.score, found.weights, found.position
         return [found.query, found.key, found.value, *grads]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.foreign import check_heads, check_reduced
 from regard.attention.frames import Frame, Index, Spans
 from regard.attention.input_positions import INPUT_POSITIONS, InputPosition
 from regard.attention.masks import Causal, Dense, Mask, as_mask
@@ -80,8 +81,10 @@ class Request:
             ArgumentError: an argument can't be used.
         """
         _check_tensors(query, key, value)
-        if not 0.0 <= dropout <= 1.0:
+        if not isinstance(dropout, int | float) or not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
+        if type(seed) is not int:
+            raise ArgumentError(f"`seed` must be a whole number or None, but is {seed!r}.")
         if isinstance(score, str) and isinstance(weights, str) and position is None and type(mask) in _BARE:
             parts = _named(score, weights, mask)
         else:
@@ -91,6 +94,7 @@ class Request:
         fits = offer(parts.weights, "check")
         if fits is not None:
             fits(query.shape[1])
+        parts.position.check(query.shape[1], Frame(query.shape[0], query.shape[2], key.shape[2]))
         return cls(query, key, value, parts, float(dropout), seed)
 
     @property
@@ -140,6 +144,11 @@ class Request:
         """
         return self._once("finite", lambda: all(_is_finite(t) for t in (self.query, self.key, self.value)))
 
+    @property
+    def safe(self) -> bool:
+        """Whether nothing hidden can reach what is seen: nothing is hidden, or all is finite."""
+        return self.hides_nothing or self.finite
+
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
         """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
         heads = max(self.query.shape[1], 1)
@@ -156,7 +165,7 @@ class Request:
         parts = self.parts
         reduce = offer(parts.score, "reduce")
         if reduce is not None:
-            score, query, key = reduce(query, key)
+            score, query, key = check_reduced(parts.score, reduce(query, key), query, key)
             parts = Parts(score, parts.weights, parts.mask, parts.position)
         return Request(query, key, self.value, parts, self.dropout, self.seed, self._found), plain
 
@@ -166,7 +175,8 @@ class Request:
             return self.query, self.key
         places = self.frame.places.to(self.query.device).unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
-        return self.parts.position.heads(self.query, self.key, places, columns)
+        position = self.parts.position
+        return check_heads(position, position.heads(self.query, self.key, places, columns), self.query, self.key)
 
     def _once(self, name: str, find: Any) -> Any:
         if name not in self._found:
@@ -194,7 +204,8 @@ def _is_finite(tensor: Tensor) -> bool:
         return bool(torch.isfinite(norm))
     except RuntimeError as error:
         raise RefusedError(
-            "`engine` 'dense' can't run under torch.vmap with a mask: it looks at the numbers. Use engine='auto'."
+            "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask: whether what "
+            "it hides is finite must be looked at. Use attend with engine='auto', or no mask."
         ) from error
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.attention.parts import check_number
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
 
@@ -56,6 +57,9 @@ class Dot:
     """
 
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, "A scale that is trained: LearnedCosine, or a matrix, LearnedBilinear.")
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         # Scaling the query is n x d work; scaling the scores would be n x n.

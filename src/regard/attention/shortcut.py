@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.engines.fused import weighted
+
 __all__ = ["shortcut"]
 
 _PARTS = (("scaled_dot", "softmax"), ("dot", "softmax"))
@@ -48,6 +50,4 @@ def shortcut(
         return None
     if not query.stride(3) == key.stride(3) == value.stride(3) == 1:
         return None
-    return torch._scaled_dot_product_flash_attention_for_cpu(  # pyright: ignore[reportPrivateImportUsage]
-        query, key, value, 0.0, False, scale=1.0 if score == "dot" else 1 / math.sqrt(shape[3])
-    )[0]
+    return weighted(query, key, value, scale=1.0 if score == "dot" else 1 / math.sqrt(shape[3]))[0]

@@ -237,7 +237,7 @@ class _Totals:
 def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
     """The weights, tile by tile, and which of them are allowed."""
     budget = _BUDGET.get(request.query.device.type, blocked.BUDGET)
-    if request.finite or request.hides_nothing:
+    if request.safe:
         twins = _compiled("twins") if compiled else None
         for work in blocked.walk(request, twins=twins, budget=budget):
             yield work.tile, work.at, work.allowed, work.weights()

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.parts import check_number
 from regard.attention.thresholds import entmax, pull_entmax
 from regard.errors import ArgumentError
 
@@ -124,6 +125,7 @@ class Relu:
     divisor: float | None = None
 
     def __post_init__(self) -> None:
+        check_number("divisor", self.divisor, "A factor that is trained: a linear layer behind.")
         if self.divisor is not None and not self.divisor > 0:
             raise ArgumentError(f"`divisor` must be above 0, or None to count the keys, but is {self.divisor!r}.")
 
@@ -216,6 +218,7 @@ class Entmax:
     alpha: float = 1.5
 
     def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, "What sharpens and is trained: Softmax(temperature).")
         if not 1.0 < self.alpha < math.inf:
             raise ArgumentError(f"`alpha` must be above 1, but is {self.alpha!r}. For 1, use Softmax().")
 

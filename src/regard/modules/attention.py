@@ -31,7 +31,7 @@ class Observation:
     weights: Tensor
 
 
-_Observers = dict[int, Callable[[Observation], None]]
+_Observers = dict[object, Callable[[Observation], None]]
 
 
 class ObserverHandle:
@@ -39,12 +39,14 @@ class ObserverHandle:
 
     def __init__(self, observers: "_Observers", observer: Callable[[Observation], None]):
         self._observers = observers
-        # By the handle, not by the observer: the same function may observe twice, and each handle ends its own.
-        observers[id(self)] = observer
+        # Not by the observer: the same function may observe twice, and each handle ends its own. Nor by the handle,
+        # which nobody need keep: another may stand at its address then.
+        self._key = object()
+        observers[self._key] = observer
 
     def remove(self) -> None:
         """Stop observing; a second call does nothing."""
-        self._observers.pop(id(self), None)
+        self._observers.pop(self._key, None)
 
     def __enter__(self) -> "ObserverHandle":
         return self
@@ -184,37 +186,15 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ArgumentError: an argument can't be used.
         """
-        queries = self._split(self.query, query, "query", self.heads)
-        if cache is None and lengths is not None:
-            raise ArgumentError("`lengths` belong to a `cache`; without one, pass mask=Lengths(lengths).")
-        if cache is not None and cache.sealed:
-            if key is not None or value is not None or lengths is not None:
-                raise ArgumentError(
-                    "`cache` is sealed, it remembers its source whole: leave `key`, `value` and `lengths` out."
-                )
-            keys, values = cache.key, cache.value
-        else:
-            keys, values = self._keys_and_values(query if key is None else key, value, (query, queries))
-            if cache is not None:
-                keys, values = cache.append(keys, values, lengths)
-        if cache is not None and cache.lengths is not None:
-            ragged = Lengths(query=None if cache.sealed else lengths, key=cache.lengths)
-            mask = ragged if mask is None else ragged & mask
-        if self.extra is not None:
-            bias = None if bias is None else self.extra.widen(bias, keys.shape[2])
-            keys, values = self.extra(keys, values)
-            mask = None if mask is None else self.extra.beside(as_mask(mask))
-        parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
-        dropout = self.dropout if self.training else 0.0
-        heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
-        if self._observers:
-            with torch.no_grad():
-                seen = Observation(self, weigh(queries, keys, **parts))
-            for observer in tuple(self._observers.values()):
-                observer(seen)
-        # (batch head query feature) -> (batch query width): the heads side by side.
-        joined = heads.transpose(1, 2).flatten(2)
-        return joined if self.output is None else self.output(joined)
+        if cache is None:
+            return self._pass(query, key, value, mask, bias, None, lengths)
+        before = cache.length, cache.lengths
+        try:
+            return self._pass(query, key, value, mask, bias, cache, lengths)
+        except Exception:
+            # A call that fails must not leave its keys behind: it will be made again.
+            cache.length, cache.lengths = before
+            raise
 
     def remember(
         self,
@@ -265,6 +245,11 @@ class MultiHeadAttention(nn.Module):
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise ArgumentError(f"`module` must be a torch.nn.MultiheadAttention, but is {type(module).__name__}.")
+        if type(module).forward is not nn.MultiheadAttention.forward:
+            raise ArgumentError(
+                f"`module` must compute as torch.nn.MultiheadAttention does, but {type(module).__module__}."
+                f"{type(module).__name__} has a forward of its own. Copy its weights into a MultiHeadAttention by hand."
+            )
         width, heads, learned = module.embed_dim, module.num_heads, module.bias_k is not None
         extra = None
         if learned or module.add_zero_attn:
@@ -311,6 +296,48 @@ class MultiHeadAttention(nn.Module):
         """
         return ObserverHandle(self._observers, observer)
 
+    def _pass(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        mask: Any,
+        bias: Tensor | None,
+        cache: Cache | None,
+        lengths: Tensor | Sequence[int] | None,
+    ) -> Tensor:
+        queries = self._split(self.query, query, "query", self.heads)
+        if cache is None and lengths is not None:
+            raise ArgumentError("`lengths` belong to a `cache`; without one, pass mask=Lengths(lengths).")
+        if cache is not None and cache.sealed:
+            if key is not None or value is not None or lengths is not None:
+                raise ArgumentError(
+                    "`cache` is sealed, it remembers its source whole: leave `key`, `value` and `lengths` out."
+                )
+            keys, values = cache.key, cache.value
+        else:
+            keys, values = self._keys_and_values(query if key is None else key, value, (query, queries))
+            if cache is not None:
+                keys, values = cache.append(keys, values, lengths)
+        if cache is not None and cache.lengths is not None:
+            ragged = Lengths(query=None if cache.sealed else lengths, key=cache.lengths)
+            mask = ragged if mask is None else ragged & mask
+        if self.extra is not None:
+            bias = None if bias is None else self.extra.widen(bias, keys.shape[2])
+            keys, values = self.extra(keys, values)
+            mask = None if mask is None else self.extra.beside(as_mask(mask))
+        parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
+        dropout = self.dropout if self.training else 0.0
+        heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
+        if self._observers:
+            with torch.no_grad():
+                seen = Observation(self, weigh(queries, keys, **parts))
+            for observer in tuple(self._observers.values()):
+                observer(seen)
+        # (batch head query feature) -> (batch query width): the heads side by side.
+        joined = heads.transpose(1, 2).flatten(2)
+        return joined if self.output is None else self.output(joined)
+
     def _keys_and_values(
         self, key: Tensor, value: Tensor | None, known: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor]:
@@ -334,10 +361,9 @@ class MultiHeadAttention(nn.Module):
         return position + Bias(bias)
 
     def _split(self, linear: nn.Linear, vectors: Tensor, name: str, heads: int) -> Tensor:
-        if vectors.ndim != 3 or vectors.shape[-1] != linear.in_features:
-            raise ArgumentError(
-                f"`{name}` must be vectors (batch, length, {linear.in_features}), but is {tuple(vectors.shape)}."
-            )
+        if not isinstance(vectors, Tensor) or vectors.ndim != 3 or vectors.shape[-1] != linear.in_features:
+            found = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
+            raise ArgumentError(f"`{name}` must be vectors (batch, length, {linear.in_features}), but is {found}.")
         # (batch length width) -> (batch head length feature)
         return linear(vectors).reshape(*vectors.shape[:2], heads, self.head_size).transpose(1, 2)
 

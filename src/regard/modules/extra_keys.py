@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Frame, Index, Lengths, Mask, Spans
+from regard.attention.masks import allows
 from regard.attention.stretches import Stretch
 from regard.errors import ArgumentError
 
@@ -79,8 +80,10 @@ class BesideExtra(Mask):
     extra: int
 
     def allows(self, at: Index) -> Tensor:
-        own = dataclasses.replace(at, key=(at.key - self.extra).clamp(min=0), shift=at.shift - self.extra)
-        return (at.key < self.extra) | self.mask.allows(own)
+        own = dataclasses.replace(
+            at, key=(at.key - self.extra).clamp(min=0), shift=at.shift - self.extra, keys=at.keys - self.extra
+        )
+        return (at.key < self.extra) | allows(self.mask, own)
 
     def spans(self, frame: Frame) -> Spans:
         own = self.mask.spans(self._own(frame))

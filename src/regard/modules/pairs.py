@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention import Index, Mask
+from regard.attention import Frame, Index, Mask
 from regard.errors import ArgumentError
 
 __all__ = ["Pairs", "torch_masks"]
@@ -42,6 +42,15 @@ class Pairs(Mask):
 
     def allows(self, at: Index) -> Tensor:
         return _pick(self.table, at)
+
+    def check(self, frame: Frame) -> None:
+        table = self.table[(None,) * (4 - self.table.ndim)]
+        sizes = frame.batch, table.shape[1], frame.queries, frame.keys
+        if any(size not in (1, most) for size, most in zip(table.shape, sizes, strict=True)):
+            raise ArgumentError(
+                f"`table` must be broadcastable to (batch, head, query, key), here {sizes}, but is "
+                f"{tuple(self.table.shape)}. Where queries are but the last ones, as with a cache, pass their rows."
+            )
 
 
 def torch_masks(

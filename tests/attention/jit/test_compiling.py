@@ -141,6 +141,22 @@ def test_without_numba_there_is_a_reason():
     assert run(code).startswith("Numba can't be used here (ModuleNotFoundError")
 
 
+def test_without_numba_everything_still_runs():
+    code = """
+import sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+import torch
+from regard.attention import Edges, attend, plan
+x = torch.ones(1, 2, 6, 4)
+for parts in ({"mask": Edges(torch.tensor([[0, 1], [2, 3]]))}, {"weights": "entmax"}, {"dropout": 0.5, "seed": 1}):
+    assert attend(x, x, x, **parts).shape == x.shape
+    said = plan(x, x, x, **parts)
+    assert said.engine == "blocked" and said.refused["jit"].startswith("Numba can't be used here"), said
+print("all ran")
+"""
+    assert run(code) == "all ran"
+
+
 def test_with_numba_there_is_none():
     from regard.attention.engines.jit import missing
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from regard.attention.engines.fused import flash, flash_backward, inner_refusal, scale_of
 from regard.attention.kept import kept
+from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 
 __all__ = ["begin", "finish", "forward", "refuse", "run"]
@@ -28,7 +29,7 @@ def refuse(request: Request) -> str | None:
     reason = inner_refusal(request)
     if reason is not None:
         return reason
-    if request.query.shape[-1] != request.value.shape[-1]:
+    if request.key.shape[-1] != request.value.shape[-1]:
         return "its kernel wants features and values of one size"
     if request.hides_nothing:
         return "there is no window: nothing is hidden"
@@ -71,7 +72,8 @@ def finish(request: Request, grad_output: Tensor, output: Tensor, *sums: Tensor)
     """The gradients of query, key and value."""
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
-    grads = [torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(value)]
+    wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
+    grads = [torch.empty_like(query), torch.zeros_like(key, dtype=wide), torch.zeros_like(value, dtype=wide)]
     scale = scale_of(request.parts)
     for call, row_sums in zip(_calls(request), sums, strict=True):
         of_query, of_key, of_value = flash_backward(
@@ -89,7 +91,7 @@ def finish(request: Request, grad_output: Tensor, output: Tensor, *sums: Tensor)
         call.rows(grads[0]).copy_(of_query)
         call.add_columns(grads[1], of_key)
         call.add_columns(grads[2], of_value)
-    return tuple(grad.unflatten(0, request.query.shape[:2]) for grad in grads)
+    return tuple(grad.unflatten(0, request.query.shape[:2]).to(query.dtype) for grad in grads)
 
 
 class _Call(NamedTuple):

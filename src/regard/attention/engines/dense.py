@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
+from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
+from regard.attention.masks import allows
 from regard.attention.parts import select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
@@ -33,15 +35,16 @@ def run(request: Request) -> Tensor:
     at = _pairs(request)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed).to(weights.dtype)
-    if request.finite or request.hides_nothing:
+    if request.safe:
         output = weights @ value
     else:
         # Pair by pair: what a hidden pair would add is never computed with.
-        allowed = request.parts.mask.allows(at).expand(weights.shape).unsqueeze(-1)
+        allowed = allows(request.parts.mask, at).expand(weights.shape).unsqueeze(-1)
         hidden = value.new_zeros(())
         output = (weights.unsqueeze(-1) * torch.where(allowed, value.unsqueeze(1), hidden)).sum(2)
-    output = select(request.parts.position, at.head.flatten()).outputs(output, weights, at)
-    seen = request.parts.mask.allows(at).expand(weights.shape).any(-1, keepdim=True)
+    position = select(request.parts.position, at.head.flatten())
+    output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
+    seen = allows(request.parts.mask, at).expand(weights.shape).any(-1, keepdim=True)
     output = torch.where(seen, output, 0.0)
     return output.unflatten(0, request.query.shape[:2]).to(request.query.dtype)
 
@@ -54,24 +57,24 @@ def weigh(request: Request) -> Tensor:
     shape = (len(query), query.shape[1], key.shape[1])
     if 0 in shape:
         return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
-    allowed = request.parts.mask.allows(at).expand(shape)
+    allowed = allows(request.parts.mask, at).expand(shape)
     # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative: ones are tamer.
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
-    if request.finite or request.hides_nothing:
-        scores = _scores(request, query, key, at)
-    else:
-        scores = _scores_by_pair(request, query, key, allowed)
+    scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
     scores = torch.where(allowed, scores, -torch.inf)
-    weights = select(request.parts.weights, at.head.flatten())(scores, allowed)
+    normaliser = select(request.parts.weights, at.head.flatten())
+    weights = applied("weights", normaliser, normaliser, scores, extra=(allowed,), like=scores)
     return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
 
 
 def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
     heads = at.head.flatten()
     score, position = select(request.parts.score, heads), select(request.parts.position, heads)
-    query, key = position.heads(query, key, (at.query + at.shift).squeeze(2), at.key.squeeze(1))
-    return position.scores(score(query, key), query, key, at)
+    turned = position.heads(query, key, at.place.squeeze(2), at.key.squeeze(1))
+    query, key = check_heads(position, turned, query, key)
+    scores = applied("score", score, score, query, key, like=None)
+    return applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
 
 
 def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:

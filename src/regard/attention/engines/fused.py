@@ -1,10 +1,12 @@
 """PyTorch's fused attention, where it keeps the contract: softmax of an inner product, linear memory.
 
 Every score that reduces to an inner product comes here: dot, scaled, bilinear, cosine, and what a rotary position has
-turned. The gradient of its gradient, which PyTorch has not, is that of `blocked`.
+turned. On a CPU the gradient of its gradient, which PyTorch has not, is that of `blocked`.
 """
 
+import math
 import sys
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,10 +21,21 @@ from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
 
-__all__ = ["begin", "finish", "flash", "flash_backward", "forward", "inner_refusal", "refuse", "run", "scale_of"]
+__all__ = [
+    "begin",
+    "finish",
+    "flash",
+    "flash_backward",
+    "forward",
+    "inner_refusal",
+    "refuse",
+    "run",
+    "scale_of",
+    "weighted",
+]
 
-# Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
+# Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 
 
@@ -83,7 +96,7 @@ def run(request: Request) -> Tensor:
 def begin(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and the logarithm of each row's sum, which the gradient wants."""
     three = request.query, request.key, request.value
-    return flash(*three, 0.0, not request.hides_nothing, scale=scale_of(request.parts))
+    return weighted(*three, causal=not request.hides_nothing, scale=scale_of(request.parts))
 
 
 def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
@@ -106,7 +119,7 @@ def forward(request: Request) -> Tensor:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
     if query.device.type == "cpu":
-        output = flash(query, key, value, 0.0, hides, scale=scale)[0]
+        output = weighted(query, key, value, causal=hides, scale=scale)[0]
     else:
         with sdpa_kernel(_LINEAR):
             output = F.scaled_dot_product_attention(query, key, value, is_causal=hides, scale=scale)
@@ -140,8 +153,20 @@ def scale_of(parts: Parts) -> float:
     return parts.score.scale / parts.weights.temperature  # pyright: ignore
 
 
+def weighted(
+    query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False, scale: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum."""
+    output, row_sums = flash(query, key, value, 0.0, causal, scale=scale)
+    # Of a query that isn't finite it makes zeros, and a logarithm of 0; elsewhere that is rare.
+    if not row_sums.all():
+        broken = (row_sums == 0) & ~torch.isfinite(query).all(-1)
+        output = output.masked_fill(broken.unsqueeze(-1), math.nan)
+    return output, row_sums
+
+
 # The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.
-flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+flash: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
 flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 

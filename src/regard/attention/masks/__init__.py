@@ -4,7 +4,7 @@ from regard.attention.masks.bands import Guided, Prefix, Window
 from regard.attention.masks.blocks import Blocks
 from regard.attention.masks.documents import Documents
 from regard.attention.masks.edges import Edges
-from regard.attention.masks.mask import And, Causal, Dense, Lengths, Mask, NoSelf, Not, Or, Predicate, as_mask
+from regard.attention.masks.mask import And, Causal, Dense, Lengths, Mask, NoSelf, Not, Or, Predicate, allows, as_mask
 
 __all__ = [
     "MASKS",
@@ -23,6 +23,7 @@ __all__ = [
     "Predicate",
     "Prefix",
     "Window",
+    "allows",
     "as_mask",
 ]
 

@@ -72,12 +72,12 @@ class Blocks(Mask):
 
     def allows(self, at: Index) -> Tensor:
         row, key = at.query // self.size, at.key.flatten()
+        if at.query.shape[-1] != 1 or at.key.numel() != at.key.shape[-1]:
+            return contains(self.starts, self.blocks, row, at.key // self.size)
         block = (key // self.size).unique_consecutive()
-        every = self._keys_of(block)
         first = int(key[0]) % self.size if len(key) else 0
         here = slice(first, first + len(key))
-        tile = at.query.shape[-1] == 1 and at.key.numel() == at.key.shape[-1]
-        if not tile or not torch.equal(every[here], key):
+        if not torch.equal(self._keys_of(block)[here], key):
             return contains(self.starts, self.blocks, row, at.key // self.size)
         # Whole blocks, the first and the last cut short: ask about each once, and spread the answer over its keys.
         held = contains(self.starts, self.blocks, row, block.view(*[1] * (at.key.ndim - 1), -1))

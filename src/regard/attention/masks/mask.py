@@ -5,6 +5,7 @@ The second lets an engine skip what is hidden without asking pair by pair. Masks
 A function of the user's own, `(batch, head, query, key) -> bool tensor`, is a mask too.
 """
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ import torch
 from torch import Tensor
 
 from regard.attention.frames import Frame, Index, Spans, Stretch
+from regard.attention.parts import is_own
 from regard.attention.sparsity import Csr
 from regard.errors import ArgumentError
 
-__all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "Predicate", "as_mask"]
+__all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
 
 
 class Mask:
@@ -239,11 +241,7 @@ class Predicate(Mask):
     function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
     def allows(self, at: Index) -> Tensor:
-        allowed = self.function(at.batch, at.head, at.query, at.key)
-        if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
-            found = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
-            raise ArgumentError(f"`mask` {self!r} must return a bool tensor, True = may attend, but returned {found}.")
-        return allowed
+        return self.function(at.batch, at.head, at.query, at.key)
 
     def __repr__(self) -> str:
         return getattr(self.function, "__name__", repr(self.function))
@@ -257,7 +255,7 @@ class And(Mask):
     right: Mask
 
     def allows(self, at: Index) -> Tensor:
-        return self.left.allows(at) & self.right.allows(at)
+        return allows(self.left, at) & allows(self.right, at)
 
     def spans(self, frame: Frame) -> Spans:
         return self.left.spans(frame) & self.right.spans(frame)
@@ -299,7 +297,7 @@ class Or(Mask):
     right: Mask
 
     def allows(self, at: Index) -> Tensor:
-        return self.left.allows(at) | self.right.allows(at)
+        return allows(self.left, at) | allows(self.right, at)
 
     def spans(self, frame: Frame) -> Spans:
         return self.left.spans(frame) | self.right.spans(frame)
@@ -336,7 +334,7 @@ class Not(Mask):
     mask: Mask
 
     def allows(self, at: Index) -> Tensor:
-        return ~self.mask.allows(at)
+        return ~allows(self.mask, at)
 
     def spans(self, frame: Frame) -> Spans:
         return self.mask.spans(frame).others(frame)
@@ -363,7 +361,7 @@ def _filtered(pairs: Csr, other: Mask, frame: Frame) -> Csr | None:
     query = torch.arange(frame.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
     # Asked as if for two items and two heads, to see from the shape whether they matter.
     item, head = (pairs.keys.new_zeros(shape) for shape in ((min(frame.batch, 2), 1, 1), (1, 2, 1)))
-    allowed = other.allows(frame.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+    allowed = allows(other, frame.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
     if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
         return None
     kept = allowed.expand(1, 1, len(query)).flatten()
@@ -389,6 +387,35 @@ def _within(mask: Mask, frame: Frame, rows: slice) -> Tensor:
     return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
 
+def allows(mask: Mask, at: Index) -> Tensor:
+    """Which of these pairs a mask allows, (1 or group, 1 or query, 1 or key).
+
+    Raises:
+        ArgumentError: the mask is a user's own, and says something else.
+    """
+    if is_own(mask) and type(mask) is not Predicate:
+        return mask.allows(at)
+    try:
+        allowed: Any = mask.allows(at)
+    except RuntimeError as error:
+        if "Boolean value of Tensor" not in str(error):
+            raise
+        raise ArgumentError(
+            f"`mask` {mask!r} must combine tensors by & | ~ and bracketed comparisons; and, or, not, if and a < b < c "
+            "want one bool, but are given one for each pair."
+        ) from error
+    if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+        found = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
+        raise ArgumentError(f"`mask` {mask!r} must return a bool tensor, True = may attend, but returned {found}.")
+    pairs = torch.broadcast_shapes(*(axis.shape for axis in (at.batch, at.head, at.query, at.key)))
+    if any(size not in (1, most) for size, most in zip(reversed(allowed.shape), reversed(pairs), strict=False)):
+        raise ArgumentError(
+            f"`mask` {mask!r} must say it for each pair that it is asked about, broadcastable to {tuple(pairs)}, but "
+            f"returned {tuple(allowed.shape)}. Look a table up by the indices: table[query, key]."
+        )
+    return allowed
+
+
 def as_mask(mask: Any) -> Mask:
     """A mask from what a user may pass: None, a mask, its name, or a function of four indices.
 
@@ -402,13 +429,16 @@ def as_mask(mask: Any) -> Mask:
     if isinstance(mask, str):
         if mask in _BY_NAME:
             return _BY_NAME[mask]()
+        near = difflib.get_close_matches(mask, _BY_NAME, n=1, cutoff=0.5)
         raise ArgumentError(
             f"`mask` must be one of {', '.join(_BY_NAME)} by name, or a mask such as Window(2, 2), but is {mask!r}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
         )
     if isinstance(mask, Tensor):
         raise ArgumentError(
             "`mask` must be a rule, not a tensor (a tensor of all pairs takes quadratic memory). Write a function: "
-            "lambda batch, head, query, key: table[query, key]."
+            "lambda batch, head, query, key: table[query, key]; or, for a bool table that is there, "
+            "regard.modules.Pairs(table)."
         )
     if callable(mask) and not isinstance(mask, type):
         return Predicate(mask)  # pyright: ignore[reportArgumentType]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
-from regard.attention.positions.position import PositionModule, of_heads
+from regard.attention.positions.position import PositionModule, check_per_head
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
 
@@ -33,9 +34,13 @@ class Slopes(OffsetBias):
         sums = -(gradient * offset.abs()).sum((1, 2))
         return (sums if self.slopes.ndim else sums.sum(),)
 
+    def check(self, heads: int, frame: Frame) -> None:
+        if self.slopes.ndim > 0:
+            check_per_head(self.slopes, heads, "slopes")
+
     def select(self, heads: Tensor) -> "Slopes":
         per_head = self.slopes.ndim > 0
-        return dataclasses.replace(self, slopes=of_heads(self.slopes, heads, "slopes")) if per_head else self
+        return dataclasses.replace(self, slopes=self.slopes[heads]) if per_head else self
 
 
 class Alibi(PositionModule):

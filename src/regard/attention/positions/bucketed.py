@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
-from regard.attention.positions.position import PositionModule, of_heads
+from regard.attention.positions.position import PositionModule, check_per_head
 from regard.attention.positions.shearing import collect
 from regard.errors import ArgumentError
 
@@ -41,10 +42,14 @@ class Buckets(OffsetBias):
         sums = collect(gradient, self._bucket(offset), self.table.shape[-1]).sum(1)
         return (sums if self.table.ndim == 2 else sums.sum(0),)
 
+    def check(self, heads: int, frame: Frame) -> None:
+        if self.table.ndim == 2:
+            check_per_head(self.table, heads, "biases")
+
     def select(self, heads: Tensor) -> "Buckets":
         if self.table.ndim == 1:
             return self
-        return dataclasses.replace(self, table=of_heads(self.table, heads, "biases"))
+        return dataclasses.replace(self, table=self.table[heads])
 
     def _bucket(self, offset: Tensor) -> Tensor:
         return bucket(offset, self.table.shape[-1], self.reach, causal=self.causal)

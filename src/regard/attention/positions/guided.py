@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.frames import Index
+from regard.attention.parts import check_number
 from regard.attention.positions.position import Position
 from regard.errors import ArgumentError
 
@@ -39,6 +40,7 @@ class GuidedBias(Position):
     width: float = 0.2
 
     def __post_init__(self) -> None:
+        check_number("width", self.width, "Write a Position of your own to train it.")
         if not self.width > 0:
             raise ArgumentError(f"`width` must be a share of the whole, more than 0, but is {self.width}.")
 

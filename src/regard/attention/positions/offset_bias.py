@@ -58,7 +58,7 @@ class OffsetBias(Position):
         line = offsets(at, rows, columns)
         if line is None:
             return scores + self.bias(at.offset).to(scores.dtype)
-        return scores + shear(self.bias(line).to(scores.dtype).expand(-1, rows, -1))
+        return scores + shear(self.bias(line).to(scores.dtype).expand(-1, rows, line.shape[-1]))
 
     def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
         # A subclass with another bias and no gradient for it has the one that autograd finds.

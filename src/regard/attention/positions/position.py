@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.frames import Index
+from regard.attention.frames import Frame, Index
 from regard.attention.parts import is_own, offer, operands, select
 from regard.errors import ArgumentError
 
-__all__ = ["Both", "Position", "PositionModule", "SumModule", "of_heads"]
+__all__ = ["Both", "Position", "PositionModule", "SumModule", "check_per_head"]
 
 
 class Position:
@@ -41,6 +41,13 @@ class Position:
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         """Change the weighted sum (relative values)."""
         return output
+
+    def check(self, heads: int, frame: Frame) -> None:
+        """Whether the scheme fits a request of these sizes.
+
+        Raises:
+            ArgumentError: it doesn't.
+        """
 
     def __add__(self, other: Any) -> Any:
         return _sum(self, other)
@@ -86,6 +93,10 @@ class Both(Position):
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         return self.second.outputs(self.first.outputs(output, weights, at), weights, at)
 
+    def check(self, heads: int, frame: Frame) -> None:
+        self.first.check(heads, frame)
+        self.second.check(heads, frame)
+
     def select(self, heads: Tensor) -> "Both":
         return dataclasses.replace(self, first=select(self.first, heads), second=select(self.second, heads))
 
@@ -111,15 +122,16 @@ class SumModule(PositionModule):
         return Both(*parts)
 
 
-def of_heads(tensor: Tensor, heads: Tensor, what: str) -> Tensor:
-    """The entries of these heads, (group,) numbers.
+def check_per_head(tensor: Tensor, heads: int, what: str) -> None:
+    """Whether there is an entry for each head.
 
     Raises:
-        ArgumentError: there are fewer entries than heads.
+        ArgumentError: there are fewer or more.
     """
-    if heads.numel() and len(tensor) <= int(heads.max()):
-        raise ArgumentError(f"`position` must have {what} for every head, but has them for {len(tensor)}.")
-    return tensor[heads]
+    if len(tensor) != heads:
+        raise ArgumentError(
+            f"`position` must have {what} for every head, but has them for {len(tensor)}, and there are {heads} heads."
+        )
 
 
 def _sum(first: Any, second: Any) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.frames import Index
-from regard.attention.positions.position import Both, Position, PositionModule, of_heads
+from regard.attention.frames import Frame, Index
+from regard.attention.positions.position import Both, Position, PositionModule, check_per_head
 from regard.attention.positions.shearing import fold, spread
 from regard.errors import ArgumentError
 
@@ -38,9 +38,13 @@ class RelativeKeys(Position):
         grad_products = fold(grad_scores, at, self.table.shape[-2]) * _scale(query)
         return grad_products @ self.table.to(query.dtype), None, _of_table(self.table, grad_products.mT @ query)
 
+    def check(self, heads: int, frame: Frame) -> None:
+        if self.table.ndim == 3:
+            check_per_head(self.table, heads, "vectors")
+
     def select(self, heads: Tensor) -> "RelativeKeys":
         per_head = self.table.ndim == 3
-        return dataclasses.replace(self, table=of_heads(self.table, heads, "vectors")) if per_head else self
+        return dataclasses.replace(self, table=self.table[heads]) if per_head else self
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,13 @@ class RelativeValues(Position):
         grad_table = fold(weights, at, table.shape[-2]).mT @ grad_output
         return spread(grad_output @ table.mT, at, weights.shape[-1]), _of_table(self.table, grad_table)
 
+    def check(self, heads: int, frame: Frame) -> None:
+        if self.table.ndim == 3:
+            check_per_head(self.table, heads, "vectors")
+
     def select(self, heads: Tensor) -> "RelativeValues":
         per_head = self.table.ndim == 3
-        return dataclasses.replace(self, table=of_heads(self.table, heads, "vectors")) if per_head else self
+        return dataclasses.replace(self, table=self.table[heads]) if per_head else self
 
 
 class Relative(PositionModule):

@@ -16,7 +16,9 @@ from regard.attention.engines.blocked.definition import tile_output
 from regard.attention.engines.blocked.tile import Allowed, TileGradients, TileWork, Twins, drop_weights, take
 from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles
 from regard.attention.frames import Index
+from regard.attention.masks import allows
 from regard.attention.parts import is_own, join, operands, split
+from regard.attention.pieces import added
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, pull_through_reduction
 from regard.attention.request import Request
@@ -40,7 +42,7 @@ def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, b
     """
     batch, heads, queries = request.query.shape[:3]
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
-    if not request.finite and not request.hides_nothing:
+    if not request.safe:
         for tile, at in indexed(request, rows, budget):
             result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
@@ -65,13 +67,13 @@ def backward(
     budget: int = BUDGET,
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, in float32 or wider where they are summed."""
-    if not request.finite and not request.hides_nothing:
+    if not request.safe:
         return _careful_backward(request, grad_output, rows, budget)
 
     def compute(reduced: Request, plain: tuple[Tensor, Tensor]) -> ReducedGradients:
         totals = _Totals(reduced, plain)
         for work in _works(reduced, plain, twins, rows, budget):
-            above = grad_output.flatten(0, 1)[work.tile.groups, work.tile.rows].to(work.query.dtype)
+            above = take(grad_output, work.tile, "rows")
             totals.add(work.tile, work.pull(above))
         return totals.result()
 
@@ -105,8 +107,7 @@ class _Totals:
         for totals, grads in zip(self.operands, found.operands, strict=True):
             for i, grad in enumerate(grads):
                 if grad is not None:
-                    own = totals[i]
-                    totals[i] = grad.clone() if own is None else own.add_(grad)
+                    totals[i] = added(totals[i], grad)
 
     def result(self) -> ReducedGradients:
         found = [self._sums.get(name) for name in ("query", "key", "value", "plain_query", "plain_key")]
@@ -147,7 +148,7 @@ def _careful_backward(request: Request, grad_output: Tensor, rows: int, budget: 
     for tile, at in indexed(request, rows, budget):
         call = _tile_call(request, tile, at, spec, held, smooth, safe=False)
         _, pull, *_ = torch.func.vjp(call, *_taken(request, tile), *(held[i] for i in smooth))
-        totals.add(tile, pull(grad_output.flatten(0, 1)[tile.groups, tile.rows].to(wide_dtype(grad_output))))
+        totals.add(tile, pull(take(grad_output, tile, "rows")))
     return totals.result(smooth, len(held))
 
 
@@ -170,7 +171,7 @@ def second(
     smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
     totals = _Sums(request, [held[i] for i in smooth])
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
-    safe = request.finite or request.hides_nothing
+    safe = request.safe
     places = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in smooth)))}
     for tile, at in indexed(request, rows, budget):
         call = _tile_call(request, tile, at, spec, held, smooth, safe=safe)
@@ -179,7 +180,7 @@ def second(
             found = torch.func.vjp(call, *tensors)[1](upward)  # noqa: B023 - used within the turn
             return tuple(found[places[i]] for i in wanted)
 
-        upward = grad_output.flatten(0, 1)[tile.groups, tile.rows].to(wide_dtype(grad_output))
+        upward = take(grad_output, tile, "rows")
         _, pull, *_ = torch.func.vjp(first, upward, *_taken(request, tile), *(held[i] for i in smooth))
         weighed = tuple(
             take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
@@ -199,7 +200,7 @@ class _Sums:
         wide = wide_dtype(request.query)
         three = (request.query, request.key, request.value)
         self.tensors = [torch.zeros_like(tensor, dtype=wide).flatten(0, 1) for tensor in three]
-        self.operands = [torch.zeros_like(operand) for operand in smooth]
+        self.operands = [torch.zeros_like(operand, dtype=wide_dtype(operand)) for operand in smooth]
 
     def add(self, tile: Tile, found: Any) -> None:
         query, key, value, *rest = found
@@ -255,7 +256,9 @@ def _works(
 
 
 def _same_keys(one: Any, other: Any) -> bool:
-    return one is other or (isinstance(one, slice) and isinstance(other, slice) and one == other)
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return torch.equal(one, other)
+    return isinstance(one, slice) and one == other
 
 
 def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
@@ -270,7 +273,7 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
         if groups == 1 and heads > 1:
             # Asked as if for two heads, to see from the shape whether they matter.
             at = dataclasses.replace(at, head=at.head.expand(2, -1, -1))
-    allowed = request.parts.mask.allows(at)
+    allowed = allows(request.parts.mask, at)
     allowed = allowed[(None,) * (3 - allowed.ndim)]
     shared = one_item and len(allowed) == 1
     return Allowed(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
@@ -300,7 +303,7 @@ def refuse_captured(request: Request) -> None:
     none. A corner of the first tile, computed without gradients of its own, shows it: its result wants one.
 
     Raises:
-        ArgumentError: there is such a tensor.
+        ArgumentError: there is such a tensor, or a part that isn't the same when it is computed again.
     """
     # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
     foreign = [name for name in ("score", "weights", "position") if not is_own(getattr(request.parts, name))]
@@ -316,8 +319,14 @@ def refuse_captured(request: Request) -> None:
         request.dropout,
         request.seed,
     )
+    drawn = torch.get_rng_state()
     with torch.enable_grad():
         result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
+    if request.differentiable and not torch.equal(drawn, torch.get_rng_state()):
+        raise ArgumentError(
+            f"`{'`, `'.join(foreign)}` of your own draws random numbers, but is computed again for the gradient, with "
+            "others. Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
+        )
     if result.requires_grad:
         raise ArgumentError(
             f"`{'`, `'.join(foreign)}` computes with a tensor that requires grad but that it doesn't declare, so the "

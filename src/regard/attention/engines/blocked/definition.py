@@ -11,7 +11,9 @@ from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
+from regard.attention.masks import allows
 from regard.attention.parts import select
 from regard.attention.request import Request
 
@@ -33,7 +35,8 @@ def tile_output(
     if broken is not None:
         seen = torch.ones_like(weights) if allowed is None else allowed.to(weights.dtype)
         output = output.masked_fill(seen @ broken.to(weights.dtype) > 0, math.nan)
-    output = select(request.parts.position, at.head.flatten()).outputs(output, weights, at)
+    position = select(request.parts.position, at.head.flatten())
+    output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
     # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
     return output if allowed is None else torch.where(allowed.any(-1, keepdim=True), output, 0.0)
 
@@ -53,7 +56,7 @@ def tile_weights(
     score, weigh, position = (select(part, heads) for part in (parts.score, parts.weights, parts.position))
     allowed = None
     if not tile.full:
-        allowed = parts.mask.allows(at).expand(len(query), query.shape[1], key.shape[1])
+        allowed = allows(parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
         # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative.
         query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
         key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
@@ -65,11 +68,13 @@ def tile_weights(
         broken = broken_query.unsqueeze(2) | broken_key.unsqueeze(1)
         query = query.masked_fill(broken_query.unsqueeze(-1), 0.0)
         key = key.masked_fill(broken_key.unsqueeze(-1), 0.0)
-    query, key = position.heads(query, key, (at.query + at.shift).squeeze(2), at.key.squeeze(1))
-    scores = position.scores(score(query, key), query, key, at)
+    turned = position.heads(query, key, at.place.squeeze(2), at.key.squeeze(1))
+    query, key = check_heads(position, turned, query, key)
+    scores = applied("score", score, score, query, key, like=None)
+    scores = applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
     if broken is not None:
         scores = scores.masked_fill(broken, math.nan)
-    if allowed is None:
-        return weigh(scores, None), None
-    scores = torch.where(allowed, scores, -torch.inf)
-    return torch.where(allowed, weigh(scores, allowed), 0.0), allowed
+    if allowed is not None:
+        scores = torch.where(allowed, scores, -torch.inf)
+    weights = applied("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
+    return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed

@@ -13,8 +13,10 @@ from torch import Tensor
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.products import Inner, averaged, times_key, times_query
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.foreign import applied
 from regard.attention.frames import Index
 from regard.attention.parts import is_own, join, offer, operands, select, split
+from regard.attention.pieces import added
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
@@ -25,7 +27,6 @@ __all__ = ["Allowed", "TileGradients", "TileWork", "Twins", "drop_weights", "tak
 Pull = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
 
 
-@runtime_checkable
 @runtime_checkable
 class Twins(Protocol):
     """What computes the same as the parts of a reduced request, and the same dropout, faster."""
@@ -111,19 +112,42 @@ class TileWork:
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
-        scores = self._score(self.query, self.key)
+        parts = self.request.parts
+        scores = applied("score", parts.score, self._score, self.query, self.key, like=None)
         if self._has("scores"):
-            scores = self._position.scores(scores, self.plain_query, self.plain_key, self.at)
+            scores = applied(
+                "position's scores",
+                parts.position,
+                self._position.scores,
+                scores,
+                self.plain_query,
+                self.plain_key,
+                extra=(self.at,),
+                like=scores,
+            )
         # Nothing keeps the scores of a part of our own, so they may be overwritten.
         in_place = offer(self._weights, "normalise_") if self._own_scores else None
-        return self._shown((in_place or self._weights)(self._masked(scores), self.allowed))
+        scores = self._masked(scores)
+        normalise = in_place or self._weights
+        return self._shown(applied("weights", parts.weights, normalise, scores, extra=(self.allowed,), like=scores))
 
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
-        weights = self._dropped(self.weights())
+        weights = self.weights()
+        # Dropout may work in place, on what a foreign normaliser may have kept.
+        foreign = self.request.dropout and not is_own(self.request.parts.weights)
+        weights = self._dropped(weights.clone() if foreign else weights)
         output = averaged(weights, self.value)
         if self._has("outputs"):
-            output = self._position.outputs(output, weights, self.at)
+            output = applied(
+                "position's outputs",
+                self.request.parts.position,
+                self._position.outputs,
+                output,
+                weights,
+                extra=(self.at,),
+                like=output,
+            )
         return self._seen(output)
 
     def pull(self, grad_output: Tensor) -> "TileGradients":
@@ -140,17 +164,20 @@ class TileWork:
         grad_scores, *of_weights = pull_weights(self._dropped(grad_weights))
         grad_scores, plain_query, plain_key, *of_position = pull_position(grad_scores)
         query, key, *of_score = pull_score(grad_scores)
-        both = [a if b is None else b if a is None else a + b for a, b in zip(of_position, outputs, strict=True)]
+        both = [
+            a if b is None else b if a is None else added(added(None, a), b)
+            for a, b in zip(of_position, outputs, strict=True)
+        ]
         return TileGradients(query, key, grad_value, plain_query, plain_key, (of_score, of_weights, both))
 
     def _score_and_pull(self) -> tuple[Tensor, Pull]:
         pull = offer(self._score, "pull")
         part = self.request.parts.score
         if pull is None:
-            return self._traced(part, "__call__", self.query, self.key)
-        return self._score(self.query, self.key), lambda gradient: self._with_operands(
-            part, self._score, 2, pull(gradient, self.query, self.key)
-        )
+            return self._traced("score", part, "__call__", self.query, self.key, like=None)
+        return applied(
+            "score", part, self._score, self.query, self.key, like=None
+        ), lambda gradient: self._with_operands(part, self._score, 2, pull(gradient, self.query, self.key))
 
     def _position_scores_and_pull(self, scores: Tensor) -> tuple[Tensor, Pull]:
         part = self.request.parts.position
@@ -158,7 +185,8 @@ class TileWork:
             return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
         pull = offer(self._position, "pull_scores", "scores")
         if pull is None:
-            return self._traced(part, "scores", scores, self.plain_query, self.plain_key, extra=(self.at,))
+            given = scores, self.plain_query, self.plain_key
+            return self._traced("position's scores", part, "scores", *given, extra=(self.at,), like=scores)
         changed = self._position.scores(scores, self.plain_query, self.plain_key, self.at)
         return changed, lambda gradient: (
             gradient,
@@ -173,7 +201,7 @@ class TileWork:
             return weights, lambda gradient: self._with_operands(
                 part, self._weights, 1, pull(gradient, weights, self.allowed)
             )
-        weights, traced = self._traced(part, "__call__", scores, extra=(self.allowed,))
+        weights, traced = self._traced("weights", part, "__call__", scores, extra=(self.allowed,), like=scores)
         if self.allowed is None:
             return weights, traced
         allowed = self.allowed
@@ -194,11 +222,14 @@ class TileWork:
         if pull is not None:
             grad_weights, *grads = self._with_operands(part, self._position, 1, pull(grad_output, kept, self.at))
             return grad_output, grad_weights, grads
-        _, traced = self._traced(part, "outputs", averaged(kept, self.value), kept, extra=(self.at,))
+        output = averaged(kept, self.value)
+        _, traced = self._traced("position's outputs", part, "outputs", output, kept, extra=(self.at,), like=output)
         grad_sum, grad_weights, *grads = traced(grad_output)
         return grad_sum, grad_weights, grads
 
-    def _traced(self, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = ()) -> tuple[Tensor, Pull]:
+    def _traced(
+        self, name: str, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
+    ) -> tuple[Tensor, Pull]:
         """What a part makes of its inputs, and its gradient by autograd on the tile."""
         spec, held = split(part)
         # Whole numbers have no gradient.
@@ -209,7 +240,7 @@ class TileWork:
             for i, operand in zip(smooth, tensors[len(inputs) :], strict=True):
                 changed[i] = operand
             whole = select(join(spec, tuple(changed)), self._heads)
-            return getattr(whole, method)(*tensors[: len(inputs)], *extra)
+            return applied(name, whole, getattr(whole, method), *tensors[: len(inputs)], extra=extra, like=like)
 
         result, back, *_ = torch.func.vjp(call, *inputs, *(held[i] for i in smooth))
 
@@ -244,8 +275,10 @@ class TileWork:
     def _shown(self, weights: Tensor) -> Tensor:
         """Hidden weights at 0."""
         own = is_own(self.request.parts.weights)
-        # In a row that sees something, a normaliser of our own gives 0 for minus infinity.
-        return weights if own and self._all_see else self._hidden(weights, 0.0, in_place=own)
+        # In a row that sees a finite score, a normaliser of our own gives 0 for minus infinity; what a position adds
+        # need not be finite.
+        shown = own and self._own_scores and self._all_see and not self._has("scores")
+        return weights if shown else self._hidden(weights, 0.0, in_place=own)
 
     def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
         if self._mask is None:
@@ -291,7 +324,11 @@ class TileGradients(NamedTuple):
 
 def take(tensor: Tensor, tile: Tile, which: str) -> Tensor:
     """The tile's own rows or keys of a tensor (batch, head, length, size), as (group, length, size), wide."""
-    picked = getattr(tile, which)
-    grouped = tensor.flatten(0, 1)[tile.groups]
-    part = grouped.index_select(1, picked.to(tensor.device)) if isinstance(picked, Tensor) else grouped[:, picked]
-    return part.to(wide_dtype(tensor))
+    picked, heads = getattr(tile, which), tensor.shape[1]
+    # Picked before batch and head become one axis: where they don't lie in that order, this copies what was picked.
+    first, last = tile.groups.start // heads, (tile.groups.stop - 1) // heads + 1
+    items = tensor[first:last]
+    if last - first == 1:
+        items = items[:, tile.groups.start - first * heads : tile.groups.stop - first * heads]
+    items = items.index_select(2, picked.to(tensor.device)) if isinstance(picked, Tensor) else items[:, :, picked]
+    return items.flatten(0, 1).to(wide_dtype(tensor))

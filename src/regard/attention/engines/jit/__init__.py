@@ -38,16 +38,18 @@ def refuse(request: Request) -> str | None:
     if request.query.dtype not in (torch.float32, torch.float64):
         return f"its kernels are for float32 and float64, not {request.query.dtype}"
     compiles = type(request.parts.score) is Additive or type(request.parts.weights) in (Entmax, Sparsemax)
+    if missing() is not None and (compiles or request.dropout or request.edges is not None):
+        return missing()
     if not (compiles or request.dropout or takes_edges(request)):
         return "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
-    if not request.finite and not request.hides_nothing:
+    if not request.safe:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
-    return missing()
+    return None
 
 
 def takes_edges(request: Request) -> bool:
     """Whether the kernel that goes along edges can do this request."""
-    if request.edges is None:
+    if request.edges is None or missing() is not None:
         return False
     return _module("along_edges").refuse(request) is None
 

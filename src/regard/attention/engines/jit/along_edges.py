@@ -84,7 +84,9 @@ def _problem(reduced: Request) -> Problem:
         scale=1.0 if additive else score.scale / temperature,
         slope=score.slope if additive else 0.0,
         alpha=weights.alpha if type(weights) is Entmax else 2.0,
-        vector=(score.vector / temperature).expand(batch, heads, -1).flatten(0, 1) if additive else None,
+        vector=(score.vector / temperature).to(query.dtype).expand(batch, heads, -1).flatten(0, 1)
+        if additive
+        else None,
         bias=bias,
         dropout=reduced.dropout,
         seed=reduced.seed,

@@ -44,10 +44,10 @@ class CompiledAdditive:
     slope: float
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return additive.scores(query, key, self.vector, self.activation, self.slope)
+        return additive.scores(query, key, self.vector.to(query.dtype), self.activation, self.slope)
 
     def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
-        return additive.pull(grad_scores, query, key, self.vector, self.activation, self.slope)
+        return additive.pull(grad_scores, query, key, self.vector.to(query.dtype), self.activation, self.slope)
 
     def select(self, heads: Tensor) -> "CompiledAdditive":
         return self if self.vector.ndim == 1 else dataclasses.replace(self, vector=self.vector[heads])
