@@ -21,6 +21,9 @@ from regard.attention.weights import Entmax, Sparsemax
 __all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
 
 
+_NOTHING = "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
+
+
 @cache
 def missing() -> str | None:
     """Why nothing can be compiled here; None if it can. The first call imports Numba, about half a second."""
@@ -38,10 +41,13 @@ def refuse(request: Request) -> str | None:
     if request.query.dtype not in (torch.float32, torch.float64):
         return f"its kernels are for float32 and float64, not {request.query.dtype}"
     compiles = type(request.parts.score) is Additive or type(request.parts.weights) in (Entmax, Sparsemax)
-    if missing() is not None and (compiles or request.dropout or request.edges is not None):
+    # Whether there is a Numba is found out by importing it, which takes longer than most calls.
+    if not (compiles or request.dropout or request.edges is not None):
+        return _NOTHING
+    if missing() is not None:
         return missing()
     if not (compiles or request.dropout or takes_edges(request)):
-        return "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
+        return _NOTHING
     if not request.safe:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
