@@ -159,7 +159,7 @@ def weighted(
     """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum."""
     output, row_sums = flash(query, key, value, 0.0, causal, scale=scale)
     # Of a query that isn't finite it makes zeros, and a logarithm of 0; elsewhere that is rare.
-    if not row_sums.all():
+    if torch.count_nonzero(row_sums).item() < row_sums.numel():
         broken = (row_sums == 0) & ~torch.isfinite(query).all(-1)
         output = output.masked_fill(broken.unsqueeze(-1), math.nan)
     return output, row_sums
