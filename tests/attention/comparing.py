@@ -107,7 +107,7 @@ def moved(arguments: Arguments, share: float, seed: int) -> Arguments:
 
 
 def explained(case: Case, expected: Outcome, found: dict[str, tuple[float, float]], dtype: torch.dtype) -> bool:
-    """Whether the definition is half as far off in this dtype, or moves as far when its inputs are moved by roundings."""
+    """Whether the definition is half as far off in this dtype, or moves as far when its inputs are moved by little."""
     share = 32 * torch.finfo(dtype).eps
     # A gradient that cancels to 0, as that of what is the same for all keys does, is left with its terms' roundings.
     own = outcome(case.make(dtype), "dense")
