@@ -1,6 +1,7 @@
 """Shape annotations are checked in every test; a user pays nothing for them."""
 
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # The mode that a default device sets changes what is traced: a CPU is tested as a user has it, without.
     if config.getoption("--device") != "cpu":
         torch.set_default_device(config.getoption("--device"))
+    # A shell that starts a process in the background makes it ignore Ctrl-C, and all that it starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
