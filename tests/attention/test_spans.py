@@ -124,6 +124,12 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
     )
 
 
+def drawn(data: st.DataObject, size: tuple[int, int]) -> tuple[Mask, Frame, Tensor]:
+    """A mask for so many queries and keys, as it sees them, and which pairs it allows, (item, query, key)."""
+    mask = made(data.draw(masks(*size)))
+    return mask, frame_of(mask, BATCH, *size), allowed(mask, BATCH, *size)
+
+
 SIZES = st.sampled_from([(11, 11), (7, 11), (11, 7), (1, 11), (11, 1)])
 
 
@@ -131,11 +137,8 @@ SIZES = st.sampled_from([(11, 11), (7, 11), (11, 7), (1, 11), (11, 1)])
 @given(st.data(), SIZES)
 def test_spans_never_lie(data, size):
     """Random expressions of every mask, ragged batches, queries and keys of different number."""
-    queries, keys = size
-    mask = made(data.draw(masks(queries, keys)))
-    spans = check_spans(mask, queries, keys)
-    frame = frame_of(mask, BATCH, queries, keys)
-    every = allowed(mask, BATCH, queries, keys)
+    mask, frame, every = drawn(data, size)
+    spans = check_spans(mask, *size)
     if mask.hides_nothing(frame):
         assert every.all()
     elif spans.exact:
@@ -147,14 +150,13 @@ def test_spans_never_lie(data, size):
 def test_columns_never_lie(data, size):
     """Every key that one of the rows may see in some item is among them."""
     queries, keys = size
-    mask = made(data.draw(masks(queries, keys)))
-    frame = frame_of(mask, BATCH, queries, keys)
+    mask, frame, every = drawn(data, size)
     first = data.draw(st.integers(0, queries - 1))
     rows = slice(first, data.draw(st.integers(first + 1, queries)))
     columns = mask.columns(frame, rows)
     if columns is None:
         return
-    seen = allowed(mask, BATCH, queries, keys)[:, rows].any(0).any(0).nonzero().flatten()
+    seen = every[:, rows].any(0).any(0).nonzero().flatten()
     assert torch.isin(seen, columns).all()
     assert (columns.diff() > 0).all()
     assert ((columns >= 0) & (columns < keys)).all()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from attention.cases import covering, kernels, pairwise, rotation
 from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
-from attention.test_masks import allowed, frame_of
-from attention.test_spans import BATCH, SIZES, made, masks
+from attention.test_spans import BATCH, SIZES, drawn
 from regard.attention import Causal, Prefix, Window
 from regard.attention.engines.blocked.tile import take
 from regard.attention.request import Request
@@ -65,9 +64,7 @@ def test_many_more_tiles_equal_the_definition(case):
 def test_tiles_never_lie(data, size):
     """Each allowed pair stands in one tile, no pair in two, no tile beyond the keys; what is open is allowed to all."""
     queries, keys = size
-    mask = made(data.draw(masks(queries, keys)))
-    frame = frame_of(mask, BATCH, queries, keys)
-    every = allowed(mask, BATCH, queries, keys)
+    mask, frame, every = drawn(data, size)
     times = torch.zeros(BATCH, HEADS, queries, keys, dtype=torch.int64)
     rows, budget = data.draw(st.integers(1, 12)), data.draw(st.sampled_from([1, 30, 10**9]))
     with pytest.MonkeyPatch.context() as patch:

@@ -171,7 +171,7 @@ def test_truncated_weights(folder, size):
         load(folder)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b'{"format": 1'])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b'{"format": 1', b"[" * 200_000])
 def test_broken_json(folder, content):
     (folder / "model.json").write_bytes(content)
     with pytest.raises(ModelError, match=r"model.json isn't JSON"):

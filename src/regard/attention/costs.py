@@ -21,7 +21,7 @@ __all__ = ["Cost", "cost", "seconds"]
 
 # Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
 KERNEL = 3e11  # multiplications and additions of PyTorch's fused kernel, its exponentials included
-PRODUCTS = 3.6e11  # of the products of tiles, where oneDNN does them
+PRODUCTS = 3.6e11  # of the products of tiles in float32, by oneDNN, or by MKL on Intel's
 LIBRARY = 1.8e11  # of products by the library that PyTorch was built with
 PASSES = 1e10  # numbers that a pass over a tile's scores reads and writes
 ACTIVATIONS = 1.5e9  # features of pairs that additive scores take in PyTorch

@@ -94,7 +94,8 @@ class Request:
         fits = offer(parts.weights, "check")
         if fits is not None:
             fits(query.shape[1])
-        parts.position.check(query.shape[1], Frame(query.shape[0], query.shape[2], key.shape[2]))
+        if parts.position is not _NO_POSITION:
+            parts.position.check(query.shape[1], Frame(query.shape[0], query.shape[2], key.shape[2]))
         return cls(query, key, value, parts, float(dropout), seed)
 
     @property

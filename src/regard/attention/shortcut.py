@@ -1,7 +1,7 @@
 """The commonest call without detours: plain softmax of a dot product on a CPU, nothing hidden, no gradient asked for.
 
 To check and resolve everything takes some 40 us when the processor's caches hold other things: a fifth of a call of 128
-queries, most of one that decodes a token. What is taken here, `fused` would have got; the rest goes the long way, and
+queries, or of one that decodes a token. What is taken here, `fused` would have got; the rest goes the long way, and
 so does every mistake.
 """
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.attention import Frame, Index, Mask
+from regard.attention.pair_tables import check_pairs, places
 from regard.errors import ArgumentError
 
 __all__ = ["Pairs", "torch_masks"]
@@ -41,16 +42,12 @@ class Pairs(Mask):
             )
 
     def allows(self, at: Index) -> Tensor:
-        return _pick(self.table, at)
+        table, indices = places(self.table, at)
+        return table[indices]
 
     def check(self, frame: Frame) -> None:
-        table = self.table[(None,) * (4 - self.table.ndim)]
-        sizes = frame.batch, table.shape[1], frame.queries, frame.keys
-        if any(size not in (1, most) for size, most in zip(table.shape, sizes, strict=True)):
-            raise ArgumentError(
-                f"`table` must be broadcastable to (batch, head, query, key), here {sizes}, but is "
-                f"{tuple(self.table.shape)}. Where queries are but the last ones, as with a cache, pass their rows."
-            )
+        # A mask is not told how many heads there are.
+        check_pairs(self.table, (frame.batch, None, frame.queries, frame.keys))
 
 
 def torch_masks(
@@ -108,12 +105,3 @@ def torch_masks(
         if added is not None:
             bias = added if bias is None else bias + added
     return {"mask": None if shown is None else Pairs(shown), "bias": bias}
-
-
-def _pick(table: Tensor, at: Index) -> Tensor:
-    """The entries of these pairs; an axis of one is the same for all."""
-    table = table[(None,) * (4 - table.ndim)]
-    axes = (at.batch, at.head, at.query, at.key)
-    return table[
-        tuple(torch.zeros_like(axis) if size == 1 else axis for axis, size in zip(axes, table.shape, strict=True))
-    ]

@@ -122,7 +122,7 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def _read_description(path: Path) -> dict[str, Any]:
     try:
         description = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of brackets in brackets, thousands deep
         raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
     if not isinstance(description, dict):
         raise ModelError(f"{path} must hold a JSON object, but holds {description!r:.60}. Copy it again.")

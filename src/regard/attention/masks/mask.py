@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.frames import Frame, Index, Spans, Stretch
+from regard.attention.masks.tables import whole_numbers
 from regard.attention.parts import is_own
 from regard.attention.sparsity import Csr
 from regard.errors import ArgumentError
@@ -173,14 +174,8 @@ class Lengths(Mask):
             value = getattr(self, name)
             if value is None:
                 continue
-            if not isinstance(value, Tensor):
-                value = torch.as_tensor(value) if len(value) else torch.zeros(0, dtype=torch.long)
-            if value.ndim != 1 or value.is_floating_point() or value.dtype == torch.bool:
-                raise ArgumentError(
-                    "`lengths` must be whole numbers of shape (batch,), "
-                    f"but is {value.dtype} of shape {tuple(value.shape)}."
-                )
-            object.__setattr__(self, name, value.long())
+            value = whole_numbers(value, "lengths", "Lengths", "whole numbers of shape (batch,)", (1,))
+            object.__setattr__(self, name, value)
 
     @property
     def of_queries(self) -> Tensor | None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.frames import Frame, Index
+from regard.attention.pair_tables import check_pairs, places
 from regard.attention.pieces import Pieces
 from regard.attention.positions.position import Position
 from regard.errors import ArgumentError
@@ -45,15 +46,10 @@ class Bias(Position):
             )
 
     def check(self, heads: int, frame: Frame) -> None:
-        sizes = (frame.batch, heads, frame.queries, frame.keys)[-self.table.ndim :]
-        if any(size not in (1, most) for size, most in zip(self.table.shape, sizes, strict=True)):
-            raise ArgumentError(
-                f"`table` must be broadcastable to (batch, head, query, key), here {sizes}, but is "
-                f"{tuple(self.table.shape)}. Where queries are but the last ones, as with a cache, pass their rows."
-            )
+        check_pairs(self.table, (frame.batch, heads, frame.queries, frame.keys))
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
-        table, axes = self._axes(at)
+        table, axes = places(self.table, at)
         if at.corner is None or table.device.type != "cpu":
             return scores + table[axes].to(scores.dtype)
         # Neighbours: stretches of the table, where an index for every pair would cost more than the sum.
@@ -62,27 +58,18 @@ class Bias(Position):
         return scores + (groups[0] if len(groups) == 1 else torch.stack(groups)).to(scores.dtype)
 
     def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Any, ...]:
-        table, axes = self._axes(at)
+        table, axes = places(self.table, at)
         shared = tuple(axis for axis in (1, 2) if table.shape[axis + 1] == 1)
         sums = grad_scores.sum(shared, keepdim=True) if shared else grad_scores
         groups = _groups(axes[0], axes[1])
         if at.corner is None:
             rows, columns = (axis.flatten() for axis in axes[2:])
-            places: Any = rows[: sums.shape[1], None], columns[: sums.shape[2]]
+            corner: Any = rows[: sums.shape[1], None], columns[: sums.shape[2]]
         else:
-            places = tuple(_stretch(axis) for axis in axes[2:])
+            corner = tuple(_stretch(axis) for axis in axes[2:])
         # No pair of row and column comes twice in a group, and groups come one after the other: one order of adding.
-        pieces = [((*groups[group % len(groups)], *places), part) for group, part in enumerate(sums)]
+        pieces = [((*groups[group % len(groups)], *corner), part) for group, part in enumerate(sums)]
         return None, None, Pieces(self.table.shape, pieces)
-
-    def _axes(self, at: Index) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
-        """The table with all four axes, and the indices into each; into an axis of 1 they are all 0."""
-        table = self.table[(None,) * (4 - self.table.ndim)]
-        item, head, row, column = (
-            torch.zeros_like(axis[..., :1, :1] if which < 2 else axis) if size == 1 else axis
-            for which, (axis, size) in enumerate(zip((at.batch, at.head, at.query, at.key), table.shape, strict=True))
-        )
-        return table, (item, head, row, column)
 
 
 def _stretch(axis: Tensor) -> slice:

@@ -21,7 +21,7 @@ from regard.attention.weights import Entmax, Sparsemax
 __all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
 
 
-_NOTHING = "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
+_NO_KERNEL = "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
 
 
 @cache
@@ -43,11 +43,11 @@ def refuse(request: Request) -> str | None:
     compiles = type(request.parts.score) is Additive or type(request.parts.weights) in (Entmax, Sparsemax)
     # Whether there is a Numba is found out by importing it, which takes longer than most calls.
     if not (compiles or request.dropout or request.edges is not None):
-        return _NOTHING
+        return _NO_KERNEL
     if missing() is not None:
         return missing()
     if not (compiles or request.dropout or takes_edges(request)):
-        return _NOTHING
+        return _NO_KERNEL
     if not request.safe:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
