@@ -436,7 +436,7 @@ class TestBucketed:
         [
             (lambda: Bucketed(2, buckets=3), "an even number from 4 on, but is 3"),
             (lambda: Bucketed(2, buckets=2), "an even number from 4 on, but is 2"),
-            (lambda: Bucketed(2, buckets=1, causal=True), "`buckets` must be 2 or more, but is 1"),
+            (lambda: Bucketed(2, buckets=1, causal=True), "`buckets` must be how many biases a head has, 2 or more, but is 1"),
             (lambda: Bucketed(2, buckets=32, reach=8), "more than the 8 distances.*but is 8"),
             (lambda: _attended(Bucketed(2)), "biases for every head, but has them for 2"),
         ],
@@ -493,7 +493,7 @@ class TestBias:
             torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-9)
 
     def test_refusals(self):
-        with pytest.raises(ArgumentError, match="A bool table is a mask"):
+        with pytest.raises(ArgumentError, match="a bool table, which is a mask"):
             Bias(torch.ones(3, 3, dtype=torch.bool))
         with pytest.raises(ArgumentError, match="two to four axes"):
             Bias(torch.ones(3))

@@ -368,7 +368,7 @@ def test_modules_give_their_parameters():
         (lambda: Softmax(torch.ones(2)).check(3), r"temperature \(\), or \(3,\) for one to each head"),
         (lambda: Sigmoid(torch.ones(1, 2)), "`bias` must be a number"),
         (lambda: Sigmoid(torch.ones(2)).check(3), r"but its bias is \(2,\)"),
-        (lambda: LearnedSigmoid(0), "`length` must be 1 or more"),
+        (lambda: LearnedSigmoid(0), "`length` must be how many keys .*, 1 or more"),
         (lambda: Relu(0.0), "`divisor` must be above 0"),
         (lambda: Entmax(1.0), "`alpha` must be above 1, but is 1.0. For 1, use Softmax"),
         (lambda: Entmax(math.nan), "`alpha`"),

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.fields import check_count
 from regard.errors import ArgumentError
 from regard.extras import require
 
@@ -37,8 +38,7 @@ class InputPosition(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        if width < 1:
-            raise ArgumentError(f"`width` must be the size of the vectors, 1 or more, but is {width}.")
+        check_count("width", width, "the size of the vectors")
         self.width = width
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
@@ -90,6 +90,7 @@ class Learned(InputPosition):
 
     def __init__(self, width: int, length: int = 512):
         super().__init__(width)
+        check_count("length", length, "how many positions are learned", least=0)
         self.table = nn.Parameter(torch.empty(length, width))
         nn.init.normal_(self.table, std=0.02)
 
@@ -126,8 +127,7 @@ class Recurrent(InputPosition):
 
     def __init__(self, width: int, layers: int = 1):
         super().__init__(width)
-        if layers < 1:
-            raise ArgumentError(f"`layers` must be how many RNNs read each other's states, 1 or more, but is {layers}.")
+        check_count("layers", layers, "how many RNNs read each other's states")
         self.rnn = nn.RNN(width, width, layers)
         self.start = nn.Parameter(torch.zeros(layers, width))
         self._places = Sinusoidal(width)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "check_number", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
+__all__ = ["Slot", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,16 +106,6 @@ def _offers(kind: type, extra: str, main: str) -> bool:
         if main in vars(base):
             return False
     return False
-
-
-def check_number(name: str, value: Any, instead: str) -> None:
-    """Whether a parameter is a number, where the gradient of a tensor would be lost without a word.
-
-    Raises:
-        ArgumentError: it is a tensor.
-    """
-    if isinstance(value, Tensor):
-        raise ArgumentError(f"`{name}` must be a number, but is a tensor {tuple(value.shape)}. {instead}")
 
 
 def is_own(part: Any) -> bool:

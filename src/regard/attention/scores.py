@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.parts import check_number
+from regard.attention.fields import check_number, check_per_head, check_tensor
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
 
@@ -131,9 +131,10 @@ class Additive:
     def __post_init__(self) -> None:
         if self.activation not in ("tanh", "leaky_relu"):
             raise ArgumentError(f"`activation` must be 'tanh' or 'leaky_relu', but is {self.activation!r}.")
-        for name, tensor in (("vector", self.vector), ("bias", self.bias)):
-            if tensor is not None and tensor.ndim not in (1, 2):
-                raise ArgumentError(f"`{name}` must be (feature,) or (head, feature), but is {tuple(tensor.shape)}.")
+        check_tensor("vector", self.vector, "(feature,) or (head, feature)", (1, 2))
+        if self.bias is not None:
+            check_tensor("bias", self.bias, "(feature,) or (head, feature)", (1, 2))
+        check_number("slope", self.slope)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         core, query, key = self.reduce(query, key)
@@ -200,11 +201,8 @@ class Bilinear:
     matrix: Tensor
 
     def __post_init__(self) -> None:
-        if self.matrix.ndim not in (2, 3):
-            raise ArgumentError(
-                "`matrix` must be (query_feature, key_feature), or (head, query_feature, key_feature), "
-                f"but is {tuple(self.matrix.shape)}."
-            )
+        form = "(query_feature, key_feature), or (head, query_feature, key_feature)"
+        check_tensor("matrix", self.matrix, form, (2, 3))
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         core, query, key = self.reduce(query, key)
@@ -248,8 +246,7 @@ class Cosine:
     scale: float | Tensor = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.scale, Tensor) and self.scale.ndim > 1:
-            raise ArgumentError(f"`scale` must be a number, () or (head,), but is {tuple(self.scale.shape)}.")
+        check_per_head("scale", self.scale)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         core, query, key = self.reduce(query, key)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.parts import check_number
+from regard.attention.fields import check_count, check_number, check_per_head
 from regard.attention.thresholds import entmax, pull_entmax
 from regard.errors import ArgumentError
 
@@ -62,7 +62,7 @@ class Softmax:
     temperature: float | Tensor = 1.0
 
     def __post_init__(self) -> None:
-        _check_form("temperature", self.temperature)
+        check_per_head("temperature", self.temperature)
         if not isinstance(self.temperature, Tensor) and not 0.0 < self.temperature < math.inf:
             raise ArgumentError(f"`temperature` must be above 0, but is {self.temperature!r}. For 0, use Hard().")
 
@@ -125,7 +125,8 @@ class Relu:
     divisor: float | None = None
 
     def __post_init__(self) -> None:
-        check_number("divisor", self.divisor, "A factor that is trained: a linear layer behind.")
+        if self.divisor is not None:
+            check_number("divisor", self.divisor, "A factor that is trained: a linear layer behind.")
         if self.divisor is not None and not self.divisor > 0:
             raise ArgumentError(f"`divisor` must be above 0, or None to count the keys, but is {self.divisor!r}.")
 
@@ -165,7 +166,8 @@ class Sigmoid:
     bias: float | Tensor | None = None
 
     def __post_init__(self) -> None:
-        _check_form("bias", self.bias)
+        if self.bias is not None:
+            check_per_head("bias", self.bias)
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return torch.sigmoid(scores + self._bias(scores, allowed))
@@ -321,8 +323,7 @@ class LearnedSigmoid(nn.Module):
 
     def __init__(self, length: int, heads: int | None = None):
         super().__init__()
-        if length < 1:
-            raise ArgumentError(f"`length` must be 1 or more, but is {length}.")
+        check_count("length", length, "how many keys a query typically sees")
         self.bias = nn.Parameter(torch.full(() if heads is None else (heads,), -math.log(length)))
 
     def part(self) -> Sigmoid:
@@ -336,11 +337,6 @@ def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:
         return float(max(scores.shape[-1], 1))
     # Summed as floats, which is many times faster than as integers.
     return allowed.expand(scores.shape).sum(-1, keepdim=True, dtype=scores.dtype).clamp(min=1)
-
-
-def _check_form(name: str, parameter: float | Tensor | None) -> None:
-    if isinstance(parameter, Tensor) and parameter.ndim > 1:
-        raise ArgumentError(f"`{name}` must be a number, () or (head,), but is {tuple(parameter.shape)}.")
 
 
 def _check_heads(name: str, parameter: float | Tensor | None, heads: int) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.frames import Frame, Index, Spans
 from regard.attention.masks.mask import Mask
 from regard.attention.masks.pairs import contains, extents
-from regard.attention.masks.tables import whole_numbers
+from regard.attention.masks.tables import tensor_of, whole_numbers
 from regard.attention.sparsity import csr_of
 from regard.attention.stretches import Stretch
 from regard.errors import ArgumentError
@@ -45,16 +45,19 @@ class Blocks(Mask):
     starts: Tensor = field(init=False)
     blocks: Tensor = field(init=False)
     keys: int = field(init=False)
+    # Whether every block was named, those that see nothing too.
+    whole: bool = field(init=False)
 
     def __post_init__(self, table: Tensor | Sequence[Any]) -> None:
         if not isinstance(self.size, int) or isinstance(self.size, bool) or self.size < 1:
             raise ArgumentError(f"`size` of Blocks must be how many a block holds, 1 or more, but is {self.size!r}.")
-        table = table if isinstance(table, Tensor) else torch.as_tensor(table)
-        if table.dtype == torch.bool and table.ndim == 2:
+        meaning = "a bool table (query block, key block), or (2, pairs) numbers of blocks"
+        table = tensor_of(table, "table", "Blocks", meaning)
+        whole = table.dtype == torch.bool and table.ndim == 2
+        if whole:
             queries, keys = table.shape
             row, column = table.nonzero(as_tuple=True)
         else:
-            meaning = "a bool table (query block, key block), or (2, pairs) numbers of blocks"
             pairs = whole_numbers(table, "table", "Blocks", meaning, (2,))
             if len(pairs) != 2:
                 raise ArgumentError(f"`table` of Blocks must be {meaning}, but is of shape {tuple(pairs.shape)}.")
@@ -63,7 +66,7 @@ class Blocks(Mask):
             column, row = pairs
             keys, queries = (int(axis.max()) + 1 if axis.numel() else 0 for axis in pairs)
         csr = csr_of(torch.stack([column, row]), queries, keys)
-        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys)):
+        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys), ("whole", whole)):
             object.__setattr__(self, name, value)
 
     @property
@@ -105,10 +108,11 @@ class Blocks(Mask):
 
     def check(self, frame: Frame) -> None:
         for name, blocks, length in (("queries", self._queries, frame.queries), ("keys", self.keys, frame.keys)):
-            if blocks > -(-length // self.size):
+            wanted = -(-length // self.size)
+            if blocks > wanted or (self.whole and blocks < wanted):
                 raise ArgumentError(
-                    f"`table` of Blocks must be for {-(-length // self.size)} blocks of {name}, as {length} make of "
-                    f"{self.size} each, but is for {blocks}."
+                    f"`table` of Blocks must be for {wanted} blocks of {name}, as {length} make of {self.size} each, "
+                    f"but is for {blocks}."
                 )
 
     def __repr__(self) -> str:

@@ -50,7 +50,7 @@ class Documents(Mask):
 
     def __post_init__(self) -> None:
         for name in ("ids", "query"):
-            if getattr(self, name) is not None:
+            if name == "ids" or getattr(self, name) is not None:
                 meaning = f"document numbers, ({'key' if name == 'ids' else name},) or (batch, length)"
                 numbers = whole_numbers(getattr(self, name), name, "Documents", meaning, (1, 2))
                 numbers = numbers.clamp(min=-1)

@@ -145,8 +145,6 @@ class Edges(Mask):
 
 def _checked(graph: Tensor | Sequence[Any]) -> Tensor:
     meaning = "(2, edges) node numbers: from which key, to which query"
-    if not isinstance(graph, Tensor):
-        graph = [list(row) for row in graph]
     graph = whole_numbers(graph, "edge_index", "Edges", meaning, (2,))
     if len(graph) != 2:
         raise ArgumentError(

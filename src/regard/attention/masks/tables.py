@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["check_table", "entries", "whole_numbers"]
+__all__ = ["check_table", "entries", "tensor_of", "whole_numbers"]
 
 
 def entries(table: Tensor, item: Tensor, column: Tensor) -> Tensor:
@@ -21,10 +21,7 @@ def whole_numbers(value: Any, name: str, owner: str, meaning: str, dims: tuple[i
     Raises:
         ArgumentError: it is none.
     """
-    try:
-        tensor = value if isinstance(value, Tensor) else torch.as_tensor(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ArgumentError(f"`{name}` of {owner} must be {meaning}, but is {value!r}.") from error
+    tensor = tensor_of(value, name, owner, meaning)
     if not isinstance(value, Tensor) and not tensor.numel():
         tensor = tensor.long()
     if tensor.ndim not in dims or tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
@@ -32,6 +29,18 @@ def whole_numbers(value: Any, name: str, owner: str, meaning: str, dims: tuple[i
             f"`{name}` of {owner} must be {meaning}, but is {tensor.dtype} of shape {tuple(tensor.shape)}."
         )
     return tensor.long()
+
+
+def tensor_of(value: Any, name: str, owner: str, meaning: str) -> Tensor:
+    """A field's value as a tensor.
+
+    Raises:
+        ArgumentError: it can't be one.
+    """
+    try:
+        return value if isinstance(value, Tensor) else torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"`{name}` of {owner} must be {meaning}, but is {value!r:.60}.") from error
 
 
 def check_table(table: Tensor, name: str, owner: str, batch: int, size: int, axis: str) -> None:

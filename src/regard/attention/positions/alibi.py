@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regard.attention.fields import check_count, check_tensor
 from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.position import PositionModule, check_per_head
 from regard.attention.precision import wide_dtype
-from regard.errors import ArgumentError
 
 __all__ = ["Alibi", "Slopes", "alibi_slopes"]
 
@@ -25,6 +25,9 @@ class Slopes(OffsetBias):
     """
 
     slopes: Tensor
+
+    def __post_init__(self) -> None:
+        check_tensor("slopes", self.slopes, "() or (head,)", (0, 1))
 
     def bias(self, offset: Tensor) -> Tensor:
         # Wide, for in half precision a distance of 277 is 276 or 278.
@@ -88,8 +91,7 @@ def alibi_slopes(heads: int) -> Tensor:
         >>> alibi_slopes(3)
         tensor([0.0625, 0.0039, 0.2500])
     """
-    if heads < 1:
-        raise ArgumentError(f"`heads` must be how many heads there are, 1 or more, but is {heads}.")
+    check_count("heads", heads, "how many heads there are")
     lower = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * k / lower) for k in range(1, lower + 1)]
     between = [2 ** (-8 * k / (2 * lower)) for k in range(1, 2 * lower + 1, 2)]

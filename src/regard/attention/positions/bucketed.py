@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.fields import check_count, check_number, check_tensor
 from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.position import PositionModule, check_per_head
@@ -31,6 +32,10 @@ class Buckets(OffsetBias):
     table: Tensor
     reach: int = 128
     causal: bool = False
+
+    def __post_init__(self) -> None:
+        check_tensor("table", self.table, "(bucket,) or (head, bucket)", (1, 2))
+        check_number("reach", self.reach)
 
     def bias(self, offset: Tensor) -> Tensor:
         index = self._bucket(offset)
@@ -82,6 +87,9 @@ class Bucketed(PositionModule):
 
     def __init__(self, heads: int, buckets: int = 32, reach: int = 128, *, causal: bool = False):
         super().__init__()
+        check_count("heads", heads, "how many heads there are")
+        check_count("buckets", buckets, "how many biases a head has", least=2)
+        check_number("reach", reach)
         side = buckets if causal else buckets // 2
         if side < 2 or (buckets % 2 and not causal):
             raise ArgumentError(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regard.attention.fields import check_number
 from regard.attention.frames import Index
-from regard.attention.parts import check_number
 from regard.attention.positions.position import Position
 from regard.errors import ArgumentError
 

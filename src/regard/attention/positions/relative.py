@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.fields import check_count, check_tensor
 from regard.attention.frames import Frame, Index
 from regard.attention.positions.position import Both, Position, PositionModule, check_per_head
 from regard.attention.positions.shearing import fold, spread
@@ -29,6 +30,9 @@ class RelativeKeys(Position):
     """
 
     table: Tensor
+
+    def __post_init__(self) -> None:
+        check_tensor("table", self.table, "(2 reach + 1, feature) or (head, 2 reach + 1, feature)", (2, 3))
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         table = _checked(self.table, query.shape[-1]).to(query.dtype)
@@ -60,6 +64,9 @@ class RelativeValues(Position):
     """
 
     table: Tensor
+
+    def __post_init__(self) -> None:
+        check_tensor("table", self.table, "(2 reach + 1, value) or (head, 2 reach + 1, value)", (2, 3))
 
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         table = _checked(self.table, output.shape[-1]).to(weights.dtype)
@@ -114,8 +121,11 @@ class Relative(PositionModule):
         value_size: int | None = None,
     ):
         super().__init__()
-        if reach < 0:
-            raise ArgumentError(f"`reach` must be a distance, 0 or more, but is {reach}.")
+        check_count("reach", reach, "a distance", least=0)
+        check_count("head_size", head_size, "the feature size of a head", least=0)
+        for name, count in (("heads", heads), ("value_size", value_size)):
+            if count is not None:
+                check_count(name, count, "how many there are")
         if on not in ("keys", "values", "both"):
             raise ArgumentError(f"`on` must be 'keys', 'values' or 'both', but is {on!r}.")
         self.table = _vectors(heads, reach, head_size) if on != "values" else None

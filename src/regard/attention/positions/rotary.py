@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regard.attention.fields import check_count, check_number
 from regard.attention.positions.position import Position
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
@@ -50,11 +51,14 @@ class Rotary(Position):
     stretch: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.size is not None and (self.size < 0 or self.size % 2):
-            raise ArgumentError(f"`size` must be an even number of features to turn in pairs, but is {self.size}.")
+        if self.size is not None:
+            check_count("size", self.size, "how many features to turn in pairs", least=0)
+            if self.size % 2:
+                raise ArgumentError(f"`size` must be an even number of features to turn in pairs, but is {self.size}.")
         if self.pairs not in ("halves", "neighbours"):
             raise ArgumentError(f"`pairs` must be 'halves' or 'neighbours', but is {self.pairs!r}.")
         for name in ("base", "stretch"):
+            check_number(name, getattr(self, name))
             if not getattr(self, name) > 0:
                 raise ArgumentError(f"`{name}` must be more than 0, but is {getattr(self, name)}.")
 

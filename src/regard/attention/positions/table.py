@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.fields import check_tensor
 from regard.attention.frames import Frame, Index
 from regard.attention.pair_tables import check_pairs, places
 from regard.attention.pieces import Pieces
@@ -39,11 +40,9 @@ class Bias(Position):
     table: Tensor
 
     def __post_init__(self) -> None:
-        if not self.table.is_floating_point() or not 2 <= self.table.ndim <= 4:
-            raise ArgumentError(
-                "`table` must hold real numbers, on two to four axes up to (batch, head, query, key), "
-                f"but is {self.table.dtype} of shape {tuple(self.table.shape)}. A bool table is a mask."
-            )
+        if isinstance(self.table, Tensor) and self.table.dtype == torch.bool:
+            raise ArgumentError("`table` must hold real numbers, but is a bool table, which is a mask.")
+        check_tensor("table", self.table, "of two to four axes up to (batch, head, query, key)", (2, 3, 4))
 
     def check(self, heads: int, frame: Frame) -> None:
         check_pairs(self.table, (frame.batch, heads, frame.queries, frame.keys))
