@@ -436,7 +436,10 @@ class TestBucketed:
         [
             (lambda: Bucketed(2, buckets=3), "an even number from 4 on, but is 3"),
             (lambda: Bucketed(2, buckets=2), "an even number from 4 on, but is 2"),
-            (lambda: Bucketed(2, buckets=1, causal=True), "`buckets` must be how many biases a head has, 2 or more, but is 1"),
+            (
+                lambda: Bucketed(2, buckets=1, causal=True),
+                "`buckets` must be how many biases a head has, 2 or more, but is 1",
+            ),
             (lambda: Bucketed(2, buckets=32, reach=8), "more than the 8 distances.*but is 8"),
             (lambda: _attended(Bucketed(2)), "biases for every head, but has them for 2"),
         ],
