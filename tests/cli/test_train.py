@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli.main import main
 from regard.tasks import bundled, load
-from regard.tasks.lightning_parts import TaggerTraining
+from regard.tasks.lightning_parts import Training
 
 SENTENCES = [
     [("I", "PRON"), ("saw", "VERB"), ("a", "DET"), ("saw", "NOUN"), (".", "PUNCT")],
@@ -15,7 +15,7 @@ SENTENCES = [
     [("you", "PRON"), ("saw", "VERB"), ("it", "PRON")],
 ]
 RECIPE = {
-    "features": {"minimum_count": 1, "affix_ids": 97, "ngram_ids": 31, "shape_ids": 31},
+    "input": {"features": {"minimum_count": 1, "affix_ids": 97, "ngram_ids": 31, "shape_ids": 31}},
     "width": 12,
     "heads": 3,
     "hidden": 7,
@@ -89,7 +89,7 @@ def test_a_run_is_not_overwritten(words, capsys):
 
 def test_ctrl_c_says_how_to_go_on(words, capsys):
     start, out = words
-    real = TaggerTraining.on_train_epoch_start
+    real = Training.on_train_epoch_start
 
     def press(self):
         real(self)
@@ -97,7 +97,7 @@ def test_ctrl_c_says_how_to_go_on(words, capsys):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TaggerTraining, "on_train_epoch_start", press)
+        patched.setattr(Training, "on_train_epoch_start", press)
         assert main(start) == 130
     assert "The same command with --resume goes on" in capsys.readouterr().err
     assert main([*start, "--resume"]) == 0
@@ -171,7 +171,7 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
     usual = [word for word in start if word not in ("--recipe", start[5])]
     assert main(usual) == 0
     assert "has no XPOS, so the recipe's help from it is left out" in capsys.readouterr().err
-    assert dict(load(out).recipe.auxiliary) == {"feats": 0.3}
+    assert dict(load(out).recipe.task.auxiliary) == {"feats": 0.3}
 
 
 def test_one_word_without_xpos_is_not_called_a_column_without_it(words, treebank, capsys):

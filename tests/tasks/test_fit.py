@@ -14,7 +14,7 @@ from toys import BY_HEART, SAWS, generated, tiny
 from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks import fit as fitting
-from regard.tasks.lightning_parts import TaggerTraining, share_of_rate
+from regard.tasks.lightning_parts import Training, share_of_rate
 
 
 def fit(recipe: Recipe, sentences=SAWS, dev=None, **options):
@@ -68,7 +68,7 @@ def test_the_seed_decides(average):
 
 def test_auxiliary_labels_are_learned_beside_and_not_kept():
     again = {"again": [[label.lower() for label in labels] for _, labels in SAWS]}
-    plain, helped = fit(tiny()), fit(tiny(auxiliary={"again": 0.3}), auxiliary=again)
+    plain, helped = fit(tiny()), fit(tiny(task={"auxiliary": {"again": 0.3}}), auxiliary=again)
     assert set(weights(helped)) == set(weights(plain))
     assert weights(helped) != weights(plain)
     assert helped.labels == plain.labels
@@ -78,10 +78,10 @@ def test_the_best_epoch_is_kept_not_the_last(tmp_path):
     # A learning rate that destroys what was learned: the last epochs are bad.
     tagger = fit(tiny(**BY_HEART | {"epochs": 9, "learning_rate": 0.3}), out=tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
-    best = max(rows, key=lambda row: row["accuracy"])
+    best = max(rows, key=lambda row: row["score"])
     assert tagger.about["training"]["best_epoch"] == best["epoch"]
-    assert best["accuracy"] > rows[-1]["accuracy"] or best["epoch"] < rows[-1]["epoch"]
-    assert tagger.evaluate(SAWS).accuracy == pytest.approx(best["accuracy"])
+    assert best["score"] > rows[-1]["score"] or best["epoch"] < rows[-1]["epoch"]
+    assert tagger.evaluate(SAWS).accuracy == pytest.approx(best["score"])
 
 
 def test_patience_stops(tmp_path):
@@ -133,7 +133,7 @@ def test_lines_say_how_far_it_is(capfd):
     assert out == ""
     assert lines[0].startswith("epoch 1/2  loss ")
     assert all(word in lines[1] for word in ("epoch 2/2", "dev ", "best ", "elapsed 0:", "left 0:00"))
-    assert lines[2].startswith("Training is over: all epochs are done. Best dev score ")
+    assert lines[2].startswith("Training is over: all epochs are done. Best dev accuracy ")
     assert "\x1b" not in err
 
 
@@ -163,7 +163,7 @@ class Stopped(Exception):
 
 def interrupted(recipe: Recipe, out: Path, epoch: int, **options) -> None:
     """Train until this epoch, from 0, has begun."""
-    start = TaggerTraining.on_train_epoch_start
+    start = Training.on_train_epoch_start
 
     def stop(self):
         if self.current_epoch == epoch:
@@ -171,7 +171,7 @@ def interrupted(recipe: Recipe, out: Path, epoch: int, **options) -> None:
         start(self)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TaggerTraining, "on_train_epoch_start", stop)
+        patched.setattr(Training, "on_train_epoch_start", stop)
         with pytest.raises(Stopped):
             fit(recipe, out=out, **options)
 
@@ -207,7 +207,7 @@ def test_a_resumed_run_uses_the_threads_it_began_with(tmp_path, monkeypatch):
     recipe = tiny(epochs=2)
     interrupted(recipe, tmp_path / "run", 1, threads=3)
     before, used = torch.get_num_threads(), []
-    monkeypatch.setattr(TaggerTraining, "on_fit_start", lambda self: used.append(torch.get_num_threads()))
+    monkeypatch.setattr(Training, "on_fit_start", lambda self: used.append(torch.get_num_threads()))
     fit(recipe, out=tmp_path / "run", resume=True)
     assert used == [3]
     assert torch.get_num_threads() == before
@@ -261,7 +261,7 @@ def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
 
 def test_ctrl_c_stops_cleanly(tmp_path):
     recipe = tiny(epochs=5)
-    start = TaggerTraining.on_train_epoch_start
+    start = Training.on_train_epoch_start
 
     def press(self):
         start(self)
@@ -270,7 +270,7 @@ def test_ctrl_c_stops_cleanly(tmp_path):
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TaggerTraining, "on_train_epoch_start", press)
+        patched.setattr(Training, "on_train_epoch_start", press)
         with pytest.raises(KeyboardInterrupt):
             fit(recipe, out=tmp_path / "run")
     assert signal.getsignal(signal.SIGINT) is before

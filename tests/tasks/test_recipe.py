@@ -11,6 +11,8 @@ import pytest
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import WordFeatures
 from regard.tasks import RECIPES, Recipe
+from regard.tasks.inputs import Words
+from regard.tasks.targets import Tagging
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -21,13 +23,13 @@ def test_a_bundled_recipe_survives_json(name):
 
 def test_every_field_survives_json():
     changed = Recipe(
-        features=WordFeatures(fold="width", prefixes=2),
+        input={"features": WordFeatures(fold="width", prefixes=2), "word_width": 5},
         width=44,
         heads=11,
         attention=False,
         position="none",
         schedule="linear",
-        auxiliary={"xpos": 0.3, "feats": 1},
+        task=Tagging(auxiliary={"xpos": 0.3, "feats": 1}),
         minutes=2.5,
         seed=7,
     )
@@ -41,18 +43,18 @@ def test_a_recipe_is_frozen_and_hashable():
     assert hash(recipe) == hash(Recipe())
     assert pickle.loads(pickle.dumps(RECIPES["english-pos"])) == copy.deepcopy(RECIPES["english-pos"])
     with pytest.raises(TypeError):
-        RECIPES["english-pos"].auxiliary["xpos"] = 3  # type: ignore[index]
+        RECIPES["english-pos"].task.auxiliary["xpos"] = 3  # type: ignore[index]
 
 
 def test_a_typo_names_the_nearest_key():
     with pytest.raises(UnknownNameError, match=r"has no 'learnign_rate'. Did you mean 'learning_rate'\?"):
         Recipe.from_json({"learnign_rate": 0.1})
     with pytest.raises(UnknownNameError, match="Did you mean 'prefixes'"):
-        Recipe.from_json({"features": {"prefixs": 3}})
+        Recipe.from_json({"input": {"features": {"prefixs": 3}}})
 
 
 def test_a_key_near_nothing_lists_the_keys():
-    with pytest.raises(UnknownNameError, match="has no 'zzzzqq', only features, word_width"):
+    with pytest.raises(UnknownNameError, match="has no 'zzzzqq', only task, input, width"):
         Recipe.from_json({"zzzzqq": 1})
 
 
@@ -75,10 +77,14 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"minutes": 0}, "`minutes` must be above 0.0"),
         ({"minutes": "5"}, "`minutes` must be a number"),
         ({"seed": -1}, "`seed` must be at least 0 and at most"),
-        ({"auxiliary": ["xpos"]}, "`auxiliary` must be an object, from names to numbers, but is ['xpos']"),
-        ({"auxiliary": {"xpos": -1}}, "`auxiliary['xpos']` must be at least 0.0, but is -1"),
-        ({"auxiliary": {"xpos": "1"}}, "`auxiliary['xpos']` must be a number"),
-        ({"features": 3}, "`features` must be a WordFeatures"),
+        ({"task": {"auxiliary": ["xpos"]}}, "`auxiliary` must be an object, from names to numbers, but is ['xpos']"),
+        ({"task": {"auxiliary": {"xpos": -1}}}, "`auxiliary['xpos']` must be at least 0.0, but is -1"),
+        ({"task": {"auxiliary": {"xpos": "1"}}}, "`auxiliary['xpos']` must be a number"),
+        ({"input": {"features": 3}}, "`features` must be a WordFeatures"),
+        ({"input": 3}, "`input` must be an object of settings, or one of words, but is 3"),
+        ({"input": {"kind": "wrods"}}, "Did you mean 'words'"),
+        ({"input": {"word_widht": 3}}, "`input` has no 'word_widht'. Did you mean 'word_width'"),
+        ({"task": Words()}, "`task` must be an object of settings, or one of tagger, but is Words("),
         ({"width": 127, "heads": 4}, "`width` must be a multiple of `heads`"),
     ],
 )
@@ -101,7 +107,7 @@ def test_read(tmp_path):
 
 
 def test_features_that_are_left_out_are_as_in_the_default_recipe():
-    features = Recipe(features={"prefixes": 3}).features
+    features = Recipe(input={"features": {"prefixes": 3}}).input.features
     assert (features.prefixes, features.fold, features.minimum_count) == (3, "ascii", 3)
 
 
@@ -113,7 +119,7 @@ from regard.errors import ArgumentError
 from regard.tasks import Recipe
 for features in {cases}:
     try:
-        Recipe(features=features)
+        Recipe(input={{"features": features}})
     except ArgumentError as error:
         print(error)
 """

@@ -181,8 +181,8 @@ def test_broken_json(folder, content):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "must have format 1, but has 2. Another version"),
-        ({"format": "gone"}, "must have format 1, but has None"),
+        ({"format": 1}, "must have format 2, but has 1. Another version"),
+        ({"format": "gone"}, "must have format 2, but has None"),
         ({"kind": "parser"}, "must be of kind 'tagger', but is 'parser'"),
         ({"labels": "gone"}, "has no 'labels'"),
         ({"labels": ["A"]}, r"'output.weight' must be \(1, 24\), as model.json says, but is"),
@@ -194,8 +194,8 @@ def test_broken_json(folder, content):
         ({"labels": ["A", "A"]}, "`labels` must be distinct, but has 'A' twice"),
         ({"about": 5}, "`about` must be a JSON object, but is 5"),
         ({"about": {"data": [1]}}, r"`about\['data'\]` must be a JSON object"),
-        ({"words": {}}, "the saved word encoder can't be read"),
-        ({"words": 3}, "`words` must be a JSON object, but is 3"),
+        ({"reader": {}}, "the saved word encoder can't be read"),
+        ({"reader": 3}, "`reader` must be a JSON object, but is 3"),
     ],
 )
 def test_a_description_that_does_not_fit(folder, changes, message):

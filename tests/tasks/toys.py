@@ -15,18 +15,16 @@ FEATURES = {"minimum_count": 1, "prefixes": 1, "suffixes": 2, "longest_ngram": 0
 
 
 def tiny(**changes) -> Recipe:
+    words = {"features": FEATURES, "word_width": 11, "affix_width": 5, "shape_width": 3, **changes.pop("input", {})}
     values = {
-        "features": FEATURES,
-        "word_width": 11,
-        "affix_width": 5,
-        "shape_width": 3,
+        "input": words,
         "width": 24,
         "heads": 2,
         "hidden": 17,
         "layers": 2,
         "epochs": 3,
         "patience": 100,
-        "batch_words": 13,
+        "batch_items": 13,
         "learning_rate": 0.01,
         **changes,
     }
@@ -37,10 +35,9 @@ def tiny(**changes) -> Recipe:
 BY_HEART = {
     "dropout": 0.0,
     "attention_dropout": 0.0,
-    "embedding_dropout": 0.0,
-    "word_dropout": 0.0,
+    "input": {"embedding_dropout": 0.0, "word_dropout": 0.0},
     "epochs": 60,
-    "batch_words": 211,
+    "batch_items": 211,
 }
 
 

@@ -107,7 +107,7 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
 
 
 def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[tuple[Line, Sequence[str]]]:
-    known = frozenset(tagger.encoder.vocabulary)
+    known = frozenset(tagger.reader.vocabulary)
     learned = [len(part.table) for part in tagger.network.modules() if isinstance(part, Learned)]
     for line in lines:
         where = {"path": source or None, "line": line.number if source else None}

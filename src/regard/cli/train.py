@@ -93,7 +93,8 @@ def tagger(
     label = label or source.label
     sentences, dev = read(data, "train", label), read(data, "dev", label)
     auxiliary: dict[str, list[tuple[str, ...]]] = {}
-    for name in chosen.auxiliary:
+    wanted = chosen.task.auxiliary
+    for name in wanted:
         try:
             auxiliary[name] = [sentence.labels for sentence in read(data, "train", name)]
         except DataError:
@@ -104,7 +105,8 @@ def tagger(
             some = any(True for _ in read_treebank(source.files["train"], name, problem=lambda _: None))
             lacks = f"a word of {data} has no {name.upper()}" if some else f"{data} has no {name.upper()}"
             typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
-    chosen = dataclasses.replace(chosen, auxiliary={name: chosen.auxiliary[name] for name in auxiliary})
+    task = dataclasses.replace(chosen.task, auxiliary={name: wanted[name] for name in auxiliary})
+    chosen = dataclasses.replace(chosen, task=task)
     try:
         trained = train(
             chosen,

@@ -1,38 +1,57 @@
-"""Which sentences go together: those of like length, so that little is padding, and no batch is too large.
+"""Which sources go together: those of like length, so that little is padding, and no batch is too large.
 
 The order of an epoch depends on (seed, epoch) alone, so a run that is resumed needs no saved order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
+from torch import Tensor
 
-__all__ = ["batches_by_length", "key", "shuffled_batches"]
+__all__ = ["Batches", "batches_by_length", "key", "shuffled_batches"]
 
 
-def batches_by_length(lengths: Sequence[int], words: int) -> list[list[int]]:
+class Batches:
+    """The batches of one epoch, made as they are needed.
+
+    Args:
+        make: the tensors of a batch, from its members.
+        members: which examples each batch holds.
+    """
+
+    def __init__(self, make: Callable[[Sequence[int]], tuple[Tensor, ...]], members: list[list[int]]):
+        self._make, self._members = make, members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+        return map(self._make, self._members)
+
+
+def batches_by_length(lengths: Sequence[int], items: int) -> list[list[int]]:
     """Pack items, shortest first, into batches whose padded size is at most `words`.
 
     Args:
-        lengths: the number of words of each sentence.
-        words: at most so many words, padding included; a sentence longer than that is a batch of its own.
+        lengths: the number of items of each source.
+        items: at most so many items, padding included; a source longer than that is a batch of its own.
 
     Returns:
         the positions in `lengths`, batch by batch.
 
     Example:
-        >>> batches_by_length([3, 1, 2, 9], words=6)
+        >>> batches_by_length([3, 1, 2, 9], items=6)
         [[1, 2], [0], [3]]
     """
-    return _pack(sorted(range(len(lengths)), key=lambda index: lengths[index]), lengths, words)
+    return _pack(sorted(range(len(lengths)), key=lambda index: lengths[index]), lengths, items)
 
 
-def shuffled_batches(lengths: Sequence[int], words: int, *, seed: int, epoch: int) -> list[list[int]]:
+def shuffled_batches(lengths: Sequence[int], items: int, *, seed: int, epoch: int) -> list[list[int]]:
     """Pack like `batches_by_length`, with neighbours in length mixed and the batches in random order.
 
     Args:
-        lengths: the number of words of each sentence.
-        words: at most so many words in a batch, padding included.
+        lengths: the number of items of each source.
+        items: at most so many items in a batch, padding included.
         seed: with `epoch`, decides the order, and nothing else does.
         epoch: the epoch, from 0.
 
@@ -42,9 +61,9 @@ def shuffled_batches(lengths: Sequence[int], words: int, *, seed: int, epoch: in
         True
     """
     generator = torch.Generator().manual_seed(key(seed, epoch, stream=0))
-    # Up to one and a half words of jitter: other companions every epoch, at almost no padding.
+    # Up to one and a half items of jitter: other companions every epoch, at almost no padding.
     jitter = (1.5 * torch.rand(len(lengths), generator=generator)).tolist()
-    batches = _pack(sorted(range(len(lengths)), key=lambda i: lengths[i] + jitter[i]), lengths, words)
+    batches = _pack(sorted(range(len(lengths)), key=lambda i: lengths[i] + jitter[i]), lengths, items)
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
@@ -59,12 +78,12 @@ def key(seed: int, epoch: int, *, stream: int) -> int:
     return (seed * 0x9E3779B97F4A7C15 + epoch * 0xC2B2AE3D27D4EB4F + stream * 0x165667B19E3779F9) % 2**63
 
 
-def _pack(order: Sequence[int], lengths: Sequence[int], words: int) -> list[list[int]]:
+def _pack(order: Sequence[int], lengths: Sequence[int], items: int) -> list[list[int]]:
     batches: list[list[int]] = []
     longest = 0
     for index in order:
         longest = max(longest, lengths[index])
-        if not batches or longest * (len(batches[-1]) + 1) > words:
+        if not batches or longest * (len(batches[-1]) + 1) > items:
             batches.append([])
             longest = lengths[index]
         batches[-1].append(index)

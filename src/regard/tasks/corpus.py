@@ -1,6 +1,6 @@
-"""Sentences with labels as numbers, and the batches that they are trained on."""
+"""Sentences with labels as numbers, and what a batch of them is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -8,39 +8,25 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regard.inputs import IGNORED, WordEncoder
 
-__all__ = ["Batches", "Corpus", "label_ids"]
+__all__ = ["Corpus", "label_ids"]
 
 
 class Corpus:
     """Sentences to train on or to judge by: their words, and for each the labels (length, 1 + auxiliary) by number."""
 
-    def __init__(self, encoder: WordEncoder, sentences: Sequence[Sequence[str]], labels: Sequence[Tensor]):
+    def __init__(self, reader: WordEncoder, sentences: Sequence[Sequence[str]], labels: Sequence[Tensor]):
         kept = [index for index, words in enumerate(sentences) if words]
-        self._encoder = encoder
+        self.reader = reader
         self._sentences = [sentences[index] for index in kept]
         self._labels = [labels[index] for index in kept]
         self.lengths = [len(words) for words in self._sentences]
 
     def batch(self, members: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """Features, lengths and labels of some sentences, padded to the longest."""
-        # The encoder remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
-        batch = self._encoder.encode([self._sentences[index] for index in members])
+        # The reader remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
+        batch = self.reader.encode([self._sentences[index] for index in members])
         labels = pad_sequence([self._labels[index] for index in members], batch_first=True, padding_value=IGNORED)
         return batch.vectors, batch.lengths, labels
-
-
-class Batches:
-    """The batches of one epoch, made as they are needed."""
-
-    def __init__(self, corpus: Corpus, members: list[list[int]]):
-        self._corpus = corpus
-        self._members = members
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return map(self._corpus.batch, self._members)
 
 
 def label_ids(sets: Sequence[Sequence[Sequence[str]]], names: Sequence[list[str]]) -> list[Tensor]:

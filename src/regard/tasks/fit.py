@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,22 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.inputs import WordEncoder
 from regard.tasks.batching import key
-from regard.tasks.corpus import Corpus, label_ids
-from regard.tasks.examples import Example, as_examples, digest
+from regard.tasks.learner import Job
 from regard.tasks.loading import load
-from regard.tasks.network import TaggerNetwork
 from regard.tasks.progress import Silent, choose_progress
 from regard.tasks.recipe import RECIPES, Recipe
 from regard.tasks.run import RunFolder
 from regard.tasks.store import round_weights
 from regard.tasks.surroundings import as_was, explained, interruptible, quiet
-from regard.tasks.tagger import Tagger, word_keys
+from regard.tasks.tagger import Tagger
+from regard.tasks.tagging import TaggerJob
 from regard.version import __version__
 
-__all__ = ["train"]
+__all__ = ["JOBS", "train"]
+
+JOBS: dict[str, Callable[..., Job]] = {"tagger": TaggerJob}
+"""What checks the data of each kind of task, and makes of them what learns."""
 
 
 def train(
@@ -67,18 +68,14 @@ def train(
 
     Example:
         >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
-        >>> recipe = Recipe(features={"minimum_count": 1}, width=16, epochs=20, patience=20)
+        >>> recipe = Recipe(input={"features": {"minimum_count": 1}}, width=16, epochs=20, patience=20)
         >>> tagger = train(recipe, pairs, pairs, progress="none")
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
     _check_recipe(recipe)
     _check_data(data)
-    examples, judged = as_examples(sentences), as_examples(dev, argument="dev")
-    for name, given in (("sentences", examples), ("dev", judged)):
-        if not any(words for words, _ in given):
-            raise ArgumentError(f"`{name}` must hold at least one word, but holds none.")
-    extra = _check_auxiliary(recipe, examples, auxiliary)
+    job = JOBS[recipe.task.kind](recipe, sentences, dev, auxiliary)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
     show = choose_progress(progress)
@@ -88,7 +85,7 @@ def train(
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ArgumentError(f"`threads` must be a whole number, 1 or more, but is {threads!r}.")
     if run is not None:
-        identity = _identity(recipe, examples, judged, extra, threads)
+        identity = {"recipe": recipe.to_json(), "data": job.digests, "threads": threads, "versions": _versions()}
         begun = run.check(identity, resume=resume)
         threads = begun.get("threads", threads)
         if run.finished():
@@ -98,18 +95,16 @@ def train(
             show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
     # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
     with as_was(threads), quiet():
-        tagger = _train(recipe, examples, judged, extra, run, identity, show, accelerator, threads, data)
+        model = _train(recipe, job, run, identity, show, accelerator, threads, data)
     if run is not None:
         with explained(run):
-            tagger.save(run.model)
-    return tagger
+            model.save(run.model)
+    return model
 
 
 def _train(
     recipe: Recipe,
-    examples: list[Example],
-    dev: list[Example],
-    extra: list[Sequence[Sequence[str]]],
+    job: Job,
     run: RunFolder | None,
     identity: Mapping[str, Any],
     show: Silent,
@@ -121,16 +116,9 @@ def _train(
     environments = require("lightning.fabric.plugins.environments", extra="train")
     parts = require("regard.tasks.lightning_parts", extra="train")
 
-    words = [words for words, _ in examples]
-    encoder = WordEncoder.fit(words, features=recipe.features)
-    label_rows = [[labels for _, labels in examples], *extra]
-    label_sets = [_names(rows) for rows in label_rows]
     torch.manual_seed(key(recipe.seed, 0, stream=2))
-    network = TaggerNetwork(recipe, encoder, len(label_sets[0]))
-    corpus = Corpus(encoder, words, label_ids(label_rows, label_sets))
-    judged_labels = label_ids([[labels for _, labels in dev]], label_sets[:1])
-    judged = Corpus(encoder, [words for words, _ in dev], judged_labels)
-    training = parts.TaggerTraining(network, recipe, corpus, [len(names) for names in label_sets[1:]])
+    learner = job.learner()
+    training = parts.Training(learner, recipe)
 
     resumed = run.last if run is not None and run.can_continue() else None
     if resumed is not None:
@@ -141,7 +129,7 @@ def _train(
             devices=1,
             max_epochs=recipe.epochs,
             gradient_clip_val=recipe.gradient_clip,
-            callbacks=[parts.AfterEpoch(judged, run, show)],
+            callbacks=[parts.AfterEpoch(run, show)],
             # Lightning's own environment: else it would read a cluster's variables and take its signals over.
             plugins=[parts.StateFolders(), environments.LightningEnvironment()],
             default_root_dir=run.folder if run is not None else None,
@@ -162,41 +150,26 @@ def _train(
             show.stop()
     reason = parts.is_over(recipe, training.history)
     last = training.history[-1]
-    show.note(f"Training is over: {reason}. Best dev score {100 * last['best']:.2f} % in epoch {last['best_epoch']}.")
+    best = f"{learner.measure.name} {learner.measure.said(last['best'])}"
+    show.note(f"Training is over: {reason}. Best dev {best} in epoch {last['best_epoch']}.")
 
     weights = parts.best_weights(run) if run is not None else training.best
-    network.load_state_dict({name: round_weights(value, name).to(value.dtype) for name, value in weights.items()})
+    final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
+    learner.network.load_state_dict(final)
     about = {
-        "data": {**(data or {}), "splits": {"train": _counts(examples), "dev": _counts(dev)}},
+        "data": {**(data or {}), "splits": job.counts},
         "training": {
             "seed": recipe.seed,
             "epochs": last["epoch"],
             "best_epoch": last["best_epoch"],
-            "dev_accuracy": last["best"],
+            f"dev {learner.measure.name}": last["best"],
             "seconds": last["seconds"],
             "threads": threads,
             "machine": _machine(accelerator),
             "versions": _versions(),
         },
     }
-    seen = word_keys({word for sentence in words for word in sentence}, recipe.features.fold).unique()
-    name = run.folder.resolve().name if run is not None else "tagger"
-    return Tagger(network.cpu(), encoder, label_sets[0], recipe, seen=seen, about=about, name=name)
-
-
-def _check_auxiliary(
-    recipe: Recipe, examples: list[Example], auxiliary: Mapping[str, Sequence[Sequence[str]]] | None
-) -> list[Sequence[Sequence[str]]]:
-    given = auxiliary or {}
-    if set(given) != set(recipe.auxiliary):
-        raise ArgumentError(
-            f"`auxiliary` must have the labels of {list(recipe.auxiliary)}, which the recipe names, but has those of "
-            f"{list(given)}. Pass them, or leave them out of the recipe: dataclasses.replace(recipe, auxiliary={{}})."
-        )
-    for name, rows in given.items():
-        if [len(row) for row in rows] != [len(words) for words, _ in examples]:
-            raise ArgumentError(f"`auxiliary[{name!r}]` must have a label for each word of `sentences`, but has not.")
-    return [given[name] for name in recipe.auxiliary]
+    return job.model(learner, about, run.folder.resolve().name if run is not None else recipe.task.kind)
 
 
 def _check_recipe(recipe: Any) -> None:
@@ -217,23 +190,6 @@ def _check_data(data: Any) -> None:
         json.dumps(dict(data or {}))
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
-
-
-def _names(rows: Iterable[Sequence[str]]) -> list[str]:
-    return sorted({label for row in rows for label in row})
-
-
-def _counts(examples: list[Example]) -> dict[str, int]:
-    return {"sentences": len(examples), "words": sum(len(words) for words, _ in examples)}
-
-
-def _identity(
-    recipe: Recipe, examples: list[Example], dev: list[Example], extra: list[Sequence[Sequence[str]]], threads: int
-) -> dict[str, Any]:
-    data = {"sentences": digest(examples), "dev": digest(dev)}
-    for name, rows in zip(recipe.auxiliary, extra, strict=True):
-        data[name] = digest([(words, tuple(row)) for (words, _), row in zip(examples, rows, strict=True)])
-    return {"recipe": recipe.to_json(), "data": data, "threads": threads, "versions": _versions()}
 
 
 def _versions() -> dict[str, str]:

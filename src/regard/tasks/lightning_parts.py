@@ -6,6 +6,7 @@ Imported only by `fit.py`, when training starts: lightning is an optional librar
 import math
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,12 @@ import torch
 from lightning.fabric.plugins import CheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from regard.errors import ModelError, RegardError
-from regard.inputs import IGNORED
 from regard.tasks.averaging import MovingAverage
-from regard.tasks.batching import batches_by_length, key, shuffled_batches
+from regard.tasks.batching import Batches, key
 from regard.tasks.checkpoints import read_state, write_state
-from regard.tasks.corpus import Batches, Corpus
-from regard.tasks.network import TaggerNetwork
+from regard.tasks.learner import Learner
 from regard.tasks.progress import Silent
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
@@ -30,7 +28,7 @@ __all__ = [
     "OURS",
     "AfterEpoch",
     "StateFolders",
-    "TaggerTraining",
+    "Training",
     "best_weights",
     "history_of",
     "is_over",
@@ -54,34 +52,25 @@ class StateFolders(CheckpointIO):
         raise NotImplementedError("checkpoints are replaced, never removed")
 
 
-class TaggerTraining(LightningModule):
-    """How a tagger learns: batches, loss, optimiser, schedule, average.
+class Training(LightningModule):
+    """How a learner is trained: optimiser, schedule, average; what a resumed run needs to go on.
 
     Args:
-        network: the net to train.
+        learner: what learns.
         recipe: how.
-        corpus: the training sentences.
-        auxiliary: how many labels each auxiliary label set has.
     """
 
-    def __init__(self, network: TaggerNetwork, recipe: Recipe, corpus: Corpus, auxiliary: Sequence[int]):
+    def __init__(self, learner: Learner, recipe: Recipe):
         super().__init__()
-        self.network = network
-        self.auxiliary = nn.ModuleList(nn.Linear(recipe.width, labels) for labels in auxiliary)
-        self.shares = list(recipe.auxiliary.values())
+        self.learner = learner
         self.recipe = recipe
-        self.corpus = corpus
-        self.average = MovingAverage(network, recipe.average) if recipe.average else None
+        self.average = MovingAverage(learner.network, recipe.average) if recipe.average else None
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] = {}
-        self.loss_sum, self.loss_words = 0.0, 0
+        self.loss_sum, self.loss_count = 0.0, 0
 
     def train_dataloader(self) -> Batches:
-        recipe = self.recipe
-        members = shuffled_batches(
-            self.corpus.lengths, recipe.batch_words, seed=recipe.seed, epoch=self.trainer.current_epoch
-        )
-        return Batches(self.corpus, members)
+        return self.learner.batches(self.trainer.current_epoch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         # Weight decay pulls matrices that mix features; a rare word's vector would only fade, a bias or a norm drift.
@@ -96,35 +85,23 @@ class TaggerTraining(LightningModule):
     def on_train_epoch_start(self) -> None:
         # Dropout is keyed by (seed, epoch) like the order is, so that a resumed run needs no generator's state.
         torch.manual_seed(key(self.recipe.seed, self.current_epoch, stream=1))
-        self.loss_sum, self.loss_words = 0.0, 0
+        self.loss_sum, self.loss_count = 0.0, 0
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         done = (self.current_epoch + batch_idx / int(self.trainer.num_training_batches)) / self.recipe.epochs
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = self.recipe.learning_rate * share_of_rate(self.recipe, done)
 
-    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
-        features, lengths, labels = batch
-        hidden = self.network.hidden(features, lengths)
-        loss = cross_entropy(
-            self.network.output(hidden).flatten(0, 1),
-            labels[..., 0].flatten(),
-            ignore_index=IGNORED,
-            label_smoothing=self.recipe.smoothing,
-        )
-        words = int((labels[..., 0] != IGNORED).sum())
-        self.loss_sum += loss.item() * words
-        self.loss_words += words
-        for index, (head, share) in enumerate(zip(self.auxiliary, self.shares, strict=True), start=1):
-            more = cross_entropy(head(hidden).flatten(0, 1), labels[..., index].flatten(), ignore_index=IGNORED)
-            # A batch without one auxiliary label has the mean of nothing, NaN.
-            loss = loss + share * more.nan_to_num()
-        if not math.isfinite(loss.item()):
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        loss = self.learner.loss(batch)
+        self.loss_sum += loss.shown * loss.items
+        self.loss_count += loss.items
+        if not math.isfinite(loss.total.item()):
             raise RegardError(
-                f"The loss became {loss.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
+                f"The loss became {loss.total.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
                 f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
             )
-        return loss
+        return loss.total
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.average is not None:
@@ -143,33 +120,22 @@ class TaggerTraining(LightningModule):
         if self.average is not None:
             self.average.load(checkpoint[OURS]["average"])
 
-    def judged(self, dev: Corpus) -> tuple[float, dict[str, Tensor]]:
-        """The share of right labels on the dev sentences, and the weights that gave it: the average, if one is kept."""
-        if self.average is not None:
-            with self.average.in_place():
-                return self._accuracy(dev), self._weights()
-        return self._accuracy(dev), self._weights()
-
-    def _accuracy(self, dev: Corpus) -> float:
-        self.network.eval()
-        right = 0
-        with torch.no_grad():
-            for members in batches_by_length(dev.lengths, 2 * self.recipe.batch_words):
-                features, lengths, labels = (part.to(self.device) for part in dev.batch(members))
-                right += int((self.network(features, lengths).argmax(-1) == labels[..., 0]).sum())
-        self.network.train()
-        return right / sum(dev.lengths)
-
-    def _weights(self) -> dict[str, Tensor]:
-        # A copy even on the CPU: the weights go on changing.
-        return {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
+    def judged(self) -> tuple[float, dict[str, Tensor]]:
+        """The figure on the dev examples, and the weights that gave it: the average, if one is kept."""
+        with self.average.in_place() if self.average is not None else nullcontext():
+            self.learner.eval()
+            with torch.no_grad():
+                score = self.learner.judge()
+            self.learner.train()
+            # A copy even on the CPU: the weights go on changing.
+            network = self.learner.network.state_dict()
+            return score, {name: value.detach().cpu().clone() for name, value in network.items()}
 
 
 class AfterEpoch(Callback):
-    """After each epoch: judge on the dev sentences, keep the best and the last, write the log, stop if it is time."""
+    """After each epoch: judge on the dev examples, keep the best and the last, write the log, stop if it is time."""
 
-    def __init__(self, dev: Corpus, run: RunFolder | None, progress: Silent):
-        self._dev = dev
+    def __init__(self, run: RunFolder | None, progress: Silent):
         self._run = run
         self._progress = progress
         self._spent = 0.0
@@ -178,7 +144,7 @@ class AfterEpoch(Callback):
         training = _ours(pl_module)
         self._spent = training.history[-1]["seconds"] if training.history else 0.0
         self._started = time.monotonic()
-        self._progress.start(training.recipe.epochs, len(training.history))
+        self._progress.start(training.recipe.epochs, len(training.history), training.learner.measure)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -187,15 +153,15 @@ class AfterEpoch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         training = _ours(pl_module)
-        accuracy, weights = training.judged(self._dev)
-        before = training.history[-1] if training.history else {"best": -1.0, "best_epoch": 0}
+        score, weights = training.judged()
+        before = training.history[-1] if training.history else {"best": None, "best_epoch": 0}
         epoch = len(training.history) + 1
-        better = accuracy > before["best"]
+        better = training.learner.measure.better(score, than=before["best"])
         row = {
             "epoch": epoch,
-            "loss": training.loss_sum / max(training.loss_words, 1),
-            "accuracy": accuracy,
-            "best": accuracy if better else before["best"],
+            "loss": training.loss_sum / max(training.loss_count, 1),
+            "score": score,
+            "best": score if better else before["best"],
             "best_epoch": epoch if better else before["best_epoch"],
             "seconds": round(self._spent + time.monotonic() - self._started, 3),
         }
@@ -204,7 +170,7 @@ class AfterEpoch(Callback):
         if better:
             training.best = weights
             if self._run is not None:
-                write_state(self._run.best, {"epoch": epoch, "accuracy": accuracy, "weights": weights})
+                write_state(self._run.best, {"epoch": epoch, "score": score, "weights": weights})
         if self._run is not None:
             trainer.save_checkpoint(self._run.last)
             self._run.write_log(training.history)
@@ -258,7 +224,7 @@ def history_of(checkpoint: Path) -> list[dict[str, Any]]:
     return ours["history"]
 
 
-def _ours(module: LightningModule) -> TaggerTraining:
-    if not isinstance(module, TaggerTraining):
-        raise TypeError(f"AfterEpoch goes with TaggerTraining, not with {type(module).__name__}")
+def _ours(module: LightningModule) -> Training:
+    if not isinstance(module, Training):
+        raise TypeError(f"AfterEpoch goes with Training, not with {type(module).__name__}")
     return module

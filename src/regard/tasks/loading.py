@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.inputs import WordEncoder
 from regard.tasks.folders import standing
 from regard.tasks.network import TaggerNetwork
 from regard.tasks.recipe import Recipe
@@ -75,9 +74,8 @@ def _load(folder: Path, name: str) -> Tagger:
         raise ModelError(f"{folder / DESCRIPTION} must be of kind 'tagger', but is {description['kind']!r}.")
     try:
         recipe = Recipe.from_json(description["recipe"])
-        if not isinstance(description["words"], dict):
-            raise ModelError(f"`words` must be a JSON object, but is {description['words']!r:.60}.")
-        encoder = WordEncoder.from_json(description["words"])
+        _check_object("reader", description["reader"])
+        reader = recipe.input.reader(description["reader"])
         labels = _check_labels(description["labels"])
         about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
@@ -86,10 +84,10 @@ def _load(folder: Path, name: str) -> Tagger:
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
-        network = TaggerNetwork(recipe, encoder, len(labels))
+        network = TaggerNetwork(recipe, reader, len(labels))
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
-    return Tagger(network, encoder, labels, recipe, seen=seen, about=about, name=name)
+    return Tagger(network, reader, labels, recipe, seen=seen, about=about, name=name)
 
 
 def _check_labels(labels: Any) -> tuple[str, ...]:

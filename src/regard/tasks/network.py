@@ -4,7 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Lengths, Relative
-from regard.inputs import WordEmbedding, WordEncoder
+from regard.inputs import WordEncoder
 from regard.modules import Encoder, EncoderLayer
 from regard.tasks.recipe import Recipe
 
@@ -16,23 +16,13 @@ class TaggerNetwork(nn.Module):
 
     Args:
         recipe: the sizes, and whether there is attention.
-        encoder: the encoder that makes the feature ids; it fixes the sizes of the tables.
+        reader: what makes the feature ids; it fixes the sizes of the tables.
         labels: how many labels.
     """
 
-    def __init__(self, recipe: Recipe, encoder: WordEncoder, labels: int):
+    def __init__(self, recipe: Recipe, reader: WordEncoder, labels: int):
         super().__init__()
-        self.words = WordEmbedding(
-            encoder,
-            recipe.width,
-            word_width=recipe.word_width,
-            affix_width=recipe.affix_width,
-            ngram_width=recipe.ngram_width,
-            shape_width=recipe.shape_width,
-            word_dropout=recipe.word_dropout,
-            feature_dropout=recipe.feature_dropout,
-            dropout=recipe.embedding_dropout,
-        )
+        self.words = recipe.input.embedding(reader, recipe.width)
         self.dropout = nn.Dropout(recipe.dropout)
         parts = {"score": recipe.score, "weights": recipe.weights, "attention_dropout": recipe.attention_dropout}
         relative = recipe.position == "relative"

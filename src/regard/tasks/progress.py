@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from regard.errors import UnknownNameError
+from regard.tasks.measure import ACCURACY, Measure
 
 __all__ = ["PROGRESS", "Bar", "Lines", "Silent", "choose_progress"]
 
@@ -15,8 +16,8 @@ __all__ = ["PROGRESS", "Bar", "Lines", "Silent", "choose_progress"]
 class Silent:
     """Says nothing; also what the others share: the calls that training makes, in this order."""
 
-    def start(self, epochs: int, done: int) -> None:
-        """Training starts, or goes on after `done` epochs."""
+    def start(self, epochs: int, done: int, measure: Measure = ACCURACY) -> None:
+        """Training starts, or goes on after `done` epochs; it is judged by this measure."""
 
     def batch(self, epochs: float) -> None:
         """So many epochs, and a part of the next, are done."""
@@ -37,15 +38,15 @@ class Lines(Silent):
     def __init__(self, console: Console):
         self._console = console
 
-    def start(self, epochs: int, done: int) -> None:
-        self._epochs, self._first, self._started = epochs, done, time.monotonic()
+    def start(self, epochs: int, done: int, measure: Measure = ACCURACY) -> None:
+        self._epochs, self._first, self._started, self._measure = epochs, done, time.monotonic(), measure
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         elapsed = time.monotonic() - self._started
         left = elapsed / (row["epoch"] - self._first) * (self._epochs - row["epoch"])
         width = len(str(self._epochs))
         self.note(
-            f"epoch {row['epoch']:>{width}}/{self._epochs}  {describe(row)}  "
+            f"epoch {row['epoch']:>{width}}/{self._epochs}  {describe(row, self._measure)}  "
             f"elapsed {clock(row['seconds'])}  left {clock(left)}"
         )
 
@@ -57,8 +58,8 @@ class Lines(Silent):
 class Bar(Lines):
     """A bar that moves with every batch, with the time left; the finished epochs stand above it."""
 
-    def start(self, epochs: int, done: int) -> None:
-        super().start(epochs, done)
+    def start(self, epochs: int, done: int, measure: Measure = ACCURACY) -> None:
+        super().start(epochs, done, measure)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -104,16 +105,17 @@ def choose_progress(name: str) -> Silent:
 PROGRESS = ("auto", "bar", "lines", "none")
 
 
-def describe(row: Mapping[str, Any]) -> str:
+def describe(row: Mapping[str, Any], measure: Measure) -> str:
     """A line of the log in words.
 
     Example:
-        >>> describe({"loss": 0.5, "accuracy": 0.9, "best": 0.95, "best_epoch": 2})
-        'loss 0.5000  dev 90.00 %  best 95.00 % (epoch 2)'
+        >>> describe({"loss": 0.5, "score": 0.9, "best": 0.95, "best_epoch": 2}, ACCURACY)
+        'loss 0.5000  dev accuracy 90.00 %  best 95.00 % (epoch 2)'
     """
+    said = measure.said
     return (
-        f"loss {row['loss']:.4f}  dev {100 * row['accuracy']:.2f} %  "
-        f"best {100 * row['best']:.2f} % (epoch {row['best_epoch']})"
+        f"loss {row['loss']:.4f}  dev {measure.name} {said(row['score'])}  "
+        f"best {said(row['best'])} (epoch {row['best_epoch']})"
     )
 
 

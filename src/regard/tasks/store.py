@@ -24,13 +24,13 @@ from regard.tasks.folders import settle, standing, write_folder
 
 __all__ = ["DESCRIPTION", "FILES", "FORMAT", "read_model", "round_weights", "write_model"]
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION = "model.json"
 _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
 FILES = (_WEIGHTS, DESCRIPTION, _CARD)
 """What the folder of a model holds."""
-_KEYS = ("format", "kind", "recipe", "labels", "words", "parameters", "about")
+_KEYS = ("format", "kind", "recipe", "labels", "reader", "parameters", "about")
 _DIGEST = "sha256"  # of the file of weights; a model that was saved before there was one has none
 
 

@@ -39,7 +39,7 @@ class Tagger:
 
     Args:
         network: the net: feature ids and lengths in, scores of the labels out.
-        encoder: words -> feature ids.
+        reader: words -> feature ids.
         labels: the labels, in the order of the net's scores.
         recipe: how it was trained.
         seen: the keys of the words of training (`word_keys`), to tell apart the words it has never seen.
@@ -58,7 +58,7 @@ class Tagger:
     def __init__(
         self,
         network: TaggerNetwork,
-        encoder: WordEncoder,
+        reader: WordEncoder,
         labels: Sequence[str],
         recipe: Recipe,
         *,
@@ -67,7 +67,7 @@ class Tagger:
         name: str = "tagger",
     ):
         self.network = network.eval()
-        self.encoder = encoder
+        self.reader = reader
         self.labels = tuple(labels)
         self.recipe = recipe
         self.seen = seen
@@ -84,7 +84,7 @@ class Tagger:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """The feature ids of sentences, as one batch, in the order given, where the net is."""
-        return self.encoder.encode(sentences).to(next(self.network.parameters()).device)
+        return self.reader.encode(sentences).to(next(self.network.parameters()).device)
 
     def score(self, batch: Batch) -> Tensor:
         """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
@@ -137,7 +137,7 @@ class Tagger:
         seen = None
         if self.seen is not None:
             known = set(self.seen.tolist())
-            fold = self.recipe.features.fold
+            fold = self.recipe.input.features.fold
             seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in examples]
         labels = [[word.label for word in words] for words in given]
         scores = score_labels([labels for _, labels in examples], labels, seen=seen)
@@ -154,7 +154,7 @@ class Tagger:
             "kind": "tagger",
             "recipe": self.recipe.to_json(),
             "labels": list(self.labels),
-            "words": self.encoder.to_json(),
+            "reader": self.reader.to_json(),
             "parameters": self.parameters,
             "about": self.about,
         }

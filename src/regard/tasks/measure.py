@@ -1,0 +1,37 @@
+"""What a model is chosen by: the name of a figure on the dev examples, and which of two is better."""
+
+from dataclasses import dataclass
+
+__all__ = ["ACCURACY", "Measure"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure that says how good a model is.
+
+    Args:
+        name: what it is called.
+        share: whether it is a share of something, shown in percent.
+        falls: whether lower is better, as with an error.
+
+    Example:
+        >>> ACCURACY.said(0.9512), Measure("RMSE", falls=True).said(0.88)
+        ('95.12 %', '0.8800')
+        >>> Measure("RMSE", falls=True).better(0.8, than=0.9), ACCURACY.better(0.8, than=None)
+        (True, True)
+    """
+
+    name: str
+    share: bool = False
+    falls: bool = False
+
+    def better(self, score: float, *, than: float | None) -> bool:
+        """Whether a figure is better than another; anything is better than none."""
+        return than is None or (score < than if self.falls else score > than)
+
+    def said(self, score: float) -> str:
+        """The figure, for people."""
+        return f"{100 * score:.2f} %" if self.share else f"{score:.4f}"
+
+
+ACCURACY = Measure("accuracy", share=True)

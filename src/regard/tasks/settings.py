@@ -1,0 +1,207 @@
+"""Settings: frozen dataclasses whose fields say what they may be, read from JSON and written to it.
+
+A field is made by one of the functions below; what it may not be is refused when the settings are made, in a sentence
+that names the field. A section is a field that holds settings itself, one of several kinds, which JSON names.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs import WordFeatures
+
+__all__ = ["Settings", "features", "one_of", "real", "real_or_none", "section", "share", "shares", "truth", "whole"]
+
+Check = Callable[[str, Any], Any]
+
+
+class Settings:
+    """The base of frozen dataclasses whose fields are made by the functions of this file."""
+
+    kind: ClassVar[str]
+    """What JSON calls these settings, where they are a section."""
+
+    def __init_subclass__(cls) -> None:
+        # In the class itself, where `dataclass` leaves it alone: its own would fail at a read-only view.
+        cls.__hash__ = Settings.__hash__
+
+    def __post_init__(self) -> None:
+        for entry in _fields(self):
+            value = entry.metadata["check"](entry.name, getattr(self, entry.name))
+            object.__setattr__(self, entry.name, value)
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_json(), sort_keys=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view can't be copied or sent to another process; what it shows can.
+        return type(self).from_json, (self.to_json(),)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as plain values, for a JSON file."""
+        return {entry.name: _plain(getattr(self, entry.name)) for entry in _fields(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, name: str = "recipe") -> Self:
+        """The settings that these values describe; what is left out has its default.
+
+        Args:
+            values: what `to_json` gives, or a part of it.
+            name: what to call them in an error.
+
+        Raises:
+            UnknownNameError: a key that there isn't; names the nearest.
+            ArgumentError: a value that can't be.
+        """
+        if not isinstance(values, Mapping):
+            raise ArgumentError(f"`{name}` must be a JSON object, but is {values!r:.60}.")
+        known = [entry.name for entry in _fields(cls)]
+        for key in values:
+            if key not in known:
+                raise _unknown_key(name, str(key), known)
+        return cls(**values)
+
+
+def whole(default: int, low: int, high: int | None = None) -> Any:
+    """A whole number from `low` to `high`."""
+    limits = {"low": low, "high": high}
+
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ArgumentError(f"`{name}` must be a whole number, but is {value!r}.")
+        _check_range(name, value, **limits)
+        return value
+
+    return _field(default, check)
+
+
+def real(default: float, low: float, high: float | None = None, *, above: bool = False, below: bool = False) -> Any:
+    """A number from `low` to `high`; `above` and `below` leave the ends out."""
+
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ArgumentError(f"`{name}` must be a number, but is {value!r}.")
+        _check_range(name, value, low, high, above=above, below=below)
+        return float(value)
+
+    return _field(default, check)
+
+
+def share(default: float) -> Any:
+    """A share of something, from 0 to below 1."""
+    return real(default, 0.0, 1.0, below=True)
+
+
+def real_or_none(low: float) -> Any:
+    """A number above `low`, or None, which is the default."""
+    check = real(0.0, low, above=True).metadata["check"]
+    return _field(None, lambda name, value: None if value is None else check(name, value))
+
+
+def truth(default: bool) -> Any:
+    """True or false."""
+
+    def check(name: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ArgumentError(f"`{name}` must be true or false, but is {value!r}.")
+        return value
+
+    return _field(default, check)
+
+
+def one_of(default: str, *names: str) -> Any:
+    """One of these names."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise UnknownNameError(name, str(value), names)
+        return value
+
+    return _field(default, check)
+
+
+def shares() -> Any:
+    """Names, each with a number of 0 or more; none by default."""
+    number = real(0.0, 0.0).metadata["check"]
+
+    def check(name: str, value: Any) -> Mapping[str, float]:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
+            raise ArgumentError(f"`{name}` must be an object, from names to numbers, but is {value!r}.")
+        # A view that can't be written to: settings are frozen through and through.
+        return MappingProxyType({key: number(f"{name}[{key!r}]", item) for key, item in value.items()})
+
+    return dataclasses.field(default_factory=dict, metadata={"check": check})
+
+
+def features(default: WordFeatures) -> Any:
+    """What is read off a word: a `WordFeatures`, or those of its fields that differ from the default."""
+
+    def check(name: str, value: Any) -> WordFeatures:
+        if isinstance(value, WordFeatures):
+            return value
+        if not isinstance(value, Mapping):
+            raise ArgumentError(f"`{name}` must be a WordFeatures or an object of its fields, but is {value!r:.60}.")
+        return WordFeatures.from_json({**default.to_json(), **value})
+
+    return _field(default, check)
+
+
+def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
+    """Settings of one of these kinds, or an object of those of their fields that differ from the default."""
+
+    def check(name: str, value: Any) -> Settings:
+        if isinstance(value, tuple(kinds.values())):
+            return value
+        if not isinstance(value, Mapping):
+            raise ArgumentError(
+                f"`{name}` must be an object of settings, or one of {', '.join(kinds)}, but is {value!r:.60}."
+            )
+        given = dict(value)
+        kind = given.pop("kind", default.kind)
+        if kind not in kinds:
+            raise UnknownNameError(f"{name}.kind", str(kind), kinds)
+        usual = default.to_json() if kind == default.kind else {}
+        usual.pop("kind", None)
+        return kinds[kind].from_json({**usual, **given}, name=name)
+
+    return _field(default, check)
+
+
+def _field(default: Any, check: Check) -> Any:
+    return dataclasses.field(default=default, metadata={"check": check})
+
+
+def _fields(settings: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(settings)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return {"kind": value.kind, **value.to_json()}
+    if isinstance(value, WordFeatures):
+        return value.to_json()
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _check_range(
+    name: str, value: float, low: float, high: float | None, *, above: bool = False, below: bool = False
+) -> None:
+    over = value > low if above else value >= low
+    under = high is None or (value < high if below else value <= high)
+    # Not `value < low`: a NaN must fail too. Nor may a number without an upper limit be infinite.
+    if not (over and under and value < float("inf")):
+        first = f"above {low}" if above else f"at least {low}"
+        second = "" if high is None else f" and below {high}" if below else f" and at most {high}"
+        raise ArgumentError(f"`{name}` must be {first}{second}, but is {value!r}.")
+
+
+def _unknown_key(settings: str, name: str, known: list[str]) -> UnknownNameError:
+    """Say which name is near: with dozens of names, naming them all would hide the one that was meant."""
+    error = UnknownNameError(settings, name, known)
+    _, asks, near = str(error).partition(" Did you mean")
+    hint = f".{asks}{near}" if near else f", only {', '.join(known)}."
+    error.args = (f"`{settings}` has no {name!r}{hint}",)
+    return error
