@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
-    {"errors", "extras", "files", "shapes", "version"},
+    {"errors", "extras", "files", "shapes", "special_ids", "version"},
     {"attention", "page"},
     {"modules", "inputs"},
     {"inspection", "datasets"},

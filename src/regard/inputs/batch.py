@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
+from regard.attention.parts import join, split
 from regard.errors import ArgumentError
 
-__all__ = ["IGNORED", "Batch"]
+__all__ = ["IGNORED", "Batch", "pad_labels"]
 
 IGNORED = -100
 """The label of what has no label, padding above all: PyTorch's `cross_entropy` skips it by default."""
@@ -26,7 +28,7 @@ class Batch:
     | text | a word or a character | float: one-hot or embedded; int64: ids of features, one row of ids a word |
     | speech | a frame of 25 ms, one every 10 ms | float: samples, filter banks or MFCC |
     | picture | a pixel or a patch, row by row | float: its channels |
-    | graph | a node, in the order of the node list | float: its profile; the edges are a mask, not part of the batch |
+    | graph | a node, in the order of the node list | float: its profile; its edges are the mask |
 
     Padding stands behind the real items, never before or between them, and is zeros: float zeros, or id 0, which every
     table of features reserves. A batch of no inputs, an input of length 0 and a length of 0 are all allowed.
@@ -35,6 +37,8 @@ class Batch:
         vectors: (batch, length, width) float vectors, or (batch, length, feature) int64 ids.
         lengths: (batch,) int64, how many items of each sequence are real.
         labels: (batch, length) int64, the label of each item, `IGNORED` at padding; None if nothing is known.
+        mask: what may look at what, beside padding, which nothing looks at: a mask of `regard.attention`, as a graph's
+            edges are; None where everything may.
 
     Raises:
         ArgumentError: shapes or kinds that don't go together, or (on the CPU, where looking is free) a length that is
@@ -51,6 +55,7 @@ class Batch:
     vectors: Shaped[Tensor, "..."]
     lengths: Shaped[Tensor, "..."]
     labels: Shaped[Tensor, "..."] | None = None
+    mask: Any = None
 
     def __post_init__(self) -> None:
         vectors, lengths, labels = self.vectors, self.lengths, self.labels
@@ -96,7 +101,11 @@ class Batch:
             'cpu'
         """
         labels = None if self.labels is None else self.labels.to(device)
-        return Batch(self.vectors.to(device), self.lengths.to(device), labels)
+        mask = None
+        if self.mask is not None:
+            spec, tensors = split(self.mask)
+            mask = join(spec, tuple(tensor.to(device) for tensor in tensors))
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask)
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":

@@ -1,0 +1,254 @@
+"""Speech as a sequence of vectors: a frame of 25 ms every 10 ms, so 100 vectors a second."""
+
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard.errors import ArgumentError, UnknownNameError
+from regard.extras import require
+from regard.inputs.sound import Sound, resample
+
+__all__ = ["FEATURES", "SpeechFrames"]
+
+FEATURES = ("samples", "filterbank", "mfcc")
+"""What the vector of a frame holds: its samples as they are, how loud each band of pitch is, or its cepstrum."""
+
+_FLOOR = 1e-10  # power; about what rounding to 16 bits leaves in a filter, so that silence has a logarithm
+_LOUDEST = 25.0  # log power; no sound has more in a filter, whatever the rate
+_LEAST_SPREAD = 1e-5  # what varies less doesn't vary: one step of 16 bits is 3e-5
+_AT_ONCE = 6000  # frames; spectra are wide, and a recording may last for hours
+_RATES = range(2_000, 192_001, 400)
+
+
+@dataclass(frozen=True)
+class SpeechFrames:
+    """How a sound becomes vectors: 100 frames a second, each of 25 ms.
+
+    The channels are averaged and the sound is brought to `rate`. Frame i stands for the 10 ms from i/100 s to
+    (i+1)/100 s and looks 7.5 ms further to each side, so at i/100 s - 7.5 ms to i/100 s + 17.5 ms; zeros stand before
+    the beginning and behind the end. There are as many frames as it takes to cover the sound: its seconds times 100,
+    rounded up, reckoned in whole numbers, so 1 s is 100 frames and 60 s are 6,000 at any rate.
+
+    | features | the vector of a frame |
+    |---|---|
+    | samples | the samples as they are, rate / 40 of them: 200 at 8,000 Hz |
+    | filterbank | the natural logarithm of the power (at least 1e-10) in each of `filters` bands of the mel scale |
+    | mfcc | the first `coefficients` of the discrete cosine transform of those logarithms; with `deltas`, also how |
+    | | fast each changes, and how fast that changes (a line through five frames) |
+
+    The power is that of the Fourier transform under a Hann window, with zeros behind up to a power of two.
+
+    Args:
+        features: one of `FEATURES`.
+        rate: samples a second (Hz) that sounds are brought to, a multiple of 400, from 2,000 to 192,000.
+        filters: how many bands, at most 128 and at most rate / 50; for "filterbank" and "mfcc".
+        coefficients: how many numbers the cepstrum has, at most `filters`; for "mfcc".
+        deltas: whether changes in time stand behind the coefficients; for "mfcc".
+        normalise: whether each recording is shifted and scaled to mean 0 and variance 1: each number of the vector
+            over all frames, or, for "samples", all the samples together. What doesn't vary, as silence, becomes zeros.
+
+    Raises:
+        ArgumentError: a number that can't be.
+
+    Example:
+        >>> hum = Sound(torch.sin(torch.arange(44100) / 44100 * 440 * 2 * torch.pi)[None], rate=44100)
+        >>> SpeechFrames().frames(hum).shape, SpeechFrames("mfcc", deltas=True).frames(hum).shape
+        (torch.Size([100, 40]), torch.Size([100, 39]))
+
+    Source: the notes, 001; S. Davis and P. Mermelstein, 1980, "Comparison of parametric representations for
+    monosyllabic word recognition in continuously spoken sentences"; the mel scale is that of Slaney's Auditory
+    Toolbox, the deltas are those of the HTK Book, section 5.9.
+    """
+
+    features: str = "filterbank"
+    rate: int = 8000
+    filters: int = 40
+    coefficients: int = 13
+    deltas: bool = False
+    normalise: bool = True
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            # `type` and not isinstance: True is an int.
+            if type(value) is not type(field.default):
+                wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
+                raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")
+        if self.features not in FEATURES:
+            raise UnknownNameError("features", self.features, FEATURES)
+        if self.rate not in _RATES:
+            nearest = min(_RATES, key=lambda rate: abs(rate - self.rate))
+            raise ArgumentError(
+                f"`rate` must be a multiple of 400 from {_RATES[0]:,} to {_RATES[-1]:,}, so that 10 ms and 25 ms are "
+                f"whole numbers of samples, but is {self.rate}. Sounds of any rate are brought to it; take {nearest}."
+            )
+        most = min(128, self.rate // 50)
+        if not 1 <= self.filters <= most:
+            raise ArgumentError(
+                f"`filters` must be from 1 to {most} at {self.rate} Hz (of more, some would hear nothing), but is "
+                f"{self.filters}."
+            )
+        if self.features == "mfcc" and not 1 <= self.coefficients <= self.filters:
+            raise ArgumentError(
+                f"`coefficients` must be from 1 to {self.filters}, the number of filters, but is {self.coefficients}."
+            )
+        if self.deltas and self.features != "mfcc":
+            raise ArgumentError(f"`deltas` are for features 'mfcc' alone, but `features` is {self.features!r}.")
+
+    @property
+    def step(self) -> int:
+        """How many samples lie between the beginnings of two frames: 10 ms."""
+        return self.rate // 100
+
+    @property
+    def window(self) -> int:
+        """How many samples a frame looks at: 25 ms."""
+        return self.rate // 40
+
+    @property
+    def width(self) -> int:
+        """The size of a vector.
+
+        Example:
+            >>> [SpeechFrames(features).width for features in FEATURES]
+            [200, 40, 13]
+        """
+        return {
+            "samples": self.window,
+            "filterbank": self.filters,
+            "mfcc": self.coefficients * (3 if self.deltas else 1),
+        }[self.features]
+
+    def frames(self, sound: Sound) -> Float[Tensor, "frame feature"]:
+        """The vectors of a sound, 100 a second; none for a sound of no samples.
+
+        Raises:
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        count = -(-sound.samples.shape[1] * 100 // sound.rate)
+        if not count:
+            return torch.zeros(0, self.width)
+        samples = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].float().cpu()
+        if self.features == "samples" and self.normalise:
+            samples = _normalised(samples[:, None])[:, 0]
+        around = self.window - self.step
+        behind = count * self.step + around // 2 - len(samples)
+        cut = pad(samples, (around // 2, behind)).unfold(0, self.window, self.step)
+        if self.features == "samples":
+            return cut.contiguous()
+        vectors = torch.cat([self._log_mel(part) for part in cut.split(_AT_ONCE)])
+        if self.features == "mfcc":
+            vectors = self._cepstra(vectors)
+        return _normalised(vectors) if self.normalise else vectors
+
+    def times(self, count: int) -> Float64[Tensor, "frame 2"]:
+        """When the 10 ms that each frame stands for begin and end, in seconds; it looks 7.5 ms further on each side.
+
+        Args:
+            count: how many frames.
+
+        Example:
+            >>> SpeechFrames().times(2).tolist()
+            [[0.0, 0.01], [0.01, 0.02]]
+        """
+        if count < 0:
+            raise ArgumentError(f"`count` must be at least 0, but is {count}.")
+        bounds = torch.arange(count + 1, dtype=torch.float64) / 100
+        return torch.stack([bounds[:-1], bounds[1:]], dim=1)
+
+    def sound_of(self, log_mel: Float[Tensor, "frame feature"]) -> Sound:
+        """A sound whose filter banks are nearly these: the way back from `frames`, for speech synthesis.
+
+        The phases that filter banks leave out are sought from a fixed beginning, so the same frames give the same
+        sound. One that would be louder than full scale is turned down to it.
+
+        Args:
+            log_mel: what `frames` gives for features "filterbank" without `normalise`.
+
+        Raises:
+            ArgumentError: other features, or numbers that are no logarithms of power.
+            MissingExtraError: the library `librosa` is not installed.
+
+        Source: D. Griffin and J. Lim, 1984, "Signal estimation from modified short-time Fourier transform".
+        """
+        if self.features != "filterbank" or self.normalise:
+            raise ArgumentError(
+                "a sound can be made of frames with features='filterbank' and normalise=False only, but these have "
+                f"features={self.features!r} and normalise={self.normalise}: what is left out can't be brought back."
+            )
+        if log_mel.shape[1] != self.filters:
+            raise ArgumentError(f"`log_mel` must have {self.filters} numbers a frame, but has {log_mel.shape[1]}.")
+        # NaN is not below anything, so it is refused too.
+        if not (log_mel <= _LOUDEST).all():
+            raise ArgumentError(f"`log_mel` must be logarithms of power, at most {_LOUDEST:g}, but some are not.")
+        if not len(log_mel):
+            return Sound(torch.zeros(1, 0), self.rate)
+        librosa = require("librosa", extra="speech")
+        size = _transform_size(self.rate)
+        power = log_mel.detach().float().cpu().exp().T.numpy()
+        samples = librosa.griffinlim(
+            librosa.feature.inverse.mel_to_stft(power, sr=self.rate, n_fft=size),
+            hop_length=self.step,
+            win_length=self.window,
+            n_fft=size,
+            center=False,
+            random_state=0,
+        )
+        # Without centring, the middle of the first frame comes out at size / 2 and belongs at half a step.
+        first = (size - self.step) // 2
+        samples = torch.from_numpy(samples[first : first + len(log_mel) * self.step])[None]
+        return Sound(samples / samples.abs().max().clamp(min=1.0), self.rate)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "SpeechFrames":
+        """From what `to_json` gave.
+
+        Raises:
+            UnknownNameError: a field that this version doesn't know.
+            ArgumentError: a field that can't be.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in saved:
+            if name not in known:
+                raise UnknownNameError("field", str(name), known)
+        return cls(**saved)
+
+    def _log_mel(self, cut: Float[Tensor, "frame sample"]) -> Float[Tensor, "frame filter"]:
+        spectrum = torch.fft.rfft(cut * torch.hann_window(self.window), n=_transform_size(self.rate))
+        return (spectrum.abs().square() @ _mel_filters(self.rate, self.filters)).clamp(min=_FLOOR).log()
+
+    def _cepstra(self, log_mel: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame feature"]:
+        feature = require("librosa", extra="speech").feature
+        stages = [feature.mfcc(S=log_mel.T.numpy(), n_mfcc=self.coefficients)]
+        if self.deltas:
+            for _ in range(2):
+                stages.append(feature.delta(stages[-1], width=5, mode="nearest"))
+        return torch.cat([torch.from_numpy(stage.T) for stage in stages], dim=1)
+
+
+def _transform_size(rate: int) -> int:
+    # Twice the window at least: else narrow filters would fall between two frequencies.
+    return 1 << (2 * (rate // 40) - 1).bit_length()
+
+
+@lru_cache(maxsize=16)
+def _mel_filters(rate: int, filters: int) -> Float[Tensor, "frequency filter"]:
+    mel = require("librosa", extra="speech").filters.mel
+    return torch.from_numpy(mel(sr=rate, n_fft=_transform_size(rate), n_mels=filters)).T.contiguous()
+
+
+def _normalised(vectors: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """Each column with mean 0 and variance 1, or zeros where it doesn't vary."""
+    # In float64 the mean of equal numbers is that number exactly; in float32 the error would be scaled up to 1.
+    exact = vectors.double()
+    spread = exact.std(0, correction=0).clamp(min=_LEAST_SPREAD)
+    return ((exact - exact.mean(0)) / spread).to(vectors.dtype)

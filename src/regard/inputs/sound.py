@@ -1,0 +1,215 @@
+"""Sounds: read from a file, written to one, and brought to another sampling rate."""
+
+import re
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from regard.errors import ArgumentError, DataError
+from regard.extras import require
+from regard.files import write_bytes
+
+__all__ = ["Sound", "read_sound", "resample", "write_sound"]
+
+_MOST_CHANNELS = 1024  # as many as libsndfile reads and writes
+_LOUDEST = 100  # 40 dB above full scale: what is beyond was never divided by it
+_RATES = range(1_000, 1_000_001)
+
+# How libsndfile's log says that the samples (of WAV, AIFF, AU) end earlier than the head of the file says.
+_SHORTER = re.compile(r"^\s*(?:data|SSND|Data Size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+_LENGTH_UNKNOWN = 0x7FFFF000  # a program that writes into a pipe claims this length or more
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """A recording: so many samples a second in each channel, full scale being -1 to 1.
+
+    Samples somewhat beyond full scale are kept as they are: files of floats may hold them, and resampling may make
+    them.
+
+    Args:
+        samples: (channel, sample) floats, -100 to 100. No sample at all is a sound of 0 seconds.
+        rate: samples a second (Hz), from 1,000 to 1,000,000.
+
+    Raises:
+        ArgumentError: another shape or kind, a sample or a rate out of range.
+
+    Example:
+        >>> sound = Sound(torch.tensor([[0.5, 0.5], [0.0, -0.5]]), rate=8000)
+        >>> sound.seconds, sound.mono.tolist()
+        (0.00025, [0.25, 0.0])
+    """
+
+    samples: Shaped[Tensor, "..."]
+    rate: int
+
+    def __post_init__(self) -> None:
+        samples = self.samples
+        _check_rate(self.rate)
+        if samples.dim() != 2 or not 1 <= len(samples) <= _MOST_CHANNELS:
+            raise ArgumentError(
+                f"`samples` must be (channel, sample) with 1 to {_MOST_CHANNELS} channels, but the shape is "
+                f"{tuple(samples.shape)}. One channel alone is samples[None]; (sample, channel) is turned by samples.T."
+            )
+        if not samples.is_floating_point():
+            raise ArgumentError(
+                f"`samples` must be floats, -1 to 1 being full scale, but is {samples.dtype}. "
+                "Divide by full scale: 32768 for int16."
+            )
+        # NaN is not below anything, so it is refused too.
+        strange = int((~(samples.abs() <= _LOUDEST)).sum())
+        if strange:
+            raise ArgumentError(
+                f"`samples` must be numbers from -1 to 1, full scale, {_LOUDEST} at the very most, but {strange:,} of "
+                f"{samples.numel():,} are not. Divide by full scale: 32768 where they were int16."
+            )
+
+    @property
+    def seconds(self) -> float:
+        """How long the sound is, in seconds."""
+        return self.samples.shape[1] / self.rate
+
+    @property
+    def mono(self) -> Float[Tensor, " sample"]:
+        """The mean of the channels."""
+        return self.samples.mean(0)
+
+
+def read_sound(path: str | Path) -> Sound:
+    """The sound in a file: WAV, FLAC, OGG, MP3, AIFF and whatever else libsndfile reads, at any rate.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: the file isn't there, is no sound, is broken or breaks off before its end.
+        MissingExtraError: the library `soundfile` is not installed.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_sound(f"{folder}/a.wav", Sound(torch.tensor([[0.0, 0.5, -0.25]]), rate=8000))
+        ...     read_sound(f"{folder}/a.wav").samples
+        tensor([[ 0.0000,  0.5000, -0.2500]])
+    """
+    soundfile = require("soundfile", extra="speech")
+    try:
+        with Path(path).open("rb") as file:
+            if not file.read(1):
+                raise ValueError("it is empty")
+            file.seek(0)
+            with soundfile.SoundFile(file) as opened:
+                samples = opened.read(dtype="float32", always_2d=True)
+                shorter = len(samples) < opened.frames or _is_shorter(opened.extra_info, opened.frames)
+                whole = not shorter and _is_whole_ogg(file)
+                rate = opened.samplerate
+    # Decoders raise all kinds of errors at a broken file.
+    except Exception as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise DataError(f"it can't be opened ({error.strerror}).", path=path) from error
+        why = str(getattr(error, "error_string", error)).rstrip(".")
+        raise DataError(f"it can't be read as a sound ({why}). Save it again as WAV or FLAC.", path=path) from error
+    if not whole:
+        raise DataError("it breaks off before its end. Copy or convert it again from where it came.", path=path)
+    try:
+        return Sound(torch.from_numpy(np.ascontiguousarray(samples.T)), rate)
+    except ArgumentError as error:
+        raise DataError(str(error), path=path) from error
+
+
+def write_sound(path: str | Path, sound: Sound) -> None:
+    """Write a sound as WAV of 16 bits, whole or not at all.
+
+    What was read from a file of 16 bits is written with the same bits. Full scale upwards, 1.0, is one step more than
+    16 bits hold and becomes that step less.
+
+    Args:
+        path: the file, ending in .wav.
+        sound: what to write.
+
+    Raises:
+        ArgumentError: the name doesn't end in .wav, or the sound is louder than full scale.
+        MissingExtraError: the library `soundfile` is not installed.
+        OSError: the disk is full or the folder can't be written.
+    """
+    soundfile = require("soundfile", extra="speech")
+    if Path(path).suffix.lower() != ".wav":
+        raise ArgumentError(f"`path` must end in .wav, the format that is written, but is {str(path)!r}.")
+    samples = sound.samples.double()
+    peak = float(samples.abs().max()) if samples.numel() else 0.0
+    if peak > 1:
+        raise ArgumentError(f"`sound` must stay within -1 to 1, but reaches {peak:.4g}. Divide its samples by that.")
+    whole = (samples * 32768).round().clamp(max=32767).to(torch.int16)
+    content = BytesIO()
+    soundfile.write(content, whole.T.cpu().numpy(), sound.rate, format="WAV", subtype="PCM_16")
+    write_bytes(path, content.getvalue())
+
+
+def resample(sound: Sound, rate: int) -> Sound:
+    """The same sound with another number of samples a second.
+
+    It is as long as before, rounded up to a whole sample; what is too high for the new rate (above half of it) is
+    taken out first.
+
+    Args:
+        sound: the sound.
+        rate: samples a second (Hz).
+
+    Raises:
+        ArgumentError: a rate out of range.
+        MissingExtraError: the library `librosa` is not installed.
+
+    Example:
+        >>> resample(Sound(torch.zeros(1, 44100), rate=44100), 8000).samples.shape
+        torch.Size([1, 8000])
+    """
+    _check_rate(rate)
+    if rate == sound.rate:
+        return sound
+    samples = sound.samples.float().cpu().numpy()
+    changed = require("librosa", extra="speech").resample(samples, orig_sr=sound.rate, target_sr=rate)
+    # The library finds the length by a division of floats, which may give one sample too many.
+    length = -(-samples.shape[1] * rate // sound.rate)
+    return Sound(torch.from_numpy(changed[:, :length]), rate)
+
+
+def _check_rate(rate: int) -> None:
+    # `type` and not isinstance: True is an int.
+    if type(rate) is not int or rate not in _RATES:
+        raise ArgumentError(
+            f"`rate` must be a whole number of samples a second from {_RATES[0]:,} to {_RATES[-1]:,}, but is {rate!r}."
+        )
+
+
+def _is_shorter(log: str, frames: int) -> bool:
+    """Whether libsndfile, which reads what there is, found fewer samples than the head of the file says.
+
+    Or none, as a program that was killed while it recorded leaves a length of 0, and then something that is no chunk.
+    """
+    found = _SHORTER.search(log)
+    if found is None:
+        return frames == 0 and "Exiting parser" in log
+    return int(found[2]) < int(found[1]) < _LENGTH_UNKNOWN
+
+
+def _is_whole_ogg(file: BinaryIO) -> bool:
+    """Whether the last page of an OGG file is marked as the last and is all there; True for any other file.
+
+    libsndfile finds the end by the last page that it can read, so it doesn't miss pages that were cut off.
+
+    Source: RFC 3533, section 6.
+    """
+    file.seek(0)
+    if file.read(4) != b"OggS":
+        return True
+    file.seek(max(0, file.seek(0, 2) - (1 << 16)))  # no page is longer than 65,307 bytes
+    end = file.read()
+    page = end[end.rfind(b"OggS") :]
+    segments = page[27 : 27 + page[26]] if len(page) > 26 else b""
+    return len(page) > 26 and bool(page[5] & 4) and len(page) >= 27 + page[26] + sum(segments)

@@ -1,0 +1,122 @@
+"""Numbers of any unit to numbers around 0: less their mean, in units of their spread."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.inputs.saving import checked_list, checked_names
+
+__all__ = ["Standardise"]
+
+
+@dataclass(frozen=True)
+class Standardise:
+    """The mean and spread of each column, learned on the training data: (x - mean) / spread.
+
+    A column that was constant there has spread 0 and becomes 0, whatever it holds later: no unit of it is known.
+
+    Args:
+        means: of each column.
+        spreads: of each column, its standard deviation (divided by how many numbers there are).
+
+    Raises:
+        ArgumentError: differing widths, a number that isn't finite, or a spread below 0.
+
+    Example:
+        >>> standardise = Standardise.fit([torch.tensor([[1.0, 5.0], [3.0, 5.0]])])
+        >>> standardise.means, standardise.spreads
+        ((2.0, 5.0), (1.0, 0.0))
+        >>> standardise.apply(torch.tensor([[4.0, 9.0]]))
+        tensor([[2., 0.]])
+    """
+
+    means: tuple[float, ...]
+    spreads: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("means", "spreads"):
+            values = getattr(self, name)
+            if not all(map(math.isfinite, values)):
+                raise ArgumentError(f"`{name}` must be finite numbers, one for each column, but is {values!r:.60}.")
+        if len(self.means) != len(self.spreads):
+            raise ArgumentError(
+                f"`spreads` must be {len(self.means)} numbers, as many as `means`, but is {len(self.spreads)}."
+            )
+        if min(self.spreads, default=0) < 0:
+            raise ArgumentError(f"`spreads` must be at least 0, but one is {min(self.spreads)}.")
+
+    @classmethod
+    def fit(cls, sequences: Sequence[Float[Tensor, "..."]]) -> "Standardise":
+        """The means and spreads of all items of all sequences together.
+
+        Args:
+            sequences: tensors (item, width) of one width.
+
+        Raises:
+            ArgumentError: no item at all, differing widths, or a number that isn't finite.
+        """
+        shapes = {tuple(sequence.shape) for sequence in sequences}
+        if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) > 1:
+            raise ArgumentError(
+                f"`sequences` must be tensors (item, width) of one width, but the shapes are {sorted(shapes)[:8]}."
+            )
+        if not any(len(sequence) for sequence in sequences):
+            raise ArgumentError("`sequences` must hold at least one vector, but holds none.")
+        # In float64: the mean of a million float32 numbers around 1e6 would be wrong in its third digit.
+        values = torch.cat([sequence.double() for sequence in sequences]).cpu().numpy()
+        if not np.isfinite(values).all():
+            raise ArgumentError("`sequences` must hold finite numbers, but holds NaN or infinity.")
+        # Asked this way, as the spread of equal numbers may be rounded to a little more than 0.
+        constant = values.max(axis=0) == values.min(axis=0)
+        means = np.where(constant, values[0], values.mean(axis=0))
+        return cls(tuple(means.tolist()), tuple(np.where(constant, 0, values.std(axis=0)).tolist()))
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.means)
+
+    def apply(self, vectors: Float[Tensor, "item width"]) -> Float[Tensor, "item width"]:
+        """The standardised vectors, in the dtype of `vectors`.
+
+        Raises:
+            ArgumentError: another width, or a result too large for the dtype.
+        """
+        if vectors.shape[1] != self.width:
+            raise ArgumentError(f"`vectors` must be {self.width} wide, but is {vectors.shape[1]}.")
+        means, spreads = (
+            torch.tensor(values, dtype=torch.float64, device=vectors.device) for values in (self.means, self.spreads)
+        )
+        centred = torch.where(spreads > 0, vectors.double() - means, 0.0)
+        standard = (centred / torch.where(spreads > 0, spreads, 1.0)).to(vectors.dtype)
+        if not standard.isfinite().all():
+            raise ArgumentError(
+                "`vectors` must hold finite numbers in the range that was learned, but holds NaN, infinity or a number "
+                "too far out."
+            )
+        return standard
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON holds them."""
+        return {"means": list(self.means), "spreads": list(self.spreads)}
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Standardise":
+        """From what `to_json` gave.
+
+        Raises:
+            ArgumentError: something is missing, unknown or no number.
+
+        Example:
+            >>> Standardise.from_json(Standardise((1.0,), (2.0,)).to_json())
+            Standardise(means=(1.0,), spreads=(2.0,))
+        """
+        saved = checked_names("standardise", saved, ["means", "spreads"])
+        return cls(checked_list("means", saved["means"], float), checked_list("spreads", saved["spreads"], float))

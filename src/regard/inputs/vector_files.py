@@ -1,0 +1,179 @@
+"""Plain vectors from files: NumPy's, tables, and time series."""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, DataError
+from regard.inputs.lines import number_of, read_table
+from regard.inputs.sequences import VectorSequences
+from regard.inputs.time_series import read_time_series
+
+__all__ = ["VECTOR_FILES", "read_vectors"]
+
+
+def read_vectors(path: str | Path) -> VectorSequences:
+    """The sequences of vectors in a file, whose ending says what it is.
+
+    | ending | what it holds |
+    |---|---|
+    | .npy | an array (item, width), one sequence; or (sequence, item, width) |
+    | .npz | arrays (item, width), each a sequence under its own name; and, if there, `labels`, one for each |
+    | .csv, .tsv | a row a vector, a column a number, except for three columns that may be there |
+    | .ts | time series; see `read_time_series` |
+
+    In a table, `sequence` names the sequence to which a row belongs (without it, all belong to one), `label` is the
+    label of the sequence, the same in all its rows, and `item_label` that of the row.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: a broken file, or a number that is missing, infinite or too large; names the line or the place.
+        ArgumentError: an ending that isn't known.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write("sequence,x,y,label\\nfirst,1,2,yes\\nfirst,3,4,yes\\nsecond,5,6,no\\n")
+        ...     file.flush()
+        ...     read = read_vectors(file.name)
+        >>> read.names, read.labels, read.sequences[0].tolist()
+        (('first', 'second'), ('yes', 'no'), [[1.0, 2.0], [3.0, 4.0]])
+    """
+    path = Path(path)
+    if path.suffix.lower() not in VECTOR_FILES:
+        raise ArgumentError(f"`path` must end in one of {', '.join(VECTOR_FILES)}, but is {str(path)!r}.")
+    if not path.is_file():
+        raise DataError("it is a folder, not a file." if path.exists() else "there is no such file.", path=path)
+    return VECTOR_FILES[path.suffix.lower()](path)
+
+
+def _read_table(path: Path) -> VectorSequences:
+    columns, rows = read_table(path)
+    own = {name: columns.index(name) for name in ("sequence", "label", "item_label") if name in columns}
+    places = [place for place in range(len(columns)) if place not in own.values()]
+    if not places:
+        raise DataError("it has no column of numbers.", path=path, line=1)
+    if not rows:
+        raise DataError("it holds no vector below the names of its columns.", path=path)
+    vectors: dict[str, list[list[float]]] = {}
+    labels: dict[str, str] = {}
+    item_labels: dict[str, list[str]] = {}
+    for line, row in rows:
+        for column, place in own.items():
+            if not row[place]:
+                raise DataError(f"the column {column!r} is empty.", path=path, line=line)
+        name = row[own["sequence"]] if "sequence" in own else path.stem
+        numbers = [_float(row[place], f"the column {columns[place]!r}", path, line) for place in places]
+        vectors.setdefault(name, []).append(numbers)
+        if "label" in own and labels.setdefault(name, row[own["label"]]) != row[own["label"]]:
+            raise DataError(
+                f"the sequence {name!r} has the label {labels[name]!r}, but here {row[own['label']]!r}. "
+                "If each row has its own, name the column `item_label`.",
+                path=path,
+                line=line,
+            )
+        if "item_label" in own:
+            item_labels.setdefault(name, []).append(row[own["item_label"]])
+    return VectorSequences(
+        tuple(torch.tensor(rows) for rows in vectors.values()),
+        tuple(vectors),
+        tuple(labels[name] for name in vectors) if "label" in own else None,
+        tuple(tuple(item_labels[name]) for name in vectors) if "item_label" in own else None,
+    )
+
+
+def _float(text: str, where: str, path: Path, line: int) -> float:
+    number = number_of(text)
+    if number is None or abs(number) > torch.finfo(torch.float32).max:
+        raise DataError(f"{where} must be a number that float32 can hold, but is {text!r:.60}.", path=path, line=line)
+    return number
+
+
+def _read_array(path: Path) -> VectorSequences:
+    array = _load(path)
+    if not isinstance(array, np.ndarray) or array.ndim not in (2, 3):
+        shape = f" of shape {array.shape}" if isinstance(array, np.ndarray) else " a .npz under another name"
+        raise DataError(f"it must be an array (item, width) or (sequence, item, width), but is{shape}.", path=path)
+    if array.ndim == 2:
+        return VectorSequences((_tensor(array, "the array", path),), (path.stem,))
+    parts = (_tensor(part, f"sequence {place} of the array", path) for place, part in enumerate(array))
+    return VectorSequences(tuple(parts), tuple(str(place) for place in range(len(array))))
+
+
+def _read_arrays(path: Path) -> VectorSequences:
+    arrays = _load(path)
+    if isinstance(arrays, np.ndarray):
+        raise DataError("it is a .npy under another name.", path=path)
+    labels = arrays.pop("labels", None)
+    for array in arrays.values():
+        if array.ndim != 2 or array.shape[1] != next(iter(arrays.values())).shape[-1]:
+            raise DataError(
+                "it must hold arrays (item, width) of one width, but the shapes are "
+                f"{', '.join(f'{name}: {array.shape}' for name, array in list(arrays.items())[:8])}.",
+                path=path,
+            )
+    if labels is not None and (labels.shape != (len(arrays),) or labels.dtype.kind not in "Uiuf"):
+        raise DataError(
+            f"`labels` must be {len(arrays)} words or numbers, one for each array, but is {labels.dtype} of shape "
+            f"{labels.shape}.",
+            path=path,
+        )
+    return VectorSequences(
+        tuple(_tensor(array, f"the array {name!r}", path) for name, array in arrays.items()),
+        tuple(arrays),
+        None if labels is None else tuple(_label(label, path) for label in labels.tolist()),
+    )
+
+
+def _label(label: str | float, path: Path) -> str | float:
+    """Words and whole numbers are names of classes, other numbers are numbers."""
+    if isinstance(label, float) and not np.isfinite(label):
+        raise DataError("`labels` must be finite, but one is NaN or infinity.", path=path)
+    return label if isinstance(label, float) else str(label)
+
+
+def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """What NumPy reads; never a pickle, which can hold a program."""
+    try:
+        # Opened here: NumPy leaves a file open that it can't read.
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            with loaded:
+                return {name: loaded[name] for name in loaded.files}
+    except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"NumPy can't read it: {reason[:200] or type(error).__name__}", path=path) from error
+
+
+def _tensor(array: np.ndarray, where: str, path: Path) -> Tensor:
+    """A sequence as float32."""
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"{where} must hold numbers, but holds {array.dtype}.", path=path)
+    # Before it is made float32, which would warn of what is too large rather than refuse it.
+    wrong = np.argwhere(~(np.abs(array.astype(np.float64)) <= np.finfo(np.float32).max))
+    if len(wrong):
+        item, column = wrong[0].tolist()
+        raise DataError(
+            f"{where} must hold numbers that float32 can hold, but item {item} is {array[item, column]} in column "
+            f"{column}.",
+            path=path,
+        )
+    return torch.from_numpy(array.astype(np.float32))
+
+
+VECTOR_FILES: dict[str, Callable[[Path], VectorSequences]] = {
+    ".npy": _read_array,
+    ".npz": _read_arrays,
+    ".csv": _read_table,
+    ".tsv": _read_table,
+    ".ts": read_time_series,
+}
+"""What reads a file, by its ending."""

@@ -1,0 +1,118 @@
+"""Graphs: edges are checked, and the mask of several is the masks of each."""
+
+import pytest
+import torch
+
+from regard.attention import attend, weigh
+from regard.errors import ArgumentError
+from regard.inputs.batch import Batch
+from regard.inputs.graph import Graph, mask_of
+
+PATH = torch.tensor([[0, 1], [1, 2]])
+
+
+def edges(graph):
+    return list(zip(*graph.edges.tolist(), strict=True))
+
+
+def random_graph(nodes, count, seed):
+    generator = torch.Generator().manual_seed(seed)
+    ends = torch.randint(nodes, (2, count), generator=generator) if nodes else torch.zeros(2, 0, dtype=torch.int64)
+    return Graph(torch.randn(nodes, 5, generator=generator), ends)
+
+
+def test_nodes_have_names():
+    assert Graph(torch.ones(3, 2), PATH).names == ("0", "1", "2")
+    assert Graph(torch.ones(3, 2), PATH, ("x", "y", "z")).names == ("x", "y", "z")
+    assert len(Graph(torch.ones(0, 2), PATH[:, :0])) == 0
+
+
+def test_an_edge_leads_from_the_key_to_the_query():
+    graph = Graph(torch.eye(3), PATH)
+    x = graph.vectors[None, None]
+    assert attend(x, x, x, mask=graph.mask())[0, 0].tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_loops_are_added_once_and_have_kind_0():
+    graph = Graph(torch.ones(3, 2), torch.tensor([[0, 1, 1], [1, 1, 2]]), kinds=torch.tensor([5, 7, 11]))
+    looped = graph.with_loops()
+    assert edges(looped) == [(0, 1), (1, 1), (1, 2), (0, 0), (2, 2)]
+    assert looped.kinds.tolist() == [5, 7, 11, 0, 0]
+    assert looped.with_loops().edges.equal(looped.edges)
+    assert Graph(torch.ones(3, 2), PATH).with_loops().kinds is None
+    assert edges(Graph(torch.ones(2, 2), PATH[:, :0]).with_loops()) == [(0, 0), (1, 1)]
+
+
+def test_both_ways_is_symmetric_and_has_no_doubles():
+    graph = Graph(torch.ones(3, 2), torch.tensor([[2, 0, 1, 0, 1], [0, 1, 0, 1, 1]]))
+    assert edges(graph.both_ways()) == [(0, 1), (0, 2), (1, 0), (1, 1), (2, 0)]
+    assert graph.both_ways().both_ways().edges.equal(graph.both_ways().edges)
+    assert graph.edges.shape == (2, 5)
+    assert edges(Graph(torch.ones(2, 2), PATH[:, :0]).both_ways()) == []
+
+
+def test_kinds_go_with_their_edges():
+    graph = Graph(torch.ones(3, 2), torch.tensor([[2, 0, 1], [0, 1, 0]]), kinds=torch.tensor([3, 1, 2]))
+    both = graph.both_ways()
+    assert list(zip(edges(both), both.kinds.tolist(), strict=True)) == [
+        ((0, 1), 1),
+        ((0, 1), 2),
+        ((0, 2), 3),
+        ((1, 0), 1),
+        ((1, 0), 2),
+        ((2, 0), 3),
+    ]
+
+
+def test_several_graphs_attend_as_each_alone():
+    graphs = [random_graph(7, 11, 1), random_graph(3, 2, 2), random_graph(5, 0, 3), random_graph(0, 0, 4)]
+    batch = Batch.pad([graph.vectors for graph in graphs])
+    x = batch.vectors[:, None]
+    together = attend(x, x, x, mask=mask_of(graphs))[:, 0]
+    for row, graph in zip(together, graphs, strict=True):
+        alone = graph.vectors[None, None]
+        expected = attend(alone, alone, alone, mask=graph.mask())[0, 0]
+        assert torch.allclose(row[: len(graph)], expected, atol=1e-6)
+        # Padding attends to nothing.
+        assert not row[len(graph) :].any()
+    assert together[:2].any()
+    assert not together[2].any()
+
+
+def test_padding_cannot_matter():
+    graphs = [random_graph(7, 11, 1), random_graph(3, 2, 2)]
+    x = Batch.pad([graph.vectors for graph in graphs]).vectors[:, None]
+    poisoned = x.clone()
+    poisoned[1, 0, 3:] = torch.nan
+    assert attend(poisoned, poisoned, poisoned, mask=mask_of(graphs)).equal(attend(x, x, x, mask=mask_of(graphs)))
+
+
+def test_one_graph_is_a_batch_of_one():
+    graph = random_graph(5, 7, 1)
+    x = graph.vectors[None, None]
+    assert weigh(x, x, mask=mask_of([graph])).equal(weigh(x, x, mask=graph.mask()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((torch.ones(3), PATH), r"`vectors` must be a float tensor \(node, width\), but is torch.float32 of shape"),
+        ((torch.ones(3, 2).long(), PATH), "`vectors` must be a float tensor"),
+        ((torch.ones(3, 2), PATH.int()), "`edges` must be an int64 tensor"),
+        ((torch.ones(5, 2), torch.ones(3, 2).long()), "Transpose it"),
+        ((torch.ones(2, 2), PATH), "from 0 to 1, as `vectors` has 2, but holds 2"),
+        ((torch.ones(3, 2), PATH - 1), "holds -1"),
+        ((torch.ones(3, 2), PATH, ("a", "b")), "`names` must be 3"),
+        ((torch.ones(3, 2), PATH, (), torch.tensor([1])), r"`kinds` must be an int64 tensor \(2,\)"),
+        ((torch.ones(3, 2), PATH, (), torch.tensor([1, 0])), "0 for an edge that is no loop"),
+        ((torch.ones(3, 2), PATH, (), torch.tensor([1, -3])), "`kinds` must be 1 or more.* is -3"),
+    ],
+)
+def test_what_is_no_graph_is_refused(arguments, message):
+    with pytest.raises(ArgumentError, match=message):
+        Graph(*arguments)
+
+
+def test_a_mask_needs_a_graph():
+    with pytest.raises(ArgumentError, match="`graphs` must hold at least one"):
+        mask_of([])
