@@ -1,22 +1,71 @@
-"""Modules made of attention."""
+"""Modules made of attention, and what they are compared with."""
 
 from regard.modules.attention import MultiHeadAttention, Observation, ObserverHandle
 from regard.modules.cache import Cache
+from regard.modules.decoder import Decoder, DecoderLayer
 from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
+from regard.modules.frame_seq2seq import FrameSeq2Seq, Spoken, speak
+from regard.modules.generation import Generated, beam_search, greedy
+from regard.modules.guide import Guide
+from regard.modules.networks import (
+    NETWORKS,
+    AttentionNetwork,
+    BidirectionalNetwork,
+    ConnectedNetwork,
+    ConvolutionNetwork,
+    Network,
+    RecurrentNetwork,
+    WindowNetwork,
+    build_network,
+)
 from regard.modules.pairs import Pairs, torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
+from regard.modules.pooling import POOLINGS, AttentionPooling, ClassVector, MaxPooling, MeanPooling, Pooling
+from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
+from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
+from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 __all__ = [
+    "NETWORKS",
+    "POOLINGS",
+    "AttentionNetwork",
+    "AttentionPooling",
+    "AttentiveSeq2Seq",
+    "BidirectionalNetwork",
     "Cache",
     "ChannelAttention",
+    "ClassVector",
+    "ConnectedNetwork",
+    "ConvolutionNetwork",
+    "Decoder",
+    "DecoderLayer",
     "Encoder",
     "EncoderLayer",
     "ExtraKeys",
+    "FrameSeq2Seq",
+    "Generated",
+    "Guide",
+    "MaxPooling",
+    "MeanPooling",
+    "Memory",
     "MultiHeadAttention",
+    "Network",
     "Observation",
     "ObserverHandle",
     "Pairs",
+    "Pooling",
+    "RecurrentNetwork",
+    "RecurrentSeq2Seq",
+    "ScaledEmbedding",
+    "Seq2Seq",
+    "Spoken",
+    "TransformerSeq2Seq",
+    "WindowNetwork",
+    "beam_search",
+    "build_network",
+    "greedy",
+    "speak",
     "to_picture",
     "to_vectors",
     "torch_masks",

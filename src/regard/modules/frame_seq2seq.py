@@ -1,0 +1,169 @@
+"""Sequence to sequence where the target is vectors, not ids: from a text to the frames of its speech."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+
+from regard.attention import Lengths
+from regard.attention.fields import check_count
+from regard.errors import ArgumentError
+from regard.modules.deciding import deciding, limits
+from regard.modules.decoder import Decoder, LayerCaches
+from regard.modules.encoder import Encoder
+from regard.modules.guide import Guide
+from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
+
+__all__ = ["FrameSeq2Seq", "Spoken", "speak"]
+
+
+class FrameSeq2Seq(nn.Module):
+    """A Transformer whose decoder is given frames and says the next one, and whether it is the last.
+
+    To train: `frames, last = model(model.encode(source, lengths), inputs)`, where the inputs are the target behind one
+    frame of zeros, and zeros at padding; `frames` should be the target, and sigmoid(`last`) be 1 at its last frame.
+
+    Args:
+        source: the size of the source's vocabulary, or a module, as in `Seq2Seq`.
+        features: the size of a frame.
+        width, layers, heads, hidden, position, guide, **parts: as in `TransformerSeq2Seq`.
+        dropout: the share dropped, also of what a frame becomes before it enters the decoder: a frame is nearly the one
+            before it, and a decoder that sees it too well learns to repeat it.
+
+    Source: Li et al. 2019 (arXiv 1809.08895), section 3, without the net behind; the notes, 001 and 004, speech.
+
+    Example:
+        >>> model = FrameSeq2Seq(source=7, features=5, width=8, layers=2, heads=2, hidden=16)
+        >>> memory = model.encode(torch.tensor([[3, 4, 6], [5, 0, 0]]), torch.tensor([3, 1]))
+        >>> frames, last = model(memory, torch.zeros(2, 4, 5))
+        >>> frames.shape, last.shape
+        (torch.Size([2, 4, 5]), torch.Size([2, 4]))
+    """
+
+    def __init__(
+        self,
+        source: int | nn.Module,
+        features: int,
+        width: int,
+        layers: int,
+        heads: int,
+        *,
+        hidden: int,
+        dropout: float = 0.0,
+        position: Any = "sinusoidal",
+        guide: Guide | None = None,
+        **parts: Any,
+    ):
+        super().__init__()
+        check_count("features", features, "the size of a frame")
+        check_count("layers", layers, "how many layers the encoder and the decoder have")
+        self.width, self.features, self.guide = width, features, guide
+        self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
+        self.target = nn.Sequential(
+            nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width), nn.Dropout(dropout)
+        )
+        parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
+        self.encoder = Encoder(width, layers, heads, **parts)
+        self.decoder = Decoder(width, layers, heads, **parts)
+        self.output = nn.Linear(width, features + 1)
+
+    def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
+        """Read the sources, as `Seq2Seq.encode` does."""
+        vectors = self.encoder(embed_source(self.source, source, lengths, self.width), mask=Lengths(lengths))
+        return Memory(lengths, keys=vectors, values=vectors)
+
+    def forward(
+        self, memory: Memory, inputs: Float[Tensor, "batch length feature"]
+    ) -> tuple[Float[Tensor, "batch length feature"], Float[Tensor, "batch length"]]:
+        """After each of these frames the next one, and the score of its being the last (a logit), all at once."""
+        if len(inputs) != len(memory.lengths) or inputs.shape[2] != self.features:
+            raise ArgumentError(
+                f"`inputs` must be frames ({len(memory.lengths)}, length, {self.features}), but are "
+                f"{tuple(inputs.shape)}."
+            )
+        mask: Any = Lengths(key=memory.lengths)
+        if self.guide is not None:
+            mask = mask & self.guide.mask(0, inputs.shape[1], memory.lengths)
+        return self._split(self.decoder(self.target(inputs), memory.part("keys"), mask=mask))
+
+    def start(self, memory: Memory) -> list[LayerCaches]:
+        """The state before the first step, which is given a frame of zeros."""
+        return self.decoder.start(memory.part("keys"), memory.lengths)
+
+    def step(
+        self, state: list[LayerCaches], frame: Float[Tensor, "batch feature"]
+    ) -> tuple[Float[Tensor, "batch feature"], Float[Tensor, " batch"], list[LayerCaches]]:
+        """The frame after one more, the score of its being the last, and the new state; the old one is used up."""
+        source, done = state[0].source, state[0].own.length
+        mask = None
+        if self.guide is not None and source.lengths is not None:
+            mask = self.guide.mask(done, 1, source.lengths)
+        frames, last = self._split(self.decoder.step(self.target(frame.unsqueeze(1)), state, mask=mask))
+        return frames.squeeze(1), last.squeeze(1), state
+
+    def _split(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        both = self.output(vectors)
+        return both[..., :-1], both[..., -1]
+
+
+@dataclass(frozen=True, eq=False)
+class Spoken:
+    """What a model said about one source.
+
+    Args:
+        frames: (length, feature) what was said.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+    """
+
+    frames: Tensor
+    ended: bool
+
+
+def speak(
+    model: FrameSeq2Seq,
+    source: Shaped[Tensor, "batch length *item"],
+    lengths: Int[Tensor, " batch"],
+    *,
+    longest: float = 20.0,
+    spare: int = 50,
+) -> list[Spoken]:
+    """Frame after frame, each made of those before it, until one is more likely the last than not.
+
+    Args:
+        model: the model; it speaks as in evaluation, and is left as it was.
+        source: the sources, as `encode` takes them.
+        lengths: (batch,) how many items of each are real.
+        longest: a target has `longest` x its source's length + `spare` frames at most.
+        spare: see there.
+
+    Raises:
+        ArgumentError: an argument can't be used, or the model's frames aren't finite.
+
+    Example:
+        >>> model = FrameSeq2Seq(source=7, features=5, width=8, layers=2, heads=2, hidden=16)
+        >>> (said,) = speak(model, torch.tensor([[3, 4, 6]]), torch.tensor([3]), longest=2.0, spare=0)
+        >>> len(said.frames) <= 6, said.frames.shape[1]
+        (True, 5)
+    """
+    most = limits(lengths, longest, spare)
+    frames: list[Tensor] = []
+    ends: dict[int, int] = {}
+    with deciding(model):
+        state = model.start(model.encode(source, lengths))
+        frame = next(model.parameters()).new_zeros(len(most), model.features)
+        for step in range(1, max(most, default=0) + 1):
+            frame, last, state = model.step(state, frame)
+            if not bool(frame.isfinite().all() & last.isfinite().all()):
+                raise ArgumentError(
+                    "`model` must give finite frames, but doesn't. Train it with a smaller learning rate."
+                )
+            frames.append(frame)
+            for item in (last > 0).nonzero().flatten().tolist():
+                if step <= most[item]:
+                    ends.setdefault(item, step)
+            if all(item in ends or step >= limit for item, limit in enumerate(most)):
+                break
+        said = torch.stack(frames, 1) if frames else frame.new_zeros(len(most), 0, model.features)
+    return [Spoken(said[item, : ends.get(item, limit)], item in ends) for item, limit in enumerate(most)]

@@ -1,0 +1,158 @@
+"""Pooling: a sequence of vectors becomes one, so that the whole can have a label."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention import Lengths
+from regard.attention.fields import check_count
+from regard.errors import ArgumentError
+from regard.modules.attention import MultiHeadAttention
+from regard.modules.padding import real_items, zero_padding
+
+__all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling"]
+
+
+class Pooling(nn.Module):
+    """One vector for each sequence. Subclass it and write `pool`.
+
+    What padding holds doesn't matter, and an empty sequence gives zeros.
+
+    Args:
+        width: the size of the vectors.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        check_count("width", width, "the size of the vectors")
+        self.width = width
+
+    def forward(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        """One vector of many.
+
+        Args:
+            vectors: the sequences, padding behind.
+            lengths: (batch,) how many vectors of each are real.
+
+        Raises:
+            ArgumentError: vectors of another width, or lengths that can't be.
+        """
+        if vectors.shape[-1] != self.width:
+            raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
+        vectors = zero_padding(vectors, lengths)
+        if not vectors.numel():
+            return vectors.sum(1)
+        empty = (lengths == 0).to(vectors.device).unsqueeze(1)
+        return self.pool(vectors, lengths).masked_fill(empty, 0.0)
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        """One vector of many, where padding is zeros; what is said of an empty sequence is not heard."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it pools")
+
+
+class MeanPooling(Pooling):
+    """The mean of the vectors.
+
+    Example:
+        >>> MeanPooling(1)(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2]))
+        tensor([[2.]])
+    """
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        return vectors.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(vectors)
+
+
+class MaxPooling(Pooling):
+    """In each feature, the largest number that any of the vectors has.
+
+    Example:
+        >>> MaxPooling(2)(torch.tensor([[[1.0, -2.0], [3.0, -4.0], [99.0, 99.0]]]), torch.tensor([2]))
+        tensor([[ 3., -2.]])
+    """
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        real = real_items(vectors, lengths).unsqueeze(2)
+        return vectors.masked_fill(~real, -torch.inf).amax(1)
+
+
+class AttentionPooling(Pooling):
+    """A mean whose weights are learned: a learned query gives each vector one weight.
+
+    Args:
+        width: the size of the vectors.
+        heads: how many queries; with the one by default, a vector has one weight.
+        score, weights: as in `regard.attend`.
+
+    Source: Yang et al. 2016 (ACL N16-1174), equations 5 to 7, a learned context vector; here the vectors are
+        projected before they are summed, as in every attention of this package.
+
+    Example:
+        >>> pooling, seen = AttentionPooling(4), []
+        >>> with pooling.attention.observe(seen.append):
+        ...     pooled = pooling(torch.zeros(1, 3, 4), torch.tensor([2]))
+        >>> seen[0].weights
+        tensor([[[[0.5000, 0.5000, 0.0000]]]])
+    """
+
+    def __init__(self, width: int, heads: int = 1, *, score: Any = "scaled_dot", weights: Any = "softmax"):
+        super().__init__(width)
+        self.query = nn.Parameter(torch.empty(width))
+        self.attention = MultiHeadAttention(width, heads, bias=False, output=False, score=score, weights=weights)
+        nn.init.normal_(self.query)
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        query = self.query.expand(len(vectors), 1, -1)
+        return self.attention(query, vectors, mask=Lengths(key=lengths)).squeeze(1)
+
+
+class ClassVector(Pooling):
+    """A learned vector that looks at the whole sequence once and adds what it saw: c + attention(c, vectors).
+
+    It stands beside the sequence, not in it: the vectors don't look back at it, and its weights are those of the
+    sequence's own items.
+
+    Args:
+        width: the size of the vectors.
+        heads: how many heads.
+        score, weights: as in `regard.attend`.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 3, [CLS]; only this vector looking: Touvron et al. 2021
+        (arXiv 2103.17239), section 3, class-attention.
+
+    Example:
+        >>> ClassVector(8, heads=2)(torch.zeros(3, 5, 8), torch.tensor([5, 2, 0])).shape
+        torch.Size([3, 8])
+    """
+
+    def __init__(self, width: int, heads: int = 1, *, score: Any = "scaled_dot", weights: Any = "softmax"):
+        super().__init__(width)
+        self.vector = nn.Parameter(torch.empty(width))
+        self.attention = MultiHeadAttention(width, heads, score=score, weights=weights)
+        nn.init.normal_(self.vector)
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        own = self.vector.expand(len(vectors), 1, -1)
+        return (own + self.attention(own, vectors, mask=Lengths(key=lengths))).squeeze(1)
+
+
+POOLINGS: dict[str, Callable[..., Pooling]] = {
+    "mean": MeanPooling,
+    "max": MaxPooling,
+    "attention": AttentionPooling,
+    "class": ClassVector,
+}

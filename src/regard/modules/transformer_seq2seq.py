@@ -1,0 +1,94 @@
+"""Sequence to sequence by attention alone: the Transformer."""
+
+from typing import Any
+
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+
+from regard.attention import Lengths
+from regard.attention.fields import check_count
+from regard.modules.decoder import Decoder
+from regard.modules.encoder import Encoder
+from regard.modules.guide import Guide
+from regard.modules.seq2seq import Memory, Seq2Seq
+
+__all__ = ["TransformerSeq2Seq"]
+
+
+class TransformerSeq2Seq(Seq2Seq):
+    """An encoder reads the source, each item in the light of all others; a decoder looks at it and at its own past.
+
+    All targets are trained at once. Generating, each step computes one target, with the keys and values of the earlier
+    ones kept.
+
+    Args:
+        source, vocabulary, width, dropout, tied: as in `Seq2Seq`.
+        layers: how many layers the encoder has, and the decoder, unless `decoder_layers` says otherwise.
+        heads, hidden, position, **parts: as in `Encoder`, for both; between target and source there is no position.
+        guide: where in the source each target may look, for tasks that go from left to right.
+
+    Raises:
+        ArgumentError: sizes that don't fit, or a name that is none.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), sections 3.1 to 3.5; the notes, 001 and 004.
+
+    Example:
+        >>> import torch
+        >>> model = TransformerSeq2Seq(source=7, vocabulary=5, width=8, layers=2, heads=2, hidden=16)
+        >>> memory = model.encode(torch.tensor([[3, 4, 6], [5, 0, 0]]), torch.tensor([3, 1]))
+        >>> model(memory, torch.tensor([[1, 3], [1, 4]])).shape
+        torch.Size([2, 2, 5])
+    """
+
+    def __init__(
+        self,
+        source: int | nn.Module,
+        vocabulary: int,
+        width: int,
+        layers: int,
+        heads: int,
+        *,
+        hidden: int,
+        dropout: float = 0.0,
+        decoder_layers: int | None = None,
+        position: Any = "sinusoidal",
+        tied: bool = False,
+        guide: Guide | None = None,
+        **parts: Any,
+    ):
+        super().__init__(source, vocabulary, width, dropout=dropout, tied=tied)
+        decoder_layers = layers if decoder_layers is None else decoder_layers
+        check_count("layers", layers, "how many layers the encoder has", least=0)
+        # A decoder without a layer would never look at the source.
+        check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
+        parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
+        self.encoder = Encoder(width, layers, heads, **parts)
+        self.decoder = Decoder(width, decoder_layers, heads, **parts)
+        self.guide = guide
+
+    def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
+        vectors = self.encoder(self._embed_source(source, lengths), mask=Lengths(lengths))
+        return Memory(lengths, keys=vectors, values=vectors)
+
+    def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
+        mask: Any = Lengths(key=memory.lengths)
+        if self.guide is not None:
+            mask = mask & self.guide.mask(0, inputs.shape[1], memory.lengths)
+        return self._score(self.decoder(self._embed_target(memory, inputs), memory.part("keys"), mask=mask))
+
+    def start(self, memory: Memory) -> Any:
+        return self.decoder.start(memory.part("keys"), memory.lengths)
+
+    def step(self, state: Any, ids: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocabulary"], Any]:
+        source, done = state[0].source, state[0].own.length
+        mask = None if self.guide is None else self.guide.mask(done, 1, source.lengths)
+        vectors = self.dropout(self.target(ids.unsqueeze(1)))
+        return self._score(self.decoder.step(vectors, state, mask=mask)).squeeze(1), state
+
+    def reorder(self, state: Any, indices: Int[Tensor, " picked"]) -> Any:
+        for caches in state:
+            caches.source.reorder(indices)
+            # Before the first step there is nothing of its own to reorder.
+            if caches.own.length:
+                caches.own.reorder(indices)
+        return state

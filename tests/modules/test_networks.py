@@ -1,0 +1,200 @@
+"""The networks that are compared: laws that all keep, and what each can see."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.attention import Window
+from regard.errors import ArgumentError
+from regard.modules import Encoder, EncoderLayer
+from regard.modules.networks import NETWORKS, ConvolutionNetwork, WindowNetwork, build_network
+
+WIDTH, HIDDEN = 6, 11
+PARTS = {
+    "attention": {"heads": 3, "position": "relative"},
+    "connected": {},
+    "window": {"before": 2, "after": 1},
+    "convolution": {"kernel": 3},
+    "recurrent": {},
+    "bidirectional": {"cell": "lstm"},
+}
+LENGTHS = [7, 3, 0, 1]
+
+
+def make(name, layers=2, width=WIDTH, **changes):
+    torch.manual_seed(3)
+    return build_network(name, width, layers, hidden=HIDDEN, **{**PARTS[name], **changes}).double()
+
+
+def vectors(batch=4, length=7, width=WIDTH):
+    return torch.randn(batch, length, width, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+
+
+def seen_by(network, length, place):
+    """Which of the inputs change the output at a place."""
+    x = vectors(1, length).requires_grad_()
+    network(x, torch.tensor([length]))[0, place, 0].backward()
+    return [bool(row.any()) for row in x.grad[0]]
+
+
+def test_every_network_is_tested():
+    assert set(PARTS) == set(NETWORKS)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+class TestEveryNetwork:
+    def test_padding_cannot_matter(self, name):
+        network, x, lengths = make(name), vectors(), torch.tensor(LENGTHS)
+        outputs, gradients = [], []
+        for poison in (0.0, torch.nan, torch.inf, 1e300):
+            poisoned = x.clone()
+            for item, length in enumerate(LENGTHS):
+                poisoned[item, length:] = poison
+            network.zero_grad()
+            outputs.append(network(poisoned.requires_grad_(), lengths))
+            outputs[-1].square().sum().backward()
+            gradients.append([parameter.grad for parameter in network.parameters()] + [poisoned.grad])
+        assert torch.isfinite(outputs[0]).all()
+        assert all(torch.equal(output, outputs[0]) for output in outputs)
+        for found in gradients[1:]:
+            assert all(torch.equal(a, b) for a, b in zip(gradients[0], found, strict=True))
+
+    def test_padding_comes_out_as_zeros(self, name):
+        output = make(name)(vectors(), torch.tensor(LENGTHS))
+        for item, length in enumerate(LENGTHS):
+            assert not output[item, length:].any()
+            assert output[item, :length].any() == (length > 0)
+
+    def test_batched_equals_one_by_one(self, name):
+        network, x = make(name), vectors()
+        together = network(x, torch.tensor(LENGTHS))
+        for item, length in enumerate(LENGTHS):
+            alone = network(x[item : item + 1, :length], torch.tensor([length]))
+            torch.testing.assert_close(together[item, :length], alone[0])
+
+    @pytest.mark.parametrize("shape", [(2, 0), (0, 5), (0, 0), (1, 1)])
+    def test_few_or_none(self, name, shape):
+        network, lengths = make(name), torch.full(shape[:1], shape[1])
+        output = network(vectors(*shape), lengths)
+        assert output.shape == (*shape, WIDTH)
+        output.sum().backward()
+
+    def test_gradients_reach_every_parameter(self, name):
+        network = make(name)
+        (network(vectors(), torch.tensor(LENGTHS)) * vectors(1)).sum().backward()
+        assert [key for key, p in network.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+    def test_the_residual_path_has_nothing_in_it(self, name):
+        """With every sublayer's last linear at zero, the network is its final norm."""
+        network, x = make(name), vectors(1)
+        for part in network.modules():
+            for last in ("output", "linear"):
+                if isinstance(getattr(part, last, None), nn.Module):
+                    for parameter in getattr(part, last).parameters():
+                        nn.init.zeros_(parameter)
+            if isinstance(part, EncoderLayer):
+                for parameter in part.connected[-1].parameters():
+                    nn.init.zeros_(parameter)
+        torch.testing.assert_close(network(x, torch.tensor([7])), network.norm(x))
+
+    def test_same_seed_same_bits(self, name):
+        x, lengths = vectors(), torch.tensor(LENGTHS)
+        assert torch.equal(make(name)(x, lengths), make(name)(x, lengths))
+
+    def test_dropout_acts_in_training_only(self, name):
+        network, x, lengths = make(name, dropout=0.5), vectors(), torch.tensor(LENGTHS)
+        assert not torch.equal(network(x, lengths), network(x, lengths))
+        network.eval()
+        assert torch.equal(network(x, lengths), network(x, lengths))
+
+    def test_an_odd_width(self, name):
+        network = make(name, width=7, **({"heads": 1} if name == "attention" else {}))
+        assert network(vectors(width=7), torch.tensor(LENGTHS)).shape == (4, 7, 7)
+
+    def test_errors(self, name):
+        network = make(name)
+        with pytest.raises(ArgumentError, match="`vectors` must be of size 6, but are of size 5"):
+            network(vectors(width=5), torch.tensor(LENGTHS))
+        with pytest.raises(ArgumentError, match="`lengths` must lie between 0 and 7"):
+            network(vectors(), torch.tensor([8, 0, 0, 0]))
+        with pytest.raises(ArgumentError, match="`layers` must be how many layers"):
+            make(name, layers=-1)
+
+
+class TestWhatEachSees:
+    """Of eleven vectors, those that the output in the middle depends on."""
+
+    @pytest.mark.parametrize(
+        ("name", "parts", "expected"),
+        [
+            ("connected", {}, range(5, 6)),
+            ("window", {"before": 3, "after": 1}, range(2, 7)),
+            ("window", {"before": 0, "after": 0}, range(5, 6)),
+            ("convolution", {"kernel": 3}, range(3, 8)),
+            ("convolution", {"kernel": 4}, range(3, 10)),
+            ("convolution", {"kernel": 1}, range(5, 6)),
+            ("recurrent", {}, range(6)),
+            ("bidirectional", {}, range(11)),
+            ("attention", {}, range(11)),
+            ("attention", {"mask": Window(1, 0)}, range(3, 6)),
+        ],
+        ids=str,
+    )
+    def test_two_layers(self, name, parts, expected):
+        assert seen_by(make(name, **parts), 11, 5) == [place in expected for place in range(11)]
+
+    @pytest.mark.parametrize(("kernel", "layers"), [(1, 2), (3, 1), (3, 4), (4, 2), (5, 0)])
+    def test_the_receptive_field_is_what_it_says(self, kernel, layers):
+        network = ConvolutionNetwork(WIDTH, layers, hidden=HIDDEN, kernel=kernel).double()
+        assert sum(seen_by(network, 21, 10)) == network.receptive_field
+
+    def test_the_notes_two_layers_of_three_see_five(self):
+        """Note 000 says six; a filter of three on filters of three sees five."""
+        assert make("convolution").receptive_field == 5
+
+    def test_equal_words_differ_only_for_those_who_see_their_neighbours(self):
+        """Note 001: "I saw a saw": two words that are the same vector."""
+        i, saw, a = vectors(1, 3)[0]
+        sentence = torch.stack([i, saw, a, saw]).unsqueeze(0)
+        for name in NETWORKS:
+            output = make(name)(sentence, torch.tensor([4]))[0]
+            assert torch.allclose(output[1], output[3]) == (name == "connected"), name
+
+
+class TestByHand:
+    def test_a_window_sums_its_neighbours_and_zeros_beyond_the_ends(self):
+        network = WindowNetwork(1, 1, hidden=1, before=1, after=2)
+        mixer = network.layers[0].mixer
+        nn.init.ones_(mixer.linear.weight)
+        nn.init.zeros_(mixer.linear.bias)
+        x = torch.tensor([[[1.0], [10.0], [100.0], [1000.0]]])
+        assert mixer(x, torch.tensor([4])).flatten().tolist() == [111.0, 1111.0, 1110.0, 1100.0]
+
+    def test_attention_is_the_encoder(self):
+        network, x = make("attention"), vectors(1)
+        encoder = Encoder(WIDTH, 2, 3, hidden=HIDDEN, position="relative").double()
+        encoder.load_state_dict({key.removeprefix("encoder."): value for key, value in network.state_dict().items()})
+        torch.testing.assert_close(network(x, torch.tensor([7])), encoder(x))
+
+
+class TestByName:
+    @pytest.mark.parametrize(
+        ("name", "parts", "message"),
+        [
+            ("windw", {}, "`name` must be one of .*Did you mean 'window'"),
+            ("window", {"before": 2}, "`after` must be given for the network 'window'"),
+            ("attention", {}, "`heads` must be given"),
+            ("connected", {"kernel": 3}, "`kernel` is no part of the network 'connected': it must be left out"),
+            ("convolution", {"kernel": 3, "heads": 2}, "`heads` is no part of .*: it must be one of kernel"),
+            ("convolution", {"kernel": 0}, "`kernel` must be how many vectors a filter covers, 1 or more, but is 0"),
+            ("window", {"before": -1, "after": 0}, "`before` must be"),
+            ("recurrent", {"cell": "gro"}, "`cell` must be one of gru, lstm, .*Did you mean 'gru'"),
+        ],
+    )
+    def test_errors(self, name, parts, message):
+        with pytest.raises(ArgumentError, match=message):
+            build_network(name, WIDTH, 2, hidden=HIDDEN, **parts)
+
+    def test_a_window_needs_a_layer(self):
+        with pytest.raises(ArgumentError, match="`layers` must be how many layers, 1 or more, but is 0"):
+            make("window", layers=0)
