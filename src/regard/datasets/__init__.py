@@ -1,20 +1,40 @@
-"""Data sets: a name to files, with checksums and terms, and to sentences."""
+"""Data sets: a name to files, with checksums and terms, and to sentences or examples; and a user's own files."""
 
 from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
 from regard.datasets.checking import Report, SplitReport, check
+from regard.datasets.class_folders import read_class_folders
+from regard.datasets.columns import Columns
 from regard.datasets.duplicates import Duplicates, count_duplicates
+from regard.datasets.example import Example
+from regard.datasets.example_set import ExampleSet
+from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch, find
-from regard.datasets.reading import SPLITS, Source, read, resolve
+from regard.datasets.idx import read_idx
+from regard.datasets.pairs import read_aligned, read_pairs
+from regard.datasets.people import read_people
+from regard.datasets.planetoid import read_planetoid
+from regard.datasets.pronunciations import read_pronunciations
+from regard.datasets.reading import SPLITS, Source, read, read_examples, resolve
 from regard.datasets.sentences import TaggedSentence
+from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.speech_strings import speech_strings
+from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold
+from regard.datasets.spoken_digits import read_spoken_digits
+from regard.datasets.tables import read_table
 from regard.datasets.treebank import LABELS, read_treebank
+from regard.datasets.vectors import read_labelled_vectors
 
 __all__ = [
     "CATALOG",
+    "EXAMPLE_SETS",
     "LABELS",
     "SPLITS",
+    "Columns",
     "Dataset",
     "DatasetFile",
     "Duplicates",
+    "Example",
+    "ExampleSet",
     "Progress",
     "Report",
     "Source",
@@ -25,6 +45,22 @@ __all__ = [
     "fetch",
     "find",
     "read",
+    "read_aligned",
+    "read_class_folders",
+    "read_examples",
+    "read_idx",
+    "read_labelled_vectors",
+    "read_pairs",
+    "read_people",
+    "read_phrases",
+    "read_planetoid",
+    "read_pronunciations",
+    "read_spoken_digits",
+    "read_table",
     "read_treebank",
     "resolve",
+    "speech_strings",
+    "split_by_group",
+    "split_by_hash",
+    "split_by_scaffold",
 ]

@@ -1,4 +1,4 @@
-"""The data sets that regard knows by name: where they are, under which terms, and how to tell that they are whole."""
+"""Data sets that regard knows by name: where they are, under which terms, and how to tell that they are whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,24 +15,30 @@ _GSD_SIMPLIFIED = f"{_RAW}/UD_Chinese-GSDSimp/eb3aed31ebb170897405ee5cd1db83a1a0
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """One file of a data set.
+    """One file of a data set, or a folder of many small ones.
 
     Args:
-        url: where it is downloaded from; its last part is the file's name.
-        sha256: the checksum of its bytes, in hexadecimal.
+        url: where it is downloaded from; None if it has to be put into place by hand.
+        sha256: the checksum of its bytes, in hexadecimal; of a folder, that of its files' names and checksums.
         size: how many bytes it has.
         simplify: whether its words are in traditional characters, and become simplified ones when read.
+        place: where it stands in the data set's folder; by default there, under the last part of its URL.
+        count: how many files it has, if it is a folder; 0 if it is a file.
+        unpacked: whether checksum and size are those of what is packed in it: the same is packed in many ways.
     """
 
-    url: str
+    url: str | None
     sha256: str
     size: int
     simplify: bool = False
+    place: str = ""
+    count: int = 0
+    unpacked: bool = False
 
     @property
     def filename(self) -> str:
-        """The file's name."""
-        return self.url.rsplit("/", 1)[-1]
+        """The file's name, with the folders above it inside the data set's."""
+        return self.place or (self.url or "").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class Dataset:
         label: what its words are labelled with by default, a column of CoNLL-U.
         fold: the folding (a name in `inputs.FOLDS`) under which its splits spell alike.
         files: for each split, its file.
+        folder: the name of the folder with its files; by default its own name.
+        by_hand: for what can't be downloaded, how to get it: a sentence.
+        library: the library that brings it, which then has no files; "" for none.
+        extra: the extra that brings the library.
     """
 
     name: str
@@ -60,6 +70,10 @@ class Dataset:
     label: str
     fold: str
     files: Mapping[str, DatasetFile]
+    folder: str = ""
+    by_hand: str = ""
+    library: str = ""
+    extra: str = ""
 
     @property
     def size(self) -> int:
@@ -137,4 +151,4 @@ _CHINESE = Dataset(
 )
 
 CATALOG: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in (_ENGLISH, _CHINESE)})
-"""The data sets by name."""
+"""The treebanks by name: sentences whose words have labels. Data sets of other kinds are in `EXAMPLE_SETS`."""

@@ -1,15 +1,21 @@
 """Looking a data set over before anything is learned from it."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from regard.datasets.duplicates import Duplicates, count_duplicates
-from regard.datasets.fetching import Progress
-from regard.datasets.reading import resolve
+from regard.datasets.example import Example
+from regard.datasets.example_set import ExampleSet
+from regard.datasets.example_sets import EXAMPLE_SETS
+from regard.datasets.fetching import Progress, fetch
+from regard.datasets.reading import SPLITS, read_examples, resolve
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
+from regard.extras import require
 from regard.inputs import FOLDS
 
 __all__ = ["Report", "SplitReport", "check"]
@@ -24,10 +30,11 @@ class SplitReport:
     Args:
         split: its name.
         path: its file.
-        sentences: how many it has.
-        words: how many it has.
-        labels: how often each label stands in it, the most frequent first.
-        unknown: the share of its words that the training split doesn't have; None for the training split itself.
+        sentences: how many it has; of a data set of examples, how many of those.
+        words: how many it has; 0 for examples.
+        labels: how often each label stands in it, the most frequent first; none for texts and numbers.
+        unknown: the share of its words that the training split doesn't have; None for the training split itself, and
+            for examples.
     """
 
     split: str
@@ -44,7 +51,7 @@ class Report:
 
     Args:
         name: of the data set.
-        label: the column that labels the words.
+        label: the column that labels the words, or what the examples are labelled with.
         splits: what each split holds.
         duplicates: what stands in more than one split.
         problems: every broken line and whatever else is wrong, one sentence each; empty if all is well.
@@ -69,6 +76,8 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
         UnknownNameError: a name or label that isn't known.
         DataError: there is nothing to read. A broken line is not raised but reported.
     """
+    if str(name_or_path) in EXAMPLE_SETS:
+        return _check_examples(EXAMPLE_SETS[str(name_or_path)], label, progress)
     source = resolve(name_or_path, progress=progress)
     label = label or source.label
     problems: list[DataError] = []
@@ -78,9 +87,7 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
     for split, path in list(source.files.items())[: 1 if alone else None]:
         sentences = read_treebank(path, label, convert=source.convert(split), problem=problems.append)
         read["all" if alone else split] = list(sentences)
-    found = [str(problem) for problem in problems[:_MOST_PROBLEMS]]
-    if len(problems) > _MOST_PROBLEMS:
-        found.append(f"and {len(problems) - _MOST_PROBLEMS:,} problems more.")
+    found = _said([str(problem) for problem in problems])
     fold = FOLDS[source.fold]
     known = {fold(word) for sentence in read.get("train", ()) for word in sentence.words}
     reports: list[SplitReport] = []
@@ -91,12 +98,62 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
         against = bool(known) and split != "train" and bool(words)
         unknown = sum(word not in known for word in words) / len(words) if against else None
         reports.append(SplitReport(split, path, len(sentences), len(words), dict(labels.most_common()), unknown))
-    trained = next((set(report.labels) for report in reports if report.split == "train"), None)
-    for report in reports:
-        new = sorted(set(report.labels) - trained) if trained else []
-        if new:
-            found.append(
-                f"{report.path}: {len(new)} labels never stand in the training split, so no model can learn them: "
-                f"{', '.join(new[:8])}."
-            )
+    found += _never_learned(reports)
     return Report(source.name, label, tuple(reports), count_duplicates(read, fold=source.fold), tuple(found))
+
+
+def _check_examples(known: ExampleSet, label: str | None, progress: Progress | None) -> Report:
+    folder = fetch(known.name, progress=progress)
+    label = label or known.label
+    # A file that all splits are made of says the same of each.
+    problems: dict[str, None] = {}
+    read = {
+        split: read_examples(known.name, split, label, problem=lambda error: problems.setdefault(str(error)))
+        for split in SPLITS
+    }
+    reports = [
+        SplitReport(split, folder, len(examples), 0, dict(Counter(_labels(examples, known, label)).most_common()), None)
+        for split, examples in read.items()
+    ]
+    for split, examples in read.items():
+        empty = sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
+        if empty:
+            problems[f"{folder}: {empty} of the texts in {split} are empty."] = None
+    found = _said(list(problems)) + _never_learned(reports)
+    same = _in_one_spelling if known.reads == "molecule" else None
+    return Report(known.name, label, tuple(reports), count_duplicates(read, fold=known.fold, same=same), tuple(found))
+
+
+def _in_one_spelling(smiles: str) -> str:
+    """A molecule can be written in many ways; this is one for all."""
+    # RDKit prints what it thinks of some.
+    with require("rdkit.rdBase", extra="molecule").BlockLogs():
+        return require("rdkit.Chem", extra="molecule").CanonSmiles(smiles)
+
+
+def _labels(examples: list[Example[Any, Any]], known: ExampleSet, label: str) -> Iterator[str]:
+    kind = known.target(label)
+    questions = (label,) if label in known.questions else known.questions
+    for example in examples:
+        if kind == "label":
+            yield example.target
+        elif kind == "items":
+            yield from (each for each in example.target if each is not None)
+        elif kind == "labels":
+            answers = zip(questions, example.target, strict=True)
+            yield from (f"{question}: {answer}" for question, answer in answers if answer is not None)
+
+
+def _said(problems: list[str]) -> list[str]:
+    more = len(problems) - _MOST_PROBLEMS
+    return problems[:_MOST_PROBLEMS] + ([f"and {more:,} problems more."] if more > 0 else [])
+
+
+def _never_learned(reports: list[SplitReport]) -> list[str]:
+    trained = next((set(report.labels) for report in reports if report.split == "train"), set())
+    return [
+        f"{report.path}: {len(new)} labels never stand in the training split, so no model can learn them: "
+        f"{', '.join(new[:8])}."
+        for report in reports
+        if trained and (new := sorted(set(report.labels) - trained))
+    ]

@@ -1,24 +1,31 @@
-"""Sentences that stand in more than one split: what a model may have learned by heart."""
+"""What stands in more than one split, and a model may have learned by heart."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from torch import Tensor
+
+from regard.datasets.example import Example
 from regard.datasets.sentences import TaggedSentence
 from regard.errors import UnknownNameError
 from regard.inputs import FOLDS
+from regard.inputs.sound import Sound
 
 __all__ = ["Duplicates", "count_duplicates"]
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """How many sentences stand in more than one split, compared by their words.
+    """How many sentences (or sources of examples) stand in more than one split.
 
     Args:
-        distinct: how many different sentences stand in more than one split.
-        shared: for each pair of splits, how many sentences of the second (each time it stands there) the first has.
-        within: for each split, how many sentences are repeats of an earlier one in it.
+        distinct: how many different ones stand in more than one split.
+        shared: for each pair of splits, how many of the second (each time it stands there) the first has.
+        within: for each split, how many are repeats of an earlier one in it.
     """
 
     distinct: int
@@ -26,12 +33,21 @@ class Duplicates:
     within: Mapping[str, int]
 
 
-def count_duplicates(splits: Mapping[str, Sequence[TaggedSentence]], *, fold: str = "nothing") -> Duplicates:
-    """Count the sentences, by their words, that stand in more than one split.
+def count_duplicates(
+    splits: Mapping[str, Sequence[TaggedSentence | Example[Any, Any]]],
+    *,
+    fold: str = "nothing",
+    same: Callable[[Any], Hashable] | None = None,
+) -> Duplicates:
+    """Count the sentences, by their words, or the examples, by their sources, that stand in more than one split.
+
+    A file is compared by what is in it, a sound, a picture or vectors by their numbers. A graph whose nodes are in
+    different splits is meant to stand in all of them, and not counted.
 
     Args:
-        splits: the sentences of each split, in the order train, dev, test.
-        fold: how words are folded before they are compared, a name in `inputs.FOLDS`.
+        splits: the sentences or examples of each split, in the order train, dev, test.
+        fold: how words and texts are folded before they are compared, a name in `inputs.FOLDS`.
+        same: makes of an example's source what is compared; by default the above.
 
     Raises:
         UnknownNameError: no folding of that name.
@@ -45,10 +61,9 @@ def count_duplicates(splits: Mapping[str, Sequence[TaggedSentence]], *, fold: st
     if fold not in FOLDS:
         raise UnknownNameError("fold", fold, FOLDS)
     folded = FOLDS[fold]
-    counted = {
-        split: Counter(tuple(map(folded, sentence.words)) for sentence in sentences)
-        for split, sentences in splits.items()
-    }
+    counted = {split: Counter(_compared(each, folded, same) for each in held) for split, held in splits.items()}
+    for counts in counted.values():
+        counts.pop(None, None)
     names = list(counted)
     shared = {
         (first, second): sum(count for words, count in counted[second].items() if words in counted[first])
@@ -61,3 +76,22 @@ def count_duplicates(splits: Mapping[str, Sequence[TaggedSentence]], *, fold: st
         shared=shared,
         within={split: sum(sentences.values()) - len(sentences) for split, sentences in counted.items()},
     )
+
+
+def _compared(
+    item: TaggedSentence | Example[Any, Any], folded: Callable[[str], str], same: Callable[[Any], Hashable] | None
+) -> Hashable:
+    """What an item is compared by; None if it isn't compared."""
+    if isinstance(item, TaggedSentence):
+        return tuple(map(folded, item.words))
+    source = item.source
+    if same is not None:
+        return same(source)
+    if isinstance(source, str):
+        return folded(source)
+    if isinstance(source, Path):
+        return hashlib.sha256(source.read_bytes()).digest()
+    numbers = source.samples if isinstance(source, Sound) else source
+    if isinstance(numbers, Tensor):
+        return tuple(numbers.shape), hashlib.sha256(numbers.contiguous().numpy().tobytes()).digest()
+    return None

@@ -1,7 +1,6 @@
 """Getting a data set: from a folder that has it, or from its source, with its checksum."""
 
 import errno
-import hashlib
 import logging
 import os
 import time
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
+from regard.datasets.checksums import is_there, sha256_of
+from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
 
@@ -28,18 +29,23 @@ def find(name: str) -> Path | None:
     """The folder that has all files of a data set now, without asking the network; None if there is none.
 
     The folder `REGARD_DATA/NAME` is looked at first, then the user's cache (`REGARD_CACHE`, or where the operating
-    system keeps caches). Only names and sizes are looked at; `fetch` compares the checksums.
+    system keeps caches). Only names and sizes are looked at; `fetch` compares the checksums. Of a data set that comes
+    with a library it is the library's folder.
 
     Raises:
         UnknownNameError: no data set of that name.
         DataError: the environment variable `REGARD_DATA` names a folder that isn't there.
     """
     dataset = _known(name)
+    if dataset.library:
+        with suppress(MissingExtraError):
+            return _library(dataset)
+        return None
     folders = [_given(dataset)]
     with suppress(MissingExtraError):  # without the library that downloads, nothing was downloaded
         folders.append(_cache(dataset))
     for folder in folders:
-        if folder is not None and all(_same_size(folder / file.filename, file) for file in dataset.files.values()):
+        if folder is not None and all(is_there(folder / file.filename, file) for file in dataset.files.values()):
             return folder
     return None
 
@@ -50,7 +56,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     A download goes beside its place and moves there when it is whole and right: a kill leaves the place as it was.
 
     Args:
-        name: a name in `CATALOG`.
+        name: a name in `CATALOG` or `EXAMPLE_SETS`.
         progress: is told how a download goes on; None for silence.
 
     Raises:
@@ -60,14 +66,17 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
         OSError: the disk is full, or the folder can't be written.
     """
     dataset = _known(name)
+    if dataset.library:
+        return _library(dataset)
     given = _given(dataset)
     # A folder of the user's own with all files is taken as it is, or refused; never silently passed over.
-    if given is not None and all((given / file.filename).is_file() for file in dataset.files.values()):
+    if given is not None and all((given / file.filename).exists() for file in dataset.files.values()):
         for file in dataset.files.values():
             _compare(given / file.filename, file)
         return given
     folder = _cache(dataset)
-    _sweep(folder)
+    for parent in {(folder / file.filename).parent for file in dataset.files.values()}:
+        _sweep(parent)
     for file in dataset.files.values():
         _download(dataset, file, folder, progress)
     return folder
@@ -76,17 +85,20 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
 def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progress | None) -> None:
     place = folder / file.filename
     # No library is needed for what is already there.
-    if _same_size(place, file) and _sha256(place) == file.sha256:
+    if is_there(place, file) and sha256_of(place, file) == file.sha256:
         return
+    by_hand = f"put the files into a folder {folder.name}, and let REGARD_DATA name the folder above it."
+    if file.url is None:
+        raise DataError(f"{dataset.name} has to be got by hand: {dataset.by_hand} Then {by_hand}")
+    by_hand = f"Or {by_hand}"
     pooch = require("pooch", extra="data")
     requests = require("requests", extra="data")
     bar = _Bar(file, progress) if progress is not None else False
     downloader = pooch.HTTPDownloader(progressbar=bar, timeout=_SECONDS, chunk_size=_CHUNK)
-    by_hand = f"Or put the files into a folder {dataset.name}, and let REGARD_DATA name the folder above it."
     try:
         with _quiet(pooch):
             pooch.retrieve(
-                file.url, known_hash=f"sha256:{file.sha256}", fname=file.filename, path=folder, downloader=downloader
+                file.url, known_hash=f"sha256:{file.sha256}", fname=place.name, path=place.parent, downloader=downloader
             )
     except requests.exceptions.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
@@ -123,9 +135,11 @@ def _sweep(folder: Path) -> None:
 
 
 def _known(name: str) -> Dataset:
-    if name not in CATALOG:
-        raise UnknownNameError("data", name, CATALOG)
-    return CATALOG[name]
+    if name in CATALOG:
+        return CATALOG[name]
+    if name in EXAMPLE_SETS:
+        return EXAMPLE_SETS[name]
+    raise UnknownNameError("data", name, CATALOG)
 
 
 def _given(dataset: Dataset) -> Path | None:
@@ -138,30 +152,27 @@ def _given(dataset: Dataset) -> Path | None:
             f"the environment variable `REGARD_DATA` must name a folder, but {named!r} is none. "
             "Set it right, or unset it."
         )
-    return Path(named) / dataset.name
+    return Path(named) / (dataset.folder or dataset.name)
 
 
 def _cache(dataset: Dataset) -> Path:
     """The data set's folder in the cache."""
     named = os.environ.get("REGARD_CACHE")
-    return (Path(named) if named else Path(require("pooch", extra="data").os_cache("regard"))) / dataset.name
+    above = Path(named) if named else Path(require("pooch", extra="data").os_cache("regard"))
+    return above / (dataset.folder or dataset.name)
+
+
+def _library(dataset: Dataset) -> Path:
+    """The folder of the library that brings a data set."""
+    return Path(require(dataset.library, extra=dataset.extra).__file__).parent
 
 
 def _compare(path: Path, file: DatasetFile) -> None:
-    if _sha256(path) != file.sha256:
+    if sha256_of(path, file) != file.sha256:
         raise DataError(
             "its SHA-256 is not that of the file that regard knows by this name. Get it anew, or read it by its path.",
             path=path,
         )
-
-
-def _same_size(path: Path, file: DatasetFile) -> bool:
-    return path.is_file() and path.stat().st_size == file.size
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Bar:

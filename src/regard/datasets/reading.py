@@ -1,19 +1,25 @@
-"""Reading the sentences of a data set, by its name or by its path."""
+"""Reading a data set, by its name or by its path."""
 
 import os
 import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from regard.datasets.catalog import CATALOG
+from regard.datasets.class_folders import read_class_folders
+from regard.datasets.example import Example
+from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.sentences import TaggedSentence
+from regard.datasets.lines import Problem, raised
+from regard.datasets.tables import TABLES, read_table
 from regard.datasets.treebank import read_treebank
-from regard.errors import DataError, UnknownNameError
+from regard.datasets.vectors import VECTORS, read_labelled_vectors
+from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.extras import require
 
-__all__ = ["SPLITS", "Source", "read", "resolve"]
+__all__ = ["SPLITS", "Source", "read", "read_examples", "resolve"]
 
 SPLITS = ("train", "dev", "test")
 """The splits of a data set: to learn from, to choose by, to measure on."""
@@ -39,15 +45,22 @@ class Source:
 
 
 def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
-    """Find what `data` names: a data set of the catalog, a .conllu file, or a folder of them.
+    """Find the treebank that `data` names: a data set of the catalog, a .conllu file, or a folder of them.
 
     A single file stands for every split. In a folder, the file of a split has the split's name in its own, as a word
     by itself in any case: en-train.conllu and Train.conllu, but not trained.conllu.
 
     Raises:
         UnknownNameError: neither a known name nor a path that is there.
+        ArgumentError: a data set of another kind.
         DataError: no files in the folder, or two for one split.
     """
+    if str(data) in EXAMPLE_SETS:
+        known = EXAMPLE_SETS[str(data)]
+        raise ArgumentError(
+            f"`data` must be a treebank, sentences whose words have labels, as {', '.join(CATALOG)}, but {data} isn't: "
+            f"its sources are {known.reads}."
+        )
     if str(data) in CATALOG:
         known = CATALOG[str(data)]
         folder = fetch(known.name, progress=progress)
@@ -60,22 +73,25 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
         )
     path = Path(data)
     if path.is_dir():
-        return Source(path.name, "upos", "nothing", _splits(path), frozenset())
+        return Source(path.name, "upos", "nothing", _splits(path, (".conllu",)), frozenset())
     if path.exists():
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
         raise DataError("there is no such file or folder.", path=data)
-    raise UnknownNameError("data", data, [*CATALOG, "a path to a .conllu file or a folder of them"])
+    raise UnknownNameError("data", data, [*CATALOG, *EXAMPLE_SETS, "a path to a .conllu file or a folder of them"])
 
 
-def read(name_or_path: str | Path, split: str = "test", label: str | None = None) -> list[TaggedSentence]:
-    """The sentences of one split of a data set.
+def read(name_or_path: str | Path, split: str = "test", label: str | None = None) -> list[Any]:
+    """One split of a data set: a `TaggedSentence` each from a treebank, an `Example` each from anything else.
 
     Args:
-        name_or_path: a name in `CATALOG` (downloaded if need be), a CoNLL-U file (whose split is then not looked at),
-            or a folder whose files are named after the splits.
+        name_or_path: a name in `CATALOG` or `EXAMPLE_SETS` (downloaded if need be), or a path:
+
+            - a CoNLL-U file, a table (.csv, .tsv, .jsonl), vectors (.ts, .npy, .npz): each is every split;
+            - a folder of such files that are named after the splits;
+            - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such.
         split: one of `SPLITS`.
-        label: the column that labels the words, one of `LABELS`; by default what the catalog says, else "upos".
+        label: what the words, or the examples, are labelled with; by default what the data set says.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known.
@@ -89,6 +105,9 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
     """
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
+    named = str(name_or_path)
+    if named in EXAMPLE_SETS or (named not in CATALOG and _holds_examples(Path(name_or_path))):
+        return read_examples(name_or_path, split, label)
     source = resolve(name_or_path)
     if split not in source.files:
         raise DataError(
@@ -98,10 +117,68 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
     return list(read_treebank(source.files[split], label or source.label, convert=source.convert(split)))
 
 
-def _splits(folder: Path) -> dict[str, Path]:
+def read_examples(
+    name_or_path: str | Path, split: str = "test", label: str | None = None, *, problem: Problem | None = None
+) -> list[Example[Any, Any]]:
+    """One split of a data set that is no treebank, as `read` gives it.
+
+    Args:
+        name_or_path: as `read` takes it.
+        split: as `read` takes it.
+        label: as `read` takes it; a file of the user's own says itself what its labels are.
+        problem: is told of what is broken or can't be used, and is left out. Without it, that is raised if the file is
+            the user's own, and passed over if it is known what stands in the file, and how much of it is no use.
+
+    Raises:
+        UnknownNameError: a name, split or label that isn't known.
+        ArgumentError: a label for a file of the user's own.
+        DataError: a file that is missing or broken; names the file and the line.
+    """
+    if split not in SPLITS:
+        raise UnknownNameError("split", split, SPLITS)
+    if str(name_or_path) in EXAMPLE_SETS:
+        known = EXAMPLE_SETS[str(name_or_path)]
+        if label is not None and label not in known.labels:
+            raise UnknownNameError("label", label, known.labels)
+        return list(known.read(fetch(known.name), split, label or known.label, problem or (lambda _: None)))
+    if label is not None:
+        raise ArgumentError(
+            f"`label` must be None for {name_or_path}, whose columns or folders say it, but is {label!r}. "
+            "Another column: datasets.read_table(path, Columns(target=...))."
+        )
+    path, told = Path(name_or_path), problem or raised
+    if path.is_dir():
+        if any(each.suffix.lower() in _EXAMPLES for each in path.iterdir()):
+            files = _splits(path, _EXAMPLES)
+            if split not in files:
+                raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
+            path = files[split]
+        elif (path / "train").is_dir():
+            path = path / split
+            if not path.is_dir():
+                raise DataError(f"it has no folder for the split {split!r}.", path=path.parent)
+    if path.is_dir():
+        return list(read_class_folders(path, problem=told))
+    return list(read_labelled_vectors(path) if path.suffix.lower() in VECTORS else read_table(path, problem=told))
+
+
+_EXAMPLES = (*TABLES, *VECTORS)
+
+
+def _holds_examples(path: Path) -> bool:
+    """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
+    if not path.is_dir():
+        return path.suffix.lower() in _EXAMPLES
+    inside = [each for each in path.iterdir() if not each.name.startswith(".")]
+    if any(each.suffix.lower() == ".conllu" for each in inside):
+        return False
+    return any(each.is_dir() or each.suffix.lower() in _EXAMPLES for each in inside)
+
+
+def _splits(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     """The file of each split in a folder: "latest-train" is no test, and "developers-train" no dev."""
     files: dict[str, Path] = {}
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".conllu")
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in suffixes)
     for split in SPLITS:
         named = [path for path in found if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)]
         if len(named) > 1:
@@ -115,7 +192,8 @@ def _splits(folder: Path) -> dict[str, Path]:
         if named:
             files[split] = named[0]
     if not files:
-        raise DataError("it has no file named like train.conllu, en-dev.conllu or Test.conllu.", path=folder)
+        kind = suffixes[0]
+        raise DataError(f"it has no file named like train{kind}, en-dev{kind} or Test{kind}.", path=folder)
     return files
 
 

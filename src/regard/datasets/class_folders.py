@@ -1,0 +1,78 @@
+"""A folder for each class, with its sounds or its pictures in it: folder/class/file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard.datasets.example import Example
+from regard.datasets.lines import Problem, raised
+from regard.errors import DataError
+
+__all__ = ["PICTURES", "SOUNDS", "read_class_folders"]
+
+SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
+"""How the name of a sound ends, in any case."""
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
+"""How the name of a picture ends, in any case."""
+
+
+def read_class_folders(folder: str | Path, *, problem: Problem = raised) -> Iterator[Example[Path, str]]:
+    """The sounds or the pictures of a folder, sorted by their paths, each labelled with the name of its folder.
+
+    No file is opened. Hidden files are passed over, and so are files beside the classes' folders that are neither
+    sound nor picture, such as a licence.
+
+    Args:
+        folder: the folder of the classes' folders.
+        problem: is told of whatever else stands in it; by default it is raised.
+
+    Raises:
+        DataError: no classes, or sounds and pictures in one folder.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name in ("cat/1.png", "cat/2.png", "dog/1.png"):
+        ...         path = Path(folder, name)
+        ...         path.parent.mkdir(exist_ok=True)
+        ...         path.touch()
+        ...     [(example.source.name, example.target) for example in read_class_folders(folder)]
+        [('1.png', 'cat'), ('2.png', 'cat'), ('1.png', 'dog')]
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError("it is a file, not a folder." if folder.exists() else "there is no such folder.", path=folder)
+    kinds: dict[str, Path] = {}
+    for path in _visible(folder):
+        if not path.is_dir():
+            if _kind(path):
+                problem(DataError("it stands in no class's folder: move it to folder/class/file.", path=path))
+            continue
+        members = _visible(path)
+        if not members:
+            problem(DataError("this class has no file.", path=path))
+        for member in members:
+            kind = None if member.is_dir() else _kind(member)
+            if kind is None:
+                what = "a folder in a class's folder" if member.is_dir() else "neither a sound nor a picture"
+                problem(DataError(f"it is {what}.", path=member))
+                continue
+            kinds.setdefault(kind, member)
+            if len(kinds) > 1:
+                raise DataError(
+                    f"it holds both sounds and pictures: {' and '.join(str(each) for each in kinds.values())}. "
+                    "Give each a folder of its own.",
+                    path=folder,
+                )
+            yield Example(member, path.name)
+    if not kinds:
+        raise DataError("it has no folder with sounds or pictures in it: folder/class/file.", path=folder)
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _kind(path: Path) -> str | None:
+    suffix = path.suffix.lower()
+    return "sound" if suffix in SOUNDS else "picture" if suffix in PICTURES else None

@@ -1,0 +1,80 @@
+"""Graphs of papers that cite each other, in the eight files of Planetoid."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.datasets.example import Example
+from regard.datasets.harmless_pickle import read_harmless_pickle
+from regard.datasets.lines import read_lines
+from regard.errors import DataError
+from regard.inputs.graph import Graph
+
+__all__ = ["CORA_CLASSES", "PLANETOID_FILES", "read_planetoid"]
+
+PLANETOID_FILES = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
+"""How the names of the files end, behind ind.NAME."""
+
+CORA_CLASSES = ("theory", "reinforcement", "genetic", "neural", "probabilistic", "case-based", "rule")
+"""What Cora's seven columns of labels stand for, in short."""
+
+_DEV = 500
+
+
+def read_planetoid(
+    folder: str | Path, name: str, split: str, *, classes: tuple[str, ...] = (), normalise: bool = False
+) -> Example[Graph, tuple[str | None, ...]]:
+    """A graph whose nodes have labels: the whole graph, and the labels of those nodes that belong to the split.
+
+    There is one graph, whatever the split: a node of test is looked at in training, only its label isn't known. The
+    nodes of train stand first; the 500 behind them are dev; test are those of the file test.index, whose vectors are
+    put where that file says. Every edge stands both ways, once.
+
+    Args:
+        folder: of the files ind.NAME.x, ...
+        name: of the graph, as in the files' names.
+        split: train, dev or test.
+        classes: the names of the labels; by default "0", "1", ...
+        normalise: whether each node's vector is divided by its sum, so that long papers don't weigh more.
+
+    Raises:
+        DataError: files that are missing, broken or don't go together.
+
+    Source: Yang, Cohen, Salakhutdinov 2016, Revisiting Semi-Supervised Learning with Graph Embeddings (arXiv
+        1603.08861), section 5.2 for the split; 500 nodes for dev as in Kipf and Welling 2017 (arXiv 1609.02907),
+        section 5.1.
+    """
+    folder = Path(folder)
+    read: dict[str, Any] = {part: read_harmless_pickle(folder / f"ind.{name}.{part}") for part in PLANETOID_FILES[:-1]}
+    index = folder / f"ind.{name}.test.index"
+    test = np.array([_whole(line, index, number) for number, line in read_lines(index) if line.strip()], dtype=np.int64)
+    first = len(read["allx"])
+    if sorted(test) != list(range(first, first + len(test))) or len(read["tx"]) != len(test):
+        wanted = f"each number from {first} to {first + len(read['tx']) - 1} once"
+        raise DataError(f"it must hold {wanted}, a line each, as many as there are nodes of test.", path=index)
+    vectors = np.concatenate([read["allx"], read["tx"]]).astype(np.float32)
+    labels = np.concatenate([read["ally"], read["ty"]])
+    if len(vectors) != len(labels) or labels.shape[1:] != read["y"].shape[1:]:
+        raise DataError(f"its files have {len(vectors)} vectors, but {len(labels)} labels.", path=folder)
+    # Row i of tx is the node that line i of test.index names.
+    vectors[test], labels[test] = vectors[first:].copy(), labels[first:].copy()
+    if normalise:
+        vectors /= np.maximum(vectors.sum(1, keepdims=True), 1)
+    trained = len(read["y"])
+    members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": range(first, len(vectors))}
+    known = set(members[split])
+    names = classes or tuple(str(number) for number in range(labels.shape[1]))
+    targets = tuple(names[int(row.argmax())] if node in known else None for node, row in enumerate(labels))
+    pairs = [(one, other) for one, others in read["graph"].items() for other in others if one != other]
+    if any(type(node) is not int or not 0 <= node < len(vectors) for pair in pairs for node in pair):
+        raise DataError("an edge leads to a node that isn't there.", path=folder / f"ind.{name}.graph")
+    edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
+    return Example(Graph(torch.from_numpy(vectors), edges).both_ways(), targets)
+
+
+def _whole(line: str, path: Path, number: int) -> int:
+    if not (line.strip().isascii() and line.strip().isdigit() and len(line) < 20):
+        raise DataError(f"a line must be the number of a node, but is {line[:40]!r}.", path=path, line=number)
+    return int(line)

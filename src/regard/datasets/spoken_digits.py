@@ -1,0 +1,89 @@
+"""The Free Spoken Digit Dataset, digit by digit and as strings of digits."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from regard.datasets.catalog import DatasetFile
+from regard.datasets.example import Example
+from regard.datasets.example_set import ExampleSet
+from regard.datasets.lines import Problem
+from regard.datasets.speech_strings import STRING_LABELS, speech_strings
+from regard.errors import DataError
+
+__all__ = ["FSDD", "FSDD_STRINGS", "read_spoken_digits"]
+
+_NAME = re.compile(r"([0-9])_([a-z]+)_([0-9]{1,4})\.wav")
+_STRINGS = {"train": (2000, 1), "dev": (200, 2), "test": (200, 3)}  # how many, and the seed
+
+
+def read_spoken_digits(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[Path, str]]:
+    """The recordings of a split, sorted by name; the files are named DIGIT_SPEAKER_INDEX.wav and not opened.
+
+    The index is the split: 0 to 4 is test, as its authors have it, 5 to 9 dev, the others train.
+
+    Args:
+        folder: the folder above `recordings`.
+        split: train, dev or test.
+        label: digit or speaker.
+        problem: is told of each file with another name.
+    """
+    for path in sorted((folder / "recordings").iterdir()):
+        found = _NAME.fullmatch(path.name)
+        if found is None:
+            if not path.name.startswith("."):
+                problem(DataError("its name must be DIGIT_SPEAKER_INDEX.wav, as 7_jackson_32.wav.", path=path))
+            continue
+        digit, speaker, index = found.groups()
+        if split == ("test" if int(index) < 5 else "dev" if int(index) < 10 else "train"):
+            yield Example(path, digit if label == "digit" else speaker, group=speaker)
+
+
+def _strings(folder: Path, split: str, label: str, problem: Problem) -> list[Example[Any, Any]]:
+    count, seed = _STRINGS[split]
+    return speech_strings(list(read_spoken_digits(folder, split, "digit", problem)), count, seed=seed, label=label)
+
+
+FSDD = ExampleSet(
+    name="fsdd",
+    title="Free Spoken Digit Dataset: 3,000 recordings of English digits by 6 speakers, 8 kHz",
+    language="English",
+    licence="CC BY-SA 4.0",
+    source="github.com/Jakobovski/free-spoken-digit-dataset, commit 26eb9aaf76e81b692f806f9140c2d2777410d7a1",
+    citation="Jackson et al. 2018, Jakobovski/free-spoken-digit-dataset (Zenodo 1342401)",
+    label="digit",
+    fold="nothing",
+    files=MappingProxyType(
+        {
+            "recordings": DatasetFile(
+                url=None,
+                sha256="1801eae019c063377d98f831d3f93574f259475df7332bb0e3d1b080fb5e6959",
+                size=21_128_848,
+                place="recordings",
+                count=3000,
+            )
+        }
+    ),
+    by_hand=(
+        "git clone https://github.com/Jakobovski/free-spoken-digit-dataset fsdd, then in it "
+        "git checkout 26eb9aaf76e81b692f806f9140c2d2777410d7a1."
+    ),
+    reads="sound",
+    gives="label",
+    labels=("digit", "speaker"),
+    read=read_spoken_digits,
+)
+
+FSDD_STRINGS = dataclasses.replace(
+    FSDD,
+    name="fsdd-strings",
+    title="Strings of 3 to 8 spoken digits by one speaker, joined from fsdd with silences: 2,000, 200 and 200",
+    label="digits",
+    folder="fsdd",
+    gives=MappingProxyType({"digits": "text", "frames": "items", "speaker": "label"}),
+    labels=STRING_LABELS,
+    read=_strings,
+)

@@ -1,0 +1,104 @@
+"""Tables of a user's own: CSV, TSV and JSON Lines with named columns."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.columns import Columns
+from regard.datasets.example import Example
+from regard.datasets.lines import Problem, existing, raised, read_lines
+from regard.errors import ArgumentError, DataError
+
+__all__ = ["TABLES", "read_table"]
+
+TABLES = (".csv", ".tsv", ".jsonl")
+"""How the name of a table ends."""
+
+
+def read_table(
+    path: str | Path, columns: Columns | None = None, *, problem: Problem = raised
+) -> Iterator[Example[Any, Any]]:
+    """The rows of a table as examples, one by one.
+
+    A .csv has a header, commas and double quotes; a .tsv has a header, tabs, and no quotes: a quotation mark in it is a
+    character. A .jsonl has an object a line. Blank lines are skipped. A text may be empty, nothing else may, except
+    one of several labels: it is then None. A molecule must be one that RDKit reads.
+
+    Args:
+        path: the file; its name ends in .csv, .tsv or .jsonl (and .gz).
+        columns: which columns; by default those that `Columns.usual` finds.
+        problem: is told of each broken row, which is then left out; by default it is raised.
+
+    Raises:
+        ArgumentError: another kind of file.
+        DataError: a broken row; names the file and the line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write('review,stars\\n"clean, and cheap",4\\n')
+        ...     file.flush()
+        ...     list(read_table(file.name, Columns("review", "stars", gives="number")))
+        [Example(source='clean, and cheap', target=4.0, group=None)]
+    """
+    path = existing(path)
+    kind = (Path(path.stem).suffix if path.suffix == ".gz" else path.suffix).lower()
+    if kind not in TABLES:
+        raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
+    line = 0
+    for line, row in (_objects if kind == ".jsonl" else _rows)(path, kind, problem):
+        if columns is None:
+            columns = Columns.usual(tuple(row), path)
+        try:
+            example = columns.example(row, path.parent)
+        except ValueError as error:
+            wrong = DataError(f"{str(error).rstrip('.')}.", path=path, line=line)
+            # What the header of a table lacks, every row lacks.
+            (raised if kind != ".jsonl" and not row.keys() >= set(columns.names) else problem)(wrong)
+            continue
+        yield example
+    if not line:
+        problem(DataError("it holds no examples.", path=path))
+
+
+def _rows(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = (f"{text}\n" for _, text in read_lines(path))
+    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
+    reader = csv.reader(lines, strict=True, **form)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for row in reader:
+            if header is None and row:
+                header = row
+                twice = sorted({name for name in row if row.count(name) > 1})
+                if twice:
+                    raise DataError(f"two columns are called {twice[0]!r}.", path=path, line=line)
+            elif header and row and len(row) != len(header):
+                wrong = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
+                problem(DataError(wrong, path=path, line=line))
+            elif header and row:
+                yield line, dict(zip(header, row, strict=True))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        # A quote that is never closed swallows the rest of the file: where it was opened is what helps.
+        raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
+    if header is None:
+        raise DataError("it is empty; its first line must name the columns.", path=path)
+
+
+def _objects(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in read_lines(path, problem):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            problem(DataError(f"it isn't JSON ({str(error)[:80]}).", path=path, line=line))
+            continue
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            problem(DataError(f"a line must be a JSON object, but is {text:.40}.", path=path, line=line))

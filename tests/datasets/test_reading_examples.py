@@ -1,0 +1,158 @@
+"""A user's own files by their paths, and what has to be got by hand."""
+
+import dataclasses
+import hashlib
+
+import pytest
+import torch
+
+from regard.datasets import DatasetFile, check, count_duplicates, fetch, find, read, resolve
+from regard.datasets import fetching as fetching_room
+from regard.datasets.example import Example
+from regard.datasets.reading import read_examples
+from regard.errors import ArgumentError, DataError, MissingExtraError
+from regard.inputs.sound import Sound
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch, tmp_path_factory):
+    monkeypatch.delenv("REGARD_DATA", raising=False)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+def test_a_table_is_every_split(tmp_path):
+    (tmp_path / "a.CSV").write_text("text,label\ngood,yes\n")
+    for split in ("train", "dev", "test"):
+        assert read(tmp_path / "a.CSV", split) == read(str(tmp_path / "a.CSV"), split) == [Example("good", "yes")]
+    with pytest.raises(ArgumentError, match=r"`label` must be None for .*a.CSV, whose columns or folders say it"):
+        read(tmp_path / "a.CSV", label="stars")
+
+
+def test_a_folder_of_tables_has_splits(tmp_path):
+    for split, label in (("train", "yes"), ("dev", "no")):
+        (tmp_path / f"my-{split}.jsonl").write_text(f'{{"text": "{split}", "label": "{label}"}}\n')
+    assert read(tmp_path, "dev") == [Example("dev", "no")]
+    with pytest.raises(DataError, match=r"it has no file for the split 'test': none named like test.csv"):
+        read(tmp_path, "test")
+    (tmp_path / "my-train.csv").touch()
+    with pytest.raises(DataError, match=r"one file for the split 'train', but has my-train.csv, my-train.jsonl"):
+        read(tmp_path, "train")
+
+
+@pytest.mark.parametrize("splits", [("train", "test"), ("",)])
+def test_a_folder_of_classes(tmp_path, splits):
+    for split in splits:
+        for label in ("cat", "dog"):
+            (tmp_path / split / label).mkdir(parents=True)
+            (tmp_path / split / label / "1.wav").touch()
+    assert [each.target for each in read(tmp_path, "test")] == ["cat", "dog"]
+    assert read(tmp_path, "train")[0].source == tmp_path / splits[0] / "cat" / "1.wav"
+    if splits != ("",):
+        with pytest.raises(DataError, match="it has no folder for the split 'dev'"):
+            read(tmp_path, "dev")
+
+
+def test_vectors_are_read(tmp_path):
+    path = tmp_path / "a.ts"
+    path.write_text("@dimensions 1\n@classLabel true yes no\n@data\n1,2:yes\n7:no\n")
+    assert [(each.source.tolist(), each.target) for each in read(path)] == [([[1], [2]], "yes"), ([[7]], "no")]
+    path.write_text("@dimensions 1\n@classLabel false\n@data\n1,2\n")
+    with pytest.raises(DataError, match="it has no labels, so there is nothing to learn"):
+        read(path)
+
+
+def test_problems_of_a_users_own_file_are_raised_or_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,number\ngood,x\nbad,1\n")
+    with pytest.raises(DataError, match=r"a.csv, line 2: the column `number`"):
+        read(path)
+    problems = []
+    assert len(read_examples(path, problem=problems.append)) == 1
+    assert len(problems) == 1
+
+
+def test_a_name_comes_before_a_folder_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fsdd" / "cat").mkdir(parents=True)
+    with pytest.raises(DataError, match="fsdd has to be got by hand"):
+        read("fsdd")
+
+
+@pytest.mark.parametrize("name", ["fsdd", "fsdd-strings", "mnist"])
+def test_what_can_not_be_downloaded_says_how_to_get_it(name, tmp_path, monkeypatch):
+    assert find(name) is None
+    with pytest.raises(DataError) as caught:
+        fetch(name)
+    folder = "fsdd" if name.startswith("fsdd") else name
+    assert f"{name} has to be got by hand: g" in str(caught.value)
+    assert str(caught.value).endswith(
+        f"put the files into a folder {folder}, and let REGARD_DATA name the folder above it."
+    )
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    (tmp_path / folder / "recordings").mkdir(parents=True)
+    assert find(name) is None
+
+
+def test_what_comes_with_a_library_needs_no_file(monkeypatch):
+    assert find("digits") == fetch("digits")
+    assert fetch("digits").name == "sklearn"
+    monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
+    assert find("digits") is None
+    with pytest.raises(MissingExtraError, match=r"`sklearn` is not installed.*regard\[train\]"):
+        fetch("digits")
+
+
+def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch):
+    import pooch
+
+    content = b"(3 good)\n"
+    known = fetching_room.EXAMPLE_SETS["sst2-phrases"]
+    file = DatasetFile(
+        "https://example.org/raw/train.txt", hashlib.sha256(content).hexdigest(), 9, place="trees/train.txt"
+    )
+    toy = dataclasses.replace(known, name="toy", folder="", files={"trees": file})
+    monkeypatch.setattr(fetching_room, "EXAMPLE_SETS", {"toy": toy})
+
+    class Server(pooch.HTTPDownloader):
+        def __call__(self, url, output_file, pooch, check_only=False):
+            assert url == file.url
+            with open(output_file, "wb") as opened:
+                opened.write(content)
+
+    monkeypatch.setattr(pooch, "HTTPDownloader", Server)
+    folder = fetch("toy")
+    assert (folder / "trees" / "train.txt").read_bytes() == content
+    assert [path.name for path in folder.rglob("*")] == ["trees", "train.txt"]
+    assert find("toy") == folder
+
+
+def test_a_treebank_is_asked_for_and_something_else_given():
+    with pytest.raises(ArgumentError, match=r"`data` must be a treebank, .* but sst2 isn't: its sources are text"):
+        resolve("sst2")
+
+
+def test_duplicates_of_examples_are_counted(tmp_path):
+    for name, content in (("1", b"x"), ("2", b"x"), ("3", b"y")):
+        (tmp_path / name).write_bytes(content)
+    one, same, other = (Example(tmp_path / name, "a") for name in "123")
+    found = count_duplicates({"train": [one, other], "test": [same, same]})
+    assert (found.distinct, found.shared, found.within) == (1, {("train", "test"): 2}, {"train": 0, "test": 1})
+    texts = [Example("ａ", "x"), Example("a", "y")]
+    assert count_duplicates({"train": texts}).within == {"train": 0}
+    assert count_duplicates({"train": texts}, fold="width").within == {"train": 1}
+    assert count_duplicates({"train": texts}, same=len).within == {"train": 1}
+    pictures = [
+        Example(torch.tensor([[1, 2]]), "x"),
+        Example(torch.tensor([[1, 2]]), "x"),
+        Example(torch.tensor([[1], [2]]), "x"),
+    ]
+    assert count_duplicates({"train": pictures}).within == {"train": 1}
+    sounds = [Example(Sound(torch.zeros(1, 5), 8000), "x")] * 2
+    assert count_duplicates({"train": sounds}).within == {"train": 1}
+
+
+def test_a_graph_in_every_split_is_no_leak():
+    report = check("karate")
+    assert report.duplicates.distinct == 0
+    assert [(each.split, each.sentences) for each in report.splits] == [("train", 1), ("dev", 1), ("test", 1)]
+    assert sum(sum(each.labels.values()) for each in report.splits) == 34

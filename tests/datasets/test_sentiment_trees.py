@@ -1,0 +1,46 @@
+"""Trees of phrases, by hand and real."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.datasets.example import Example
+from regard.datasets.sentiment_trees import read_phrases
+from regard.errors import DataError
+
+
+def read(tmp_path, content):
+    (tmp_path / "a.txt").write_text(content, encoding="utf-8")
+    return list(read_phrases(tmp_path / "a.txt"))
+
+
+def test_every_phrase_that_feels_something(tmp_path):
+    tree = "(4 (2 It) (3 (2 's) (0 (2 not) (1 BAD))))"
+    assert read(tmp_path, f"{tree}\n\n(2 neutral)\n") == [
+        Example("bad", "negative"),
+        Example("not bad", "negative"),
+        Example("'s not bad", "positive"),
+        Example("it 's not bad", "positive"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    ["(3 good", "(3 good))", "3 good", "(5 good)", "(3)", "(3 )", "()", "(3 good) (2 film)", "good", "(3 good) x", ")"],
+)
+def test_brackets_that_do_not_match_are_named(tmp_path, tree):
+    with pytest.raises(DataError, match=re.escape("a.txt, line 2: it must be a tree, as (3 (2 so) (3 good))")):
+        read(tmp_path, f"(2 fine)\n{tree}\n")
+
+
+def test_a_deep_tree_needs_no_stack(tmp_path):
+    assert len(read(tmp_path, "(3 " * 5003 + "x" + ")" * 5003)) == 5003
+
+
+def test_the_roots_are_the_sentences_of_sst2(real_data: Path):
+    trees = real_data / "sst2" / "trees" / "dev.txt"
+    sentences = (real_data / "sst2" / "stsa.binary.dev").read_text("utf-8").splitlines()
+    phrases = {(each.source, each.target) for each in read_phrases(trees)}
+    wanted = {(line[2:], ("negative", "positive")[int(line[0])]) for line in sentences}
+    assert wanted <= phrases

@@ -1,0 +1,140 @@
+"""Tables: what their columns say, and every broken row with its line."""
+
+import json
+import re
+
+import pytest
+
+from regard.datasets.columns import Columns
+from regard.datasets.example import Example
+from regard.datasets.tables import read_table
+from regard.errors import ArgumentError, DataError, UnknownNameError
+
+ANSWERS = Columns("smiles", ("a", "b"), reads="smiles", gives="labels")
+
+
+def read(tmp_path, content, columns=None, name="a.csv", **more):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(read_table(path, columns, **more))
+
+
+def test_columns_with_usual_names_are_found(tmp_path):
+    assert read(tmp_path, "label,text\nyes,good\n") == [Example("good", "yes")]
+    assert read(tmp_path, "text,number,other\ngood,-1.5e1,x\n") == [Example("good", -15.0)]
+    assert read(tmp_path, "text\ttarget\ngo\t走\n", name="a.tsv") == [Example("go", "走")]
+    assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": ""}\n', name="a.jsonl") == [
+        Example("go", "3"),
+        Example("", "true"),
+    ]
+    (tmp_path / "1.wav").touch()
+    assert read(tmp_path, "path,label\n1.wav,cat\n") == [Example(tmp_path / "1.wav", "cat")]
+
+
+def test_quotes_are_of_csv_alone(tmp_path):
+    assert read(tmp_path, 'text,label\n"a ""b"",\n c", yes \nd,no\n') == [
+        Example('a "b",\n c', "yes"),
+        Example("d", "no"),
+    ]
+    assert read(tmp_path, 'text\tlabel\n"a\tyes\n', name="a.tsv") == [Example('"a', "yes")]
+
+
+def test_windows_files_are_read(tmp_path):
+    assert read(tmp_path, "\ufefftext,label\r\ngood,yes\r\n\r\n") == [Example("good", "yes")]
+
+
+def test_several_labels_may_be_missing(tmp_path):
+    content = "smiles,a,b\nCCO,1,\nc1ccccc1C,0.0,1.0\n"
+    assert read(tmp_path, content, ANSWERS) == [Example("CCO", (1, None), ""), Example("c1ccccc1C", (0, 1), "c1ccccc1")]
+    rows = [{"text": "x", "a": None, "b": False}, {"text": "y", "a": 1, "b": 0.0}]
+    content = "\n".join(json.dumps(row) for row in rows)
+    columns = Columns(target=("a", "b"), gives="labels", group="text")
+    assert read(tmp_path, content, columns, "a.jsonl") == [Example("x", (None, 0), "x"), Example("y", (1, 0), "y")]
+
+
+BROKEN = {
+    "a column too many": ("text,label\na,b\na,b,c\n", None, 3, "a row must have 2 columns, as the header, but has 3."),
+    "a quote never closed": ('text,label\na,b\n"a,b\nc,d\n', None, 3, "the row that begins here isn't CSV ("),
+    "a quote in the middle": ('text,label\n"a"x,b\n', None, 2, "the row that begins here isn't CSV ("),
+    "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
+    "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),
+    "two columns": ("text,text,label\n", None, 1, "two columns are called 'text'."),
+    "no usual names": ("review,label\na,b\n", None, 1, "one column must be called text or path or smiles, but 0 of"),
+    "two usual names": (
+        "text,label,number\na,b,1\n",
+        None,
+        1,
+        "label or number or target, but 2 of text, label, number",
+    ),
+    "no number": ("text,number\na,1_0\n", None, 2, "the column `number` must be a number, but is '1_0'."),
+    "not a number": ("text,number\na,nan\n", None, 2, "the column `number` must be a number, but is 'nan'."),
+    "infinite": ("text,number\na,1e999\n", None, 2, "the column `number` must be a number"),
+    "no such column": ("text,labl\na,b\n", Columns(), 2, "`column` must be one of text, labl, but is 'label'. Did you"),
+    "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
+    "no molecule": ("smiles,label\nCC(,b\n", None, 2, "`smiles` must be a molecule, but 'CC(' isn't one"),
+    "a blank molecule": ("smiles,label\n,b\n", None, 2, "the column `smiles` is empty."),
+    "neither yes nor no": ("smiles,a,b\nC,1,2\n", ANSWERS, 2, "the column `b` must be 0, 1 or empty, but is '2'."),
+    "not UTF-8": (b"text,label\ncaf\xe9,b\n", None, 2, "byte 4 of the line (0xe9) is not UTF-8."),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_row_is_named(tmp_path, name):
+    content, columns, line, message = BROKEN[name]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, content, columns)
+    assert str(caught.value).startswith(f"{tmp_path / 'a.csv'}, line {line}: ")
+    assert message in str(caught.value)
+    assert not str(caught.value).endswith("..")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ('{"text": "a", "label": "b"}\n{"text"', 2, "it isn't JSON ("),
+        ("[1]", 1, "a line must be a JSON object, but is [1]."),
+        ("[" * 100_000, 1, "it isn't JSON ("),
+        ('{"text": 1.5, "label": "b"}', 1, "the column `text` must be a text, but is 1.5."),
+        ('{"text": "a", "number": true}', 1, "the column `number` must be a number, but is True."),
+        ('{"text": "a", "number": NaN}', 1, "the column `number` must be a number, but is nan."),
+        ('{"text": "a", "number": [1]}', 1, "the column `number` must be a number, but is [1]."),
+        ('{"text": "a", "number": ' + "9" * 5000 + "}", 1, "it isn't JSON ("),
+    ],
+)
+def test_a_broken_object_is_named(tmp_path, content, line, message):
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, content, name="a.jsonl")
+    assert str(caught.value).startswith(f"{tmp_path / 'a.jsonl'}, line {line}: {message}")
+
+
+def test_problems_can_be_collected(tmp_path):
+    problems = []
+    content = "text,number\na,1\nb,x\nc\nd,4\n"
+    assert read(tmp_path, content, problem=problems.append) == [Example("a", 1.0), Example("d", 4.0)]
+    assert [re.sub(r".*, line (\d+): .*", r"\1", str(each)) for each in problems] == ["3", "4"]
+    # A column that isn't there is one problem, not one a row.
+    with pytest.raises(DataError, match="line 2: `column` must be one of"):
+        read(tmp_path, content, Columns(), problem=problems.append)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("", "it is empty"), ("\n\n", "it is empty"), ("text,label\n", "it holds no examples")]
+)
+def test_an_empty_table_is_named(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, content)
+
+
+def test_arguments_are_checked(tmp_path):
+    with pytest.raises(UnknownNameError, match="`reads` must be one of text, path, smiles, but is 'txt'"):
+        Columns(reads="txt")
+    with pytest.raises(UnknownNameError, match="`gives` must be one of label, number, labels, text"):
+        Columns(gives="labl")
+    with pytest.raises(ArgumentError, match="`target` must be a tuple of names for gives='labels', but is 'label'"):
+        Columns(gives="labels")
+    with pytest.raises(ArgumentError, match=r"`target` must be one name for gives='label', but is \('a', 'b'\)"):
+        Columns(target=("a", "b"))
+    with pytest.raises(ArgumentError, match=r"`path` must end in .csv, .tsv, .jsonl"):
+        read(tmp_path, "", name="a.xlsx")
+    with pytest.raises(DataError, match="there is no such file"):
+        list(read_table(tmp_path / "no.csv"))
