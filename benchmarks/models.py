@@ -111,7 +111,7 @@ _CHOSEN = f"the best on dev of seeds {', '.join(map(str, SEEDS))} that tag the n
 
 def main() -> None:
     without = RUNS / "without-attention.json"
-    write_json(without, dataclasses.replace(RECIPES["english-pos"], attention=False).to_json())
+    write_json(without, dataclasses.replace(RECIPES["english-pos"], network="connected").to_json())
     # One thread each: two runs side by side keep two cores busy, and no result depends on how many there are.
     with ThreadPoolExecutor(max_workers=2) as pool:
         started = {

@@ -41,10 +41,10 @@ def main() -> None:
     network = tagger.network
     width = tagger.recipe.width
     layers = tagger.recipe.layers
-    encoder_size = size(network.encoder)
+    encoder_size = size(network.network)
     # The hidden size that makes the recurrent net as large as the encoder it replaces.
     hidden = min(range(8, 512), key=lambda h: abs(size(nn.LSTM(width, h, layers, bidirectional=True)) - encoder_size))
-    recurrent = Recurrent(network.words, width, hidden, layers, len(tagger.labels)).eval()
+    recurrent = Recurrent(network.embedding, width, hidden, layers, len(tagger.labels)).eval()
 
     def run_recurrent():
         with torch.inference_mode():

@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 # without shapes aren't: functions inside of functions would be prepared for it anew each time, at three times the cost.
 STATING_SHAPES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-    for path in sorted(SOURCE.rglob("*.py"))
+    for room in ("attention", "inputs", "modules")
+    for path in sorted((SOURCE / "regard" / room).rglob("*.py"))
     if "from jaxtyping import" in path.read_text(encoding="utf-8")
 ]
 install_import_hook(STATING_SHAPES, "beartype.beartype")

@@ -7,7 +7,8 @@ import torch
 
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
-from regard.tasks.network import TaggerNetwork
+from regard.tasks.answers import Label
+from regard.tasks.network import SourceNetwork
 
 LABELS = ("PRON", "VERB", "DET", "NOUN", "PUNCT")
 
@@ -19,5 +20,5 @@ def model(tmp_path_factory) -> str:
     recipe = Recipe(width=8, heads=4, hidden=11, layers=2)
     encoder = WordEncoder.fit([["I", "saw", "a", "saw", ".", "常威", "看见", "来福"]], minimum_count=1)
     folder: Path = tmp_path_factory.mktemp("models") / "toy"
-    Tagger(TaggerNetwork(recipe, encoder, len(LABELS)), encoder, LABELS, recipe, name="toy").save(folder)
+    Tagger(SourceNetwork(recipe, encoder, len(LABELS)), encoder, Label(LABELS), recipe, name="toy").save(folder)
     return str(folder)

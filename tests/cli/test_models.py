@@ -15,7 +15,7 @@ def bundled(tmp_path, monkeypatch):
         "data": {"name": "ud-toy", "licence": "CC BY-SA 4.0"},
         "scores": {"test": {"accuracy": 0.9512, "interval": [0.94, 0.96]}},
     }
-    description = {"labels": ["A", "B"], "parameters": 1234, "about": about, "words": {}}
+    description = {"answer": {"kind": "label", "names": ["A", "B"]}, "parameters": 1234, "about": about}
     (folder / "model.json").write_text(json.dumps(description), "utf-8")
     (folder / "README.md").write_text("# Toy\n\nA card with \x1b[31m in it.\n", "utf-8")
     (folder / "model.safetensors").write_bytes(b"x" * 1_500_000)

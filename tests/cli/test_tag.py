@@ -15,7 +15,8 @@ from rich.cells import cell_len
 from regard.cli.main import main
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
-from regard.tasks.network import TaggerNetwork
+from regard.tasks.answers import Label
+from regard.tasks.network import SourceNetwork
 
 SENTENCE = "I saw a saw ."
 
@@ -205,7 +206,7 @@ def test_more_words_than_learned_positions_names_file_and_line(tag, tmp_path):
     recipe = Recipe(width=8, heads=4, hidden=11, layers=1, position="learned")
     encoder = WordEncoder.fit([["I", "saw"]], minimum_count=1)
     folder = tmp_path / "places"
-    Tagger(TaggerNetwork(recipe, encoder, 2), encoder, ("A", "B"), recipe, name="places").save(folder)
+    Tagger(SourceNetwork(recipe, encoder, 2), encoder, Label(("A", "B")), recipe, name="places").save(folder)
     (tmp_path / "a.txt").write_text("I saw\n" + "saw " * 513, "utf-8")
     for words in ((), ("--top", 0)):
         code, _, err = tag("--model", folder, "-f", tmp_path / "a.txt", *words)

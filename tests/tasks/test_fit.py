@@ -39,21 +39,20 @@ def test_twenty_sentences_are_learned_by_heart():
 def test_the_two_saws_need_attention():
     """The same word twice: without attention its scores are equal to the bit, with it they are told apart."""
     tags = {}
-    for attention in (True, False):
-        tagger = fit(tiny(**BY_HEART, attention=attention))
+    for network in ("attention", "connected"):
+        tagger = fit(tiny(**BY_HEART, network=network))
         batch = tagger.encode([SAWS[0][0]])
         scores = tagger.score(batch)[0]
-        assert torch.equal(scores[1], scores[3]) is not attention
-        tags[attention] = [word.label for word in tagger.tag([SAWS[0][0]])[0]]
-    assert tags[True] == SAWS[0][1]
-    assert tags[False][1] == tags[False][3]
+        assert torch.equal(scores[1], scores[3]) is (network == "connected")
+        tags[network] = [word.label for word in tagger.tag([SAWS[0][0]])[0]]
+    assert tags["attention"] == SAWS[0][1]
+    assert tags["connected"][1] == tags["connected"][3]
 
 
 def test_without_attention_only_the_attention_is_missing():
-    with_it, without = fit(tiny(epochs=1)), fit(tiny(epochs=1, attention=False))
-    missing = set(weights(with_it)) - set(weights(without))
-    assert set(weights(without)) < set(weights(with_it))
-    assert all(".attention" in name for name in missing)
+    with_it, without = fit(tiny(epochs=1)), fit(tiny(epochs=1, network="connected"))
+    kept = {name.replace(".encoder", "") for name in weights(with_it) if ".attention" not in name}
+    assert kept == {name.replace(".connected.connected", ".connected") for name in weights(without)}
 
 
 @pytest.mark.parametrize("average", [0.0, 0.9])
@@ -217,9 +216,9 @@ def test_another_recipe_or_other_data_can_not_be_resumed(tmp_path):
     interrupted(tiny(epochs=2), tmp_path / "run", 1)
     with pytest.raises(ArgumentError, match=r"recipe `dropout` was 0.2, is 0.3; recipe `seed` was 0, is 4"):
         fit(tiny(epochs=2, dropout=0.3, seed=4), out=tmp_path / "run", resume=True)
-    with pytest.raises(ArgumentError, match="the dev sentences or their labels are not those it began with"):
+    with pytest.raises(ArgumentError, match="the dev examples are not those it began with"):
         fit(tiny(epochs=2), out=tmp_path / "run", resume=True, dev=SAWS[:2])
-    with pytest.raises(ArgumentError, match="the training sentences or their labels are not those"):
+    with pytest.raises(ArgumentError, match="the training examples are not those"):
         fit(tiny(epochs=2), [*SAWS, SAWS[0]], SAWS, out=tmp_path / "run", resume=True)
 
 
@@ -253,8 +252,8 @@ def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_is_whole(tmp_path, 
 
 
 def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
-    hidden = "regard.tasks.network.TaggerNetwork.hidden"
-    monkeypatch.setattr(hidden, lambda self, features, lengths: self.words(features) * torch.nan)
+    hidden = "regard.tasks.network.SourceNetwork.hidden"
+    monkeypatch.setattr(hidden, lambda self, batch: self.embedding(batch.vectors) * torch.nan)
     with pytest.raises(RegardError, match=r"The loss became nan in epoch 1, batch 1. Try a smaller `learning_rate`"):
         fit(tiny())
 
@@ -291,14 +290,14 @@ def test_training_works_in_a_thread():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sentences": []}, "`sentences` must hold at least one word"),
-        ({"sentences": [([], [])]}, "`sentences` must hold at least one word"),
+        ({"sentences": []}, "`examples` must hold at least one word"),
+        ({"sentences": [([], [])]}, "`examples` must hold at least one word"),
         ({"dev": []}, "`dev` must hold at least one word"),
-        ({"sentences": [(["a"], [])]}, r"`sentences\[0\]` must have a label for each word, but has 1 words, 0 labels"),
-        ({"sentences": ["I saw"]}, r"`sentences\[0\]` must be a pair"),
-        ({"sentences": [("I saw", ["X", "Y"])]}, r"The words of `sentences\[0\]` must be a list of strings"),
-        ({"sentences": None}, r"`sentences` must be a list of \(words, labels\) pairs, but is None"),
-        ({"sentences": [(["a"], None)]}, r"The labels of `sentences\[0\]` must be a list of strings, but are None"),
+        ({"sentences": [(["a"], [])]}, r"`examples\[0\]` must have a label for each word, but has 1 words, 0 labels"),
+        ({"sentences": ["I saw"]}, r"`examples\[0\]` must be a pair"),
+        ({"sentences": [("I saw", ["X", "Y"])]}, r"The words of `examples\[0\]` must be a list of strings"),
+        ({"sentences": None}, r"`examples` must be a list of \(words, labels\) pairs, but is None"),
+        ({"sentences": [(["a"], None)]}, r"The labels of `examples\[0\]` must be a list of strings, but are None"),
         ({"progress": None}, "`progress` must be one of auto"),
         ({"data": {"x": object()}}, "`data` must hold plain values, as JSON does"),
         ({"data": 5}, "`data` must be an object of plain values"),

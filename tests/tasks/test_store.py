@@ -54,8 +54,7 @@ def test_loading_draws_no_random_number(folder):
 
 def test_a_loaded_tagger_can_be_trained_on(folder):
     loaded = load(folder)
-    loss = loaded.network(*[getattr(loaded.encode([["I", "saw"]]), name) for name in ("vectors", "lengths")]).sum()
-    loss.backward()
+    loaded.network(loaded.encode([["I", "saw"]])).sum().backward()
     assert all(value.grad is not None for value in loaded.network.parameters())
 
 
@@ -183,15 +182,18 @@ def test_broken_json(folder, content):
     [
         ({"format": 1}, "must have format 2, but has 1. Another version"),
         ({"format": "gone"}, "must have format 2, but has None"),
-        ({"kind": "parser"}, "must be of kind 'tagger', but is 'parser'"),
-        ({"labels": "gone"}, "has no 'labels'"),
-        ({"labels": ["A"]}, r"'output.weight' must be \(1, 24\), as model.json says, but is"),
-        ({"labels": [3]}, "`labels` must be a list of strings"),
-        ({"lables": []}, "Did you mean 'labels'"),
+        ({"kind": "parser"}, "must be of kind 'tagger' or 'classifier', but is 'parser'"),
+        ({"answer": "gone"}, "has no 'answer'"),
+        (
+            {"answer": {"kind": "label", "names": ["A"]}},
+            r"'output.weight' must be \(1, 24\), as model.json says, but is",
+        ),
+        ({"answer": {"kind": "label", "names": [3]}}, "`labels` must be a list of strings"),
+        ({"anwser": []}, "Did you mean 'answer'"),
         ({"recipe": {"widht": 24}}, "Did you mean 'width'"),
         ({"recipe": {"width": 24, "heads": 2}}, "must be"),
         ({"recipe": 3}, "`recipe` must be a JSON object"),
-        ({"labels": ["A", "A"]}, "`labels` must be distinct, but has 'A' twice"),
+        ({"answer": {"kind": "label", "names": ["A", "A"]}}, "`labels` must be distinct, but has 'A' twice"),
         ({"about": 5}, "`about` must be a JSON object, but is 5"),
         ({"about": {"data": [1]}}, r"`about\['data'\]` must be a JSON object"),
         ({"reader": {}}, "the saved word encoder can't be read"),
@@ -208,10 +210,10 @@ def test_a_description_that_does_not_fit(folder, changes, message):
 def test_layers_too_many_or_too_few(folder):
     recipe = json.loads((folder / "model.json").read_text())["recipe"]
     edit(folder, recipe={**recipe, "layers": 3})
-    with pytest.raises(ModelError, match=r"has no tensor 'encoder.layers.2"):
+    with pytest.raises(ModelError, match=r"has no tensor 'network.encoder.layers.2"):
         load(folder)
     edit(folder, recipe={**recipe, "layers": 1})
-    with pytest.raises(ModelError, match=r"no net of the recipe in model.json has 'encoder.layers.1"):
+    with pytest.raises(ModelError, match=r"no net of the recipe in model.json has 'network.encoder.layers.1"):
         load(folder)
 
 
@@ -257,7 +259,9 @@ def test_bundled_names(folder, monkeypatch, tmp_path):
 
 
 def test_the_card_of_a_net_without_attention_claims_none():
-    described = {"labels": ["A"], "parameters": 7, "recipe": {"attention": False}, "about": {"example": ['"', "\\"]}}
+    answer = {"kind": "label", "names": ["A"]}
+    described = {"kind": "tagger", "answer": answer, "parameters": 7, "recipe": {"network": "connected"}}
+    described |= {"about": {"example": ['"', "\\"]}}
     card = model_card("toy", described)
     assert "Self-attention" not in card
-    assert 'tagger.tag([["\\"", "\\\\"]])' in card
+    assert 'model.tag([["\\"", "\\\\"]])' in card

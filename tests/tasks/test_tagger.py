@@ -20,7 +20,7 @@ def test_the_order_given_is_the_order_returned(tagger):
     together = tagger.tag(sentences)
     assert [[word.text for word in words] for words in together] == sentences
     for small in (1, 13):
-        for one, other in zip(together, tagger.tag(sentences, batch_words=small), strict=True):
+        for one, other in zip(together, tagger.tag(sentences, batch_items=small), strict=True):
             assert [word.label for word in one] == [word.label for word in other]
             torch.testing.assert_close(
                 [word.score for word in one], [word.score for word in other], rtol=1e-4, atol=1e-5
@@ -65,10 +65,10 @@ def test_what_is_not_a_list_of_lists_of_words_is_refused(tagger):
         tagger.tag(None)
     with pytest.raises(ArgumentError, match=r"`sentences\[0\]` must be a list of words, but is None"):
         tagger.tag([None])
-    with pytest.raises(ArgumentError, match=r"`sentences` must be a list of \(words, labels\) pairs, but is None"):
+    with pytest.raises(ArgumentError, match=r"`examples` must be a list of \(words, labels\) pairs, but is None"):
         tagger.evaluate(None)
-    with pytest.raises(ArgumentError, match="`batch_words` must be a whole number"):
-        tagger.tag([["I"]], batch_words=0)
+    with pytest.raises(ArgumentError, match="`batch_items` must be a whole number"):
+        tagger.tag([["I"]], batch_items=0)
 
 
 def test_tagging_leaves_no_trace(tagger):

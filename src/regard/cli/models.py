@@ -80,5 +80,5 @@ def _entry(name: str, folder: Path) -> dict[str, Any]:
         "interval": scores.get("test", {}).get("interval"),
         "parameters": description.get("parameters"),
         "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
-        "labels": description.get("labels", []),
+        "labels": description.get("answer", {}).get("names", []),
     }

@@ -1,7 +1,9 @@
-"""Tasks: from data to a trained, saved, usable model. The tagger gives each word of a sentence a label."""
+"""Tasks: from data to a trained, saved, usable model: a tagger answers for each item, a classifier for the whole."""
 
 import typing
 
+from regard.tasks.classifier import Classifier
+from regard.tasks.judging import Judged
 from regard.tasks.loading import bundled, load
 from regard.tasks.recipe import RECIPES, Recipe
 from regard.tasks.scoring import LabelScore, Scores
@@ -10,7 +12,19 @@ from regard.tasks.tagger import TaggedWord, Tagger
 if typing.TYPE_CHECKING:
     from regard.tasks.fit import train
 
-__all__ = ["RECIPES", "LabelScore", "Recipe", "Scores", "TaggedWord", "Tagger", "bundled", "load", "train"]
+__all__ = [
+    "RECIPES",
+    "Classifier",
+    "Judged",
+    "LabelScore",
+    "Recipe",
+    "Scores",
+    "TaggedWord",
+    "Tagger",
+    "bundled",
+    "load",
+    "train",
+]
 
 
 def __getattr__(name: str) -> typing.Any:

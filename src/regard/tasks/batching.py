@@ -4,9 +4,9 @@ The order of an epoch depends on (seed, epoch) alone, so a run that is resumed n
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
 
 __all__ = ["Batches", "batches_by_length", "key", "shuffled_batches"]
 
@@ -15,17 +15,17 @@ class Batches:
     """The batches of one epoch, made as they are needed.
 
     Args:
-        make: the tensors of a batch, from its members.
+        make: a batch, from its members; it has `to(device)`.
         members: which examples each batch holds.
     """
 
-    def __init__(self, make: Callable[[Sequence[int]], tuple[Tensor, ...]], members: list[list[int]]):
+    def __init__(self, make: Callable[[Sequence[int]], Any], members: list[list[int]]):
         self._make, self._members = make, members
 
     def __len__(self) -> int:
         return len(self._members)
 
-    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+    def __iter__(self) -> Iterator[Any]:
         return map(self._make, self._members)
 
 

@@ -15,17 +15,17 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         model: what model.json holds; its "about" part says where the model comes from. What isn't there is left out.
 
     Example:
-        >>> print(model_card("toy", {"labels": ["A", "B"], "parameters": 7, "about": {}}).splitlines()[0])
+        >>> answer = {"kind": "label", "names": ["A", "B"]}
+        >>> print(model_card("toy", {"kind": "tagger", "answer": answer, "parameters": 7}).splitlines()[0])
         # toy
     """
     about = model.get("about", {})
     blocks = [
         f"# {about.get('title', name)}",
-        f"A tagger: it gives each word of a sentence one of {len(model['labels'])} labels "
-        f"({', '.join(model['labels'])}). {_net(model)}; trained from scratch by regard.",
+        f"{_what(model)} {_net(model)}; trained from scratch by regard.",
         "## Use",
-        f'```python\nimport regard\n\ntagger = regard.load("{name}")  # or the path of this folder\n'
-        f"tagger.tag([{_example(about)}])\n```\n\nOn the command line: `regard tag --help`.",
+        f'```python\nimport regard\n\nmodel = regard.load("{name}")  # or the path of this folder\n'
+        f"model.{_verb(model)}([{_example(about)}])\n```\n\nOn the command line: `regard {_verb(model)} --help`.",
         "It is meant for learning, for looking at attention, and for texts like those it was trained on.",
         *_data(about.get("data", {})),
         *_scores(about.get("scores", {})),
@@ -36,15 +36,36 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def _what(model: Mapping[str, Any]) -> str:
+    """What it gives, in a sentence."""
+    answer = model["answer"]
+    names = answer.get("names", ())
+    listed = f"{len(names)} labels ({', '.join(names)})"
+    if model["kind"] == "tagger":
+        return f"A tagger: it gives each word of a sentence one of {listed}."
+    said = {
+        "label": f"it gives a source one of {listed}",
+        "several": f"it answers {len(names)} questions about a source with yes or no ({', '.join(names)})",
+        "number": "it gives a number for a source",
+    }
+    return f"A classifier: {said[answer['kind']]}."
+
+
+def _verb(model: Mapping[str, Any]) -> str:
+    return {"tagger": "tag", "classifier": "classify"}[model["kind"]]
+
+
 def _net(model: Mapping[str, Any]) -> str:
-    if model.get("recipe", {}).get("attention", True):
-        return "Self-attention and nothing recurrent"
-    return "A net without attention, for comparison: it looks at each word by itself"
+    network = model.get("recipe", {}).get("network", "attention")
+    said = {
+        "attention": "Self-attention and nothing recurrent",
+        "connected": "A net without attention, for comparison: it looks at each item by itself",
+    }
+    return said.get(network, f"A net without attention, for comparison ({network})")
 
 
 def _example(about: Mapping[str, Any]) -> str:
-    words = about.get("example", ["I", "saw", "a", "saw", "."])
-    return json.dumps(list(words), ensure_ascii=False)
+    return json.dumps(about.get("example", ["I", "saw", "a", "saw", "."]), ensure_ascii=False)
 
 
 def _data(data: Mapping[str, Any]) -> list[str]:
@@ -52,7 +73,7 @@ def _data(data: Mapping[str, Any]) -> list[str]:
         return []
     lines = [f"- {key}: {data[word]}" for key, word in _DATA if data.get(word)]
     for split, counts in data.get("splits", {}).items():
-        lines.append(f"- {split}: {counts['sentences']} sentences, {counts['words']} words")
+        lines.append(f"- {split}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
     blocks = ["## Data", "\n".join(lines)]
     if data.get("files"):
         rows = [f"| {file} | `{digest}` |" for file, digest in data["files"].items()]

@@ -1,38 +1,59 @@
-"""Sentences with labels as numbers, and what a batch of them is."""
+"""Examples, read once: the sources as items, what is wanted of them as numbers, and what a batch of them is."""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from regard.inputs import IGNORED, WordEncoder
+from regard.inputs import Batch
+from regard.tasks.inputs import Source
 
-__all__ = ["Corpus", "label_ids"]
+__all__ = ["Corpus", "ItemCorpus", "Lesson"]
+
+
+class Lesson(NamedTuple):
+    """A batch to learn from.
+
+    Args:
+        batch: the sources.
+        wanted: what is wanted of them, (source, ...), or (item, ...) of the items of all, one after the other.
+    """
+
+    batch: Batch
+    wanted: Tensor
+
+    def to(self, device: Any) -> "Lesson":
+        """The same on another device."""
+        return Lesson(self.batch.to(device), self.wanted.to(device))
 
 
 class Corpus:
-    """Sentences to train on or to judge by: their words, and for each the labels (length, 1 + auxiliary) by number."""
+    """Examples to train on or to judge by. One whose source has no items is left out: nothing can be learned of it.
 
-    def __init__(self, reader: WordEncoder, sentences: Sequence[Sequence[str]], labels: Sequence[Tensor]):
-        kept = [index for index, words in enumerate(sentences) if words]
-        self.reader = reader
-        self._sentences = [sentences[index] for index in kept]
-        self._labels = [labels[index] for index in kept]
-        self.lengths = [len(words) for words in self._sentences]
+    Args:
+        source: what the sources are.
+        reader: what reads them.
+        items: the sources, read.
+        wanted: of each, what is wanted: of the whole, or, first axis, of each of its items.
+    """
 
-    def batch(self, members: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, lengths and labels of some sentences, padded to the longest."""
-        # The reader remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
-        batch = self.reader.encode([self._sentences[index] for index in members])
-        labels = pad_sequence([self._labels[index] for index in members], batch_first=True, padding_value=IGNORED)
-        return batch.vectors, batch.lengths, labels
+    def __init__(self, source: Source, reader: Any, items: Sequence[Any], wanted: Sequence[Tensor]):
+        kept = [index for index, item in enumerate(items) if len(item)]
+        self._source, self.reader = source, reader
+        self._items = [items[index] for index in kept]
+        self._wanted = [wanted[index] for index in kept]
+        self.lengths = [len(item) for item in self._items]
+
+    def lesson(self, members: Sequence[int]) -> Lesson:
+        """Some of the examples, side by side."""
+        batch = self._source.batch(self.reader, [self._items[index] for index in members])
+        return Lesson(batch, torch.stack([self._wanted[index] for index in members]))
 
 
-def label_ids(sets: Sequence[Sequence[Sequence[str]]], names: Sequence[list[str]]) -> list[Tensor]:
-    """For each sentence (length, sets): each label's number in its set; `IGNORED` for one that training didn't have."""
-    numbers = [{name: number for number, name in enumerate(known)} for known in names]
-    return [
-        torch.tensor([[known.get(label, IGNORED) for label in row] for known, row in zip(numbers, rows, strict=True)]).T
-        for rows in zip(*sets, strict=True)
-    ]
+class ItemCorpus(Corpus):
+    """Examples of which something is wanted of each item: the wanted of a batch are one after the other."""
+
+    def lesson(self, members: Sequence[int]) -> Lesson:
+        batch = self._source.batch(self.reader, [self._items[index] for index in members])
+        return Lesson(batch, torch.cat([self._wanted[index] for index in members]))

@@ -1,18 +1,24 @@
-"""Sentences with their labels, in either form that users have them: (words, labels), or with those as attributes."""
+"""What to learn from, in either form that users have it: (words, labels) or (source, target), or as attributes."""
 
+import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import as_list
 
-__all__ = ["Example", "as_examples", "digest"]
+__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest", "digest_pairs"]
 
 Example = tuple[tuple[str, ...], tuple[str, ...]]
+Pair = tuple[Any, Any]
 
 
-def as_examples(sentences: Iterable[Any], *, argument: str = "sentences") -> list[Example]:
+def as_examples(sentences: Iterable[Any], *, argument: str = "examples") -> list[Example]:
     """Check sentences with labels, and give them one form.
 
     Args:
@@ -43,6 +49,66 @@ def digest(examples: Iterable[Example]) -> str:
         line = "\x1f".join(words) + "\x1e" + "\x1f".join(labels) + "\x1d"
         running.update(line.encode("utf-8", "surrogatepass"))
     return running.hexdigest()
+
+
+def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pair]:
+    """Check examples of any kind for their form, a source and a target, and give them one.
+
+    Args:
+        examples: (source, target) pairs, or objects with `source` and `target`.
+        argument: what to call them in an error.
+
+    Raises:
+        ArgumentError: an item is something else.
+
+    Example:
+        >>> as_pairs([("a good film", "positive"), ["a bad one", "negative"]])
+        [('a good film', 'positive'), ('a bad one', 'negative')]
+    """
+    pairs: list[Pair] = []
+    for place, item in enumerate(as_list(argument, examples, "(source, target) pairs")):
+        if hasattr(item, "source") and hasattr(item, "target"):
+            pairs.append((item.source, item.target))
+        elif isinstance(item, list | tuple) and len(item) == 2:
+            pairs.append((item[0], item[1]))
+        else:
+            raise ArgumentError(f"`{argument}[{place}]` must be a pair (source, target), but is {item!r:.80}.")
+    return pairs
+
+
+def digest_pairs(pairs: Iterable[Pair]) -> str:
+    """A SHA-256 of sources and targets; of a source that is a file, of what is in it.
+
+    Example:
+        >>> digest_pairs([("a", 1)]) == digest_pairs([("a", 1)]) != digest_pairs([("a", "1")])
+        True
+    """
+    running = hashlib.sha256()
+    for pair in pairs:
+        for value in pair:
+            _take(running, value)
+    return running.hexdigest()
+
+
+def _take(running: Any, value: Any) -> None:
+    """Add a value to a digest: its type, its size and what it holds, so that other values give another digest."""
+    if isinstance(value, Path):
+        value = value.read_bytes()
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    if dataclasses.is_dataclass(value):
+        value = [getattr(value, entry.name) for entry in dataclasses.fields(value)]
+    if isinstance(value, np.ndarray):
+        running.update(f"array {value.dtype} {value.shape}\n".encode())
+        running.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, list | tuple):
+        running.update(f"list {len(value)}\n".encode())
+        for item in value:
+            _take(running, item)
+    else:
+        held = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        running.update(f"{type(value).__name__} {len(held)}\n".encode())
+        running.update(held)
 
 
 def _as_example(item: Any, name: str) -> Example:

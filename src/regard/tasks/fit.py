@@ -1,4 +1,4 @@
-"""`regard.train`: from sentences and a recipe to a tagger, by lightning."""
+"""`regard.train`: from examples and a recipe to a model, by lightning."""
 
 import json
 import platform
@@ -11,6 +11,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.tasks.batching import key
+from regard.tasks.classifying import ClassifierJob
 from regard.tasks.learner import Job
 from regard.tasks.loading import load
 from regard.tasks.progress import Silent, choose_progress
@@ -18,19 +19,18 @@ from regard.tasks.recipe import RECIPES, Recipe
 from regard.tasks.run import RunFolder
 from regard.tasks.store import round_weights
 from regard.tasks.surroundings import as_was, explained, interruptible, quiet
-from regard.tasks.tagger import Tagger
 from regard.tasks.tagging import TaggerJob
 from regard.version import __version__
 
 __all__ = ["JOBS", "train"]
 
-JOBS: dict[str, Callable[..., Job]] = {"tagger": TaggerJob}
+JOBS: dict[str, Callable[..., Job]] = {"tagger": TaggerJob, "classifier": ClassifierJob}
 """What checks the data of each kind of task, and makes of them what learns."""
 
 
 def train(
     recipe: Recipe,
-    sentences: Iterable[Any],
+    examples: Iterable[Any],
     dev: Iterable[Any],
     *,
     auxiliary: Mapping[str, Sequence[Sequence[str]]] | None = None,
@@ -40,14 +40,15 @@ def train(
     device: str = "auto",
     threads: int = 1,
     data: Mapping[str, Any] | None = None,
-) -> Tagger:
-    """Train a tagger, and keep the weights that tag the dev sentences best.
+) -> Any:
+    """Train a model, and keep the weights that do best on the dev examples.
 
     Args:
         recipe: how.
-        sentences: (words, labels) pairs, or `TaggedSentence`s.
+        examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
+            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None.
         dev: more of them, which aren't trained on: they decide which epoch is best and when to stop.
-        auxiliary: for each label set that `recipe.auxiliary` names, the labels of `sentences`.
+        auxiliary: for each label set that a tagger's `recipe.task.auxiliary` names, the labels of `examples`.
         out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
             with the weights, bit for bit, of one that was never interrupted.
         resume: go on with the run in `out`; one that is finished is loaded.
@@ -58,11 +59,11 @@ def train(
         data: where the sentences come from, for the card: name, title, licence, source, files.
 
     Returns:
-        the tagger. Its weights are rounded to float16, as in its saved folder, so that it is what it will be when
-        loaded.
+        the `Tagger` or `Classifier`. Its weights are rounded to float16, as in its saved folder, so that it is what it
+        will be when loaded.
 
     Raises:
-        ArgumentError: a recipe, sentences or labels that don't fit, an `out` in use, a resumed run of another recipe.
+        ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe.
         MissingExtraError: lightning is not installed.
         RegardError: the loss became NaN, or the disk is full; the last good checkpoint is whole.
 
@@ -75,7 +76,7 @@ def train(
     """
     _check_recipe(recipe)
     _check_data(data)
-    job = JOBS[recipe.task.kind](recipe, sentences, dev, auxiliary)
+    job = JOBS[recipe.task.kind](recipe, examples, dev, auxiliary)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
     show = choose_progress(progress)
@@ -111,7 +112,7 @@ def _train(
     accelerator: str,
     threads: int,
     data: Mapping[str, Any] | None,
-) -> Tagger:
+) -> Any:
     lightning = require("lightning.pytorch", extra="train")
     environments = require("lightning.fabric.plugins.environments", extra="train")
     parts = require("regard.tasks.lightning_parts", extra="train")

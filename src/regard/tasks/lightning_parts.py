@@ -72,6 +72,9 @@ class Training(LightningModule):
     def train_dataloader(self) -> Batches:
         return self.learner.batches(self.trainer.current_epoch)
 
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        return batch.to(device)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         # Weight decay pulls matrices that mix features; a rare word's vector would only fade, a bias or a norm drift.
         tables = {

@@ -8,15 +8,20 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.tasks.answers import answer_from_json
+from regard.tasks.classifier import Classifier
 from regard.tasks.folders import standing
-from regard.tasks.network import TaggerNetwork
+from regard.tasks.model import SEEN, Model
+from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.store import DESCRIPTION, FILES, read_model
-from regard.tasks.tagger import SEEN, Tagger
+from regard.tasks.tagger import Tagger
 
-__all__ = ["bundled", "load"]
+__all__ = ["MODELS", "bundled", "load"]
 
 _MODELS = Path(__file__).parent / "models"
+MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier)}
+"""The kinds of models by name."""
 
 
 def bundled() -> dict[str, Path]:
@@ -29,7 +34,7 @@ def bundled() -> dict[str, Path]:
     return {folder.name: folder for folder in sorted(_MODELS.glob("*")) if (folder / DESCRIPTION).is_file()}
 
 
-def load(name_or_folder: str | Path) -> Tagger:
+def load(name_or_folder: str | Path) -> Any:
     """Load a saved model.
 
     Args:
@@ -68,15 +73,18 @@ def load(name_or_folder: str | Path) -> Tagger:
     return _load(folder, name)
 
 
-def _load(folder: Path, name: str) -> Tagger:
+def _load(folder: Path, name: str) -> Any:
     tensors, description = read_model(folder)
-    if description["kind"] != "tagger":
-        raise ModelError(f"{folder / DESCRIPTION} must be of kind 'tagger', but is {description['kind']!r}.")
+    if description["kind"] not in MODELS:
+        known = " or ".join(repr(kind) for kind in MODELS)
+        raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r}.")
     try:
         recipe = Recipe.from_json(description["recipe"])
+        if recipe.task.kind != description["kind"]:
+            raise ModelError(f"its recipe is that of a {recipe.task.kind}, but it is a {description['kind']}.")
         _check_object("reader", description["reader"])
         reader = recipe.input.reader(description["reader"])
-        labels = _check_labels(description["labels"])
+        answer = answer_from_json(description["answer"])
         about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
@@ -84,19 +92,10 @@ def _load(folder: Path, name: str) -> Tagger:
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
-        network = TaggerNetwork(recipe, reader, len(labels))
+        network = SourceNetwork(recipe, reader, answer.outputs)
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
-    return Tagger(network, reader, labels, recipe, seen=seen, about=about, name=name)
-
-
-def _check_labels(labels: Any) -> tuple[str, ...]:
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise ArgumentError(f"`labels` must be a list of strings, but is {labels!r:.60}.")
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ArgumentError(f"`labels` must be distinct, but has {label!r} twice.")
-    return tuple(labels)
+    return MODELS[description["kind"]](network, reader, answer, recipe, seen=seen, about=about, name=name)
 
 
 def _check_about(about: Any) -> dict[str, Any]:

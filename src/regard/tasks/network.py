@@ -1,56 +1,76 @@
-"""The tagger's net: words to vectors, an encoder that lets them look at each other, a linear to the labels."""
+"""The net of a tagger or a classifier: sources to vectors, a network that lets them look at each other, a linear."""
 
-from jaxtyping import Float, Int
+from typing import Any
+
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import Lengths, Relative
-from regard.inputs import WordEncoder
-from regard.modules import Encoder, EncoderLayer
+from regard.attention import Relative
+from regard.inputs import Batch
+from regard.modules import EncoderLayer
+from regard.modules.networks import build_network
+from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
 
-__all__ = ["TaggerNetwork"]
+__all__ = ["SourceNetwork"]
 
 
-class TaggerNetwork(nn.Module):
-    """Feature ids of words in, scores of labels out.
+class SourceNetwork(nn.Module):
+    """Sources in; out come numbers for each of their items, or for the whole.
 
     Args:
-        recipe: the sizes, and whether there is attention.
-        reader: what makes the feature ids; it fixes the sizes of the tables.
-        labels: how many labels.
+        recipe: what the sources are, the network, and, where the whole is asked about, the pooling.
+        reader: what reads the sources; it fixes the sizes of tables.
+        outputs: how many numbers.
     """
 
-    def __init__(self, recipe: Recipe, reader: WordEncoder, labels: int):
+    def __init__(self, recipe: Recipe, reader: Any, outputs: int):
         super().__init__()
-        self.words = recipe.input.embedding(reader, recipe.width)
+        self.embedding = recipe.input.embedding(reader, recipe.width)
         self.dropout = nn.Dropout(recipe.dropout)
-        parts = {"score": recipe.score, "weights": recipe.weights, "attention_dropout": recipe.attention_dropout}
-        relative = recipe.position == "relative"
-        self.encoder = Encoder(
-            recipe.width,
-            recipe.layers,
-            recipe.heads,
-            hidden=recipe.hidden,
-            dropout=recipe.dropout,
-            attention=recipe.attention,
-            position=None if relative or recipe.position == "none" else recipe.position,
-            **parts,
+        self.network = build_network(
+            recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
-        for layer in self.encoder.layers:
+        for layer in self.network.modules():
             # Each layer has vectors of its own: "three words ago" matters differently in the second layer.
-            if relative and isinstance(layer, EncoderLayer) and layer.attention is not None:
+            if isinstance(layer, EncoderLayer) and layer.attention is not None and recipe.position == "relative":
                 layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
-        self.output = nn.Linear(recipe.width, labels)
+        pooling = getattr(recipe.task, "pooling", None)
+        self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
+        self.output = nn.Linear(recipe.width, outputs)
 
-    def hidden(
-        self, features: Int[Tensor, "batch length feature"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch length width"]:
-        """Each word's vector in context."""
-        vectors = self.dropout(self.words(features))
-        return self.encoder(vectors, mask=Lengths(lengths))
+    def hidden(self, batch: Batch) -> Float[Tensor, "batch length width"]:
+        """Each item's vector in context."""
+        vectors = self.dropout(self.embedding(batch.vectors))
+        return self.network(vectors, batch.lengths, batch.mask)
 
-    def forward(
-        self, features: Int[Tensor, "batch length feature"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch length label"]:
-        """The scores of each word's labels, before the softmax."""
-        return self.output(self.hidden(features, lengths))
+    def features(self, batch: Batch) -> Float[Tensor, "thing width"]:
+        """A vector for each thing that is asked about: the sources, or their items one after the other."""
+        hidden = self.hidden(batch)
+        return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
+        """The numbers that an answer makes sense of."""
+        return self.output(self.features(batch))
+
+
+def _parts(recipe: Recipe) -> dict[str, Any]:
+    """What only this kind of network has."""
+    match recipe.network:
+        case "window":
+            return {"before": recipe.reach, "after": recipe.reach}
+        case "convolution":
+            return {"kernel": 2 * recipe.reach + 1}
+        case "recurrent" | "bidirectional":
+            return {"cell": recipe.cell}
+        case "attention":
+            own = recipe.position in ("relative", "none")
+            return {
+                "heads": recipe.heads,
+                "score": recipe.score,
+                "weights": recipe.weights,
+                "attention_dropout": recipe.attention_dropout,
+                "position": None if own else recipe.position,
+            }
+        case _:
+            return {}

@@ -3,12 +3,14 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
 from regard.inputs import WordFeatures
+from regard.modules.networks import NETWORKS
 from regard.tasks.inputs import INPUTS, Words
-from regard.tasks.settings import Settings, one_of, real, real_or_none, section, share, truth, whole
+from regard.tasks.settings import Settings, one_of, real, real_or_none, section, share, whole
 from regard.tasks.targets import TASKS, Tagging
 
 __all__ = ["RECIPES", "Recipe"]
@@ -24,10 +26,12 @@ class Recipe(Settings):
             of those that differ from the default: `{"word_width": 32}`, `{"kind": "words", "word_width": 32}`.
 
     The net (`regard.modules`):
-        width, layers, heads, hidden: of the encoder; `hidden` is the inner size of its fully connected parts.
-        attention: False leaves the attention out and changes nothing else, for comparison.
+        network: a name in `NETWORKS`: how an item learns of the others. "connected" leaves the attention out and
+            changes nothing else, for comparison; "window" sees `reach` neighbours on each side, and so does each layer
+            of "convolution"; "recurrent" and "bidirectional" have a `cell`, "gru" or "lstm".
+        width, layers, heads, hidden: of the network; `hidden` is the inner size of its fully connected parts.
         score, weights: of the attention, as in `regard.attend`.
-        position: "relative" or another name of a position scheme, or "none".
+        position: of the attention: "relative" or another name of a position scheme, or "none".
         reach: how far apart two items still have a relative position of their own.
 
     Against overfitting:
@@ -61,14 +65,15 @@ class Recipe(Settings):
         regard.errors.UnknownNameError: `recipe` has no 'widht'. Did you mean 'width'?
     """
 
-    task: Tagging = section(Tagging(), TASKS)
-    input: Words = section(Words(), INPUTS)
+    task: Any = section(Tagging(), TASKS)
+    input: Any = section(Words(), INPUTS)
 
     width: int = whole(128, 1)
     layers: int = whole(2, 1)
     heads: int = whole(4, 1)
     hidden: int = whole(256, 1)
-    attention: bool = truth(True)
+    network: str = one_of("attention", *NETWORKS)
+    cell: str = one_of("gru", "gru", "lstm")
     score: str = one_of("scaled_dot", *SCORES)
     weights: str = one_of("softmax", *WEIGHTS)
     position: str = one_of("relative", *POSITIONS, *INPUT_POSITIONS, "none")

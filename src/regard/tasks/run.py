@@ -132,7 +132,7 @@ class RunFolder:
 def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
     """Which data changed: digests say that they did, and would tell a person nothing."""
     known = before if isinstance(before, dict) else {}
-    texts = {"sentences": "the training sentences or their labels", "dev": "the dev sentences or their labels"}
+    texts = {"examples": "the training examples", "dev": "the dev examples"}
     return [
         f"{texts.get(key, f'the auxiliary labels {key!r}')} are not those it began with"
         for key in {**known, **now}

@@ -30,7 +30,7 @@ _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
 FILES = (_WEIGHTS, DESCRIPTION, _CARD)
 """What the folder of a model holds."""
-_KEYS = ("format", "kind", "recipe", "labels", "reader", "parameters", "about")
+_KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
 _DIGEST = "sha256"  # of the file of weights; a model that was saved before there was one has none
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from regard.tasks.settings import Settings, shares
+from regard.modules.pooling import POOLINGS
+from regard.tasks.settings import Settings, one_of, shares
 
-__all__ = ["TASKS", "Tagging"]
+__all__ = ["TASKS", "Classifying", "Tagging"]
 
 
 @dataclass(frozen=True)
@@ -26,4 +27,20 @@ class Tagging(Settings):
     auxiliary: Mapping[str, float] = shares()
 
 
-TASKS = {task.kind: task for task in (Tagging,)}
+@dataclass(frozen=True)
+class Classifying(Settings):
+    """A label for each source, several yes or no, or a number: what the targets are says which.
+
+    Args:
+        pooling: how the vectors of a source become one, a name in `POOLINGS`.
+
+    Raises:
+        ArgumentError: there is no such pooling.
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    pooling: str = one_of("attention", *POOLINGS)
+
+
+TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying)}

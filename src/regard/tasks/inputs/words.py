@@ -4,17 +4,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from regard.inputs import WordEmbedding, WordEncoder, WordFeatures
-from regard.tasks.settings import Settings, features, share, whole
+from regard.errors import ArgumentError
+from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
+from regard.tasks.inputs.source import Source
+from regard.tasks.settings import features, one_of, share, whole
 
-__all__ = ["Words"]
+__all__ = ["CUTS", "Words"]
+
+
+CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
+"""The ways to cut a text into words, by name."""
 
 
 @dataclass(frozen=True)
-class Words(Settings):
-    """Sources that are sentences, each a sequence of words.
+class Words(Source):
+    """Sources that are sentences: each a sequence of words, or a text, which is cut into words.
 
     Args:
+        cut: where a text is cut, a name in `CUTS`. A sequence of words is taken as it is.
         features: what is read off a word: a `WordFeatures`, or those of its fields that differ from
             `Words().features`.
         word_width, affix_width, ngram_width, shape_width: the sizes of the learned vectors of each kind of feature.
@@ -28,6 +35,7 @@ class Words(Settings):
 
     kind: ClassVar[str] = "words"
 
+    cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))
     word_width: int = whole(48, 0)
     affix_width: int = whole(64, 0)
@@ -37,20 +45,30 @@ class Words(Settings):
     word_dropout: float = share(0.3)
     feature_dropout: float = share(0.0)
 
-    def fit(self, sources: Iterable[Sequence[str]]) -> WordEncoder:
-        """What reads sentences, having learned the vocabulary of these."""
-        return WordEncoder.fit(sources, features=self.features)
+    def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
+        return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
 
     def reader(self, saved: Any) -> WordEncoder:
-        """What reads sentences, as a model's description holds it.
-
-        Raises:
-            ModelError: something is missing or isn't what `to_json` writes.
-        """
         return WordEncoder.from_json(saved)
 
+    def item(self, reader: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
+        # The encoder remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
+        return self._words(source)
+
+    def batch(self, reader: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:
+        return reader.encode(items)
+
+    def names(self, reader: WordEncoder, source: str | Sequence[str]) -> list[str]:
+        return list(self._words(source))
+
+    def _words(self, source: str | Sequence[str]) -> Sequence[str]:
+        if isinstance(source, str):
+            return CUTS[self.cut](source)
+        if not isinstance(source, Sequence) or not all(isinstance(word, str) for word in source):
+            raise ArgumentError(f"a source must be a text or a list of words, but is {source!r:.60}.")
+        return source
+
     def embedding(self, reader: WordEncoder, width: int) -> WordEmbedding:
-        """The module that makes vectors of this size of what the reader gives."""
         return WordEmbedding(
             reader,
             width,

@@ -1,0 +1,291 @@
+"""What comes out for one thing asked: a label, several yes or no, or a number. How each is learned, judged and read.
+
+The net gives `outputs` numbers for each thing; an answer says what they mean. The same answers are given for each item
+of a source, by a tagger, and for the whole, by a classifier.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.extras import require
+from regard.inputs import IGNORED
+from regard.tasks.measure import ACCURACY, Measure
+
+__all__ = ["ANSWERS", "Answer", "Label", "Number", "Several", "answer_from_json"]
+
+
+class Answer(ABC):
+    """What the numbers that a net gives mean."""
+
+    kind: ClassVar[str]
+    measure: ClassVar[Measure]
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, targets: Sequence[Any]) -> "Answer":
+        """Learn what there is to answer from the training targets; None among them isn't known."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many numbers the net has to give."""
+
+    @abstractmethod
+    def tensor(self, targets: Sequence[Any]) -> Tensor:
+        """The targets as the loss wants them, (target, ...)."""
+
+    @abstractmethod
+    def loss(self, given: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, int]:
+        """The mean loss of (thing, outputs) numbers, and of how many known targets it is the mean; 0 of none."""
+
+    @abstractmethod
+    def judge(self, given: Tensor, wanted: Tensor) -> float:
+        """The figure by which models are chosen, `measure`."""
+
+    @abstractmethod
+    def read(self, given: Tensor) -> list[Any]:
+        """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
+
+    @property
+    @abstractmethod
+    def said(self) -> str:
+        """What is answered, in a few words."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What JSON needs to hold to make this answer again."""
+
+
+@dataclass(frozen=True)
+class Label(Answer):
+    """One of several labels, or IGNORED where the label is none that training had.
+
+    Args:
+        names: the labels.
+
+    Example:
+        >>> answer = Label.fit(["cat", "dog", None, "cat"])
+        >>> answer.names, answer.tensor(["dog", "cow"]).tolist()
+        (('cat', 'dog'), [1, -100])
+        >>> answer.read(torch.tensor([[0.0, 2.0]]))
+        [('dog', 0.8807970285415649)]
+    """
+
+    names: tuple[str, ...]
+
+    kind: ClassVar[str] = "label"
+    measure: ClassVar[Measure] = ACCURACY
+
+    def __post_init__(self) -> None:
+        _check_names("labels", self.names)
+
+    @classmethod
+    def fit(cls, targets: Sequence[str | None]) -> "Label":
+        return cls(tuple(sorted({target for target in targets if target is not None})))
+
+    @property
+    def outputs(self) -> int:
+        return len(self.names)
+
+    def tensor(self, targets: Sequence[str | None]) -> Shaped[Tensor, " target"]:
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return torch.tensor([IGNORED if each is None else numbers.get(each, IGNORED) for each in targets])
+
+    def loss(
+        self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = int((wanted != IGNORED).sum())
+        # The mean of nothing is NaN, and its gradient too.
+        loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
+        return loss / max(known, 1), known
+
+    def judge(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
+        # A label that training never had can't be right, and counts.
+        return float((given.argmax(-1) == wanted).double().mean())
+
+    def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
+        best = given.softmax(-1).max(-1)
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(self.names[number], share) for number, share in pairs]
+
+    @property
+    def said(self) -> str:
+        return f"{len(self.names)} labels"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Several(Answer):
+    """Yes or no to each of several questions; where nobody knows, nothing is learned.
+
+    Args:
+        names: the questions.
+
+    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean over the questions of the area under the ROC
+        curve, of those to which the examples have both answers.
+
+    Example:
+        >>> answer = Several(("toxic", "bitter"))
+        >>> answer.tensor([(1, None)]).tolist()
+        [[1.0, nan]]
+        >>> given = torch.tensor([[2.0, 0.0], [-1.0, 0.0]])
+        >>> answer.judge(given, answer.tensor([(1, None), (0, 1)]))
+        1.0
+    """
+
+    names: tuple[str, ...]
+
+    kind: ClassVar[str] = "several"
+    measure: ClassVar[Measure] = Measure("mean ROC-AUC")
+
+    def __post_init__(self) -> None:
+        _check_names("questions", self.names)
+
+    @classmethod
+    def fit(cls, targets: Sequence[Sequence[int | None]]) -> "Several":
+        counts = {len(target) for target in targets}
+        if len(counts) != 1:
+            raise ArgumentError(f"`targets` must answer the same questions, but there are {sorted(counts)} answers.")
+        return cls(tuple(str(number) for number in range(1, counts.pop() + 1)))
+
+    @property
+    def outputs(self) -> int:
+        return len(self.names)
+
+    def tensor(self, targets: Sequence[Sequence[int | None]]) -> Float[Tensor, "target question"]:
+        rows = [[torch.nan if each is None else float(each) for each in target] for target in targets]
+        return torch.tensor(rows).reshape(len(rows), len(self.names))
+
+    def loss(
+        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = ~wanted.isnan()
+        smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
+        loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
+        return loss / max(int(known.sum()), 1), int(known.sum())
+
+    def judge(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> float:
+        areas = require("sklearn.metrics", extra="train").roc_auc_score
+        found = []
+        for ours, theirs in zip(given.T, wanted.T, strict=True):
+            known = ~theirs.isnan()
+            if len(theirs[known].unique()) == 2:
+                found.append(areas(theirs[known].numpy(), ours[known].numpy()))
+        # Without both answers to any question there is nothing to rank: as good as guessing.
+        return sum(found) / len(found) if found else 0.5
+
+    def read(self, given: Float[Tensor, "thing question"]) -> list[dict[str, float]]:
+        return [dict(zip(self.names, row, strict=True)) for row in given.sigmoid().tolist()]
+
+    @property
+    def said(self) -> str:
+        return f"{len(self.names)} questions"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Number(Answer):
+    """A number. The net gives it as so many spreads above the mean of training, in which numbers of any size are alike.
+
+    Args:
+        mean: of the training targets.
+        spread: their standard deviation, above 0.
+
+    Example:
+        >>> answer = Number.fit([1.0, 3.0, None])
+        >>> answer.read(torch.tensor([[0.0], [1.0]]))
+        [2.0, 3.0]
+        >>> round(answer.judge(torch.tensor([[0.0], [1.0]]), answer.tensor([2.0, 5.0])), 4)
+        1.4142
+    """
+
+    mean: float
+    spread: float
+
+    kind: ClassVar[str] = "number"
+    measure: ClassVar[Measure] = Measure("RMSE", falls=True)
+
+    @classmethod
+    def fit(cls, targets: Sequence[float | None]) -> "Number":
+        known = torch.tensor([each for each in targets if each is not None], dtype=torch.float64)
+        if not len(known) or not known.isfinite().all():
+            raise ArgumentError("`targets` must be finite numbers, at least one, but are not.")
+        # Numbers that are all the same have no spread, and nothing to be learned about.
+        return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    def tensor(self, targets: Sequence[float | None]) -> Float[Tensor, " target"]:
+        scaled = [torch.nan if each is None else (each - self.mean) / self.spread for each in targets]
+        return torch.tensor(scaled, dtype=torch.float32)
+
+    def loss(
+        self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = ~wanted.isnan()
+        return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
+
+    def judge(self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"]) -> float:
+        known = ~wanted.isnan()
+        gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
+        return float(gaps.square().mean().sqrt())
+
+    def read(self, given: Float[Tensor, "thing 1"]) -> list[float]:
+        return (given[:, 0].double() * self.spread + self.mean).tolist()
+
+    @property
+    def said(self) -> str:
+        return "a number"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "mean": self.mean, "spread": self.spread}
+
+
+def answer_from_json(saved: Any) -> Answer:
+    """The answer that was saved, whatever its kind.
+
+    Raises:
+        ModelError: it isn't what `to_json` writes.
+
+    Example:
+        >>> answer_from_json(Label(("a", "b")).to_json())
+        Label(names=('a', 'b'))
+    """
+    if not isinstance(saved, dict) or saved.get("kind") not in ANSWERS:
+        raise ModelError(f"`answer` must be an object of a kind among {', '.join(ANSWERS)}, but is {saved!r:.60}.")
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
+    kind = ANSWERS[values.pop("kind")]
+    known = [field.name for field in fields(kind)]
+    for name in values:
+        if name not in known:
+            raise ModelError(str(UnknownNameError("answer", name, known)))
+    if missing := [name for name in known if name not in values]:
+        raise ModelError(f"`answer` of kind {kind.kind!r} has no {missing[0]!r}.")
+    if kind is Number and not all(isinstance(value, int | float) and value == value for value in values.values()):
+        raise ModelError(f"`answer` must have numbers for mean and spread, but has {values}.")
+    return kind(**values)
+
+
+ANSWERS: dict[str, Any] = {kind.kind: kind for kind in (Label, Several, Number)}
+
+
+def _check_names(what: str, names: Any) -> None:
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"`{what}` must be a list of strings, but is {names!r:.60}.")
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(f"`{what}` must be distinct, but has {name!r} twice.")

@@ -1,0 +1,76 @@
+"""A trained classifier: a source in, one answer for the whole out."""
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from regard.errors import ArgumentError
+from regard.inputs import as_list
+from regard.tasks.answers import Answer
+from regard.tasks.examples import as_pairs
+from regard.tasks.judging import Judged, judge
+from regard.tasks.model import Model
+
+__all__ = ["Classifier"]
+
+
+class Classifier(Model[Answer]):
+    """A trained classifier; `regard.train` makes one, `regard.load` reads one.
+
+    Example:
+        >>> import regard
+        >>> pairs = [("good film", "positive"), ("bad film", "negative")]
+        >>> recipe = regard.Recipe(
+        ...     task={"kind": "classifier"}, input={"features": {"minimum_count": 1}}, width=8, heads=2, epochs=40,
+        ...     patience=40, dropout=0.0,
+        ... )
+        >>> classifier = regard.train(recipe, pairs, pairs, progress="none")
+        >>> [answer[0] for answer in classifier.classify(["good film", "bad film"])]
+        ['positive', 'negative']
+        >>> classifier.classify([""])
+        [None]
+    """
+
+    kind = "classifier"
+
+    def classify(self, sources: Iterable[Any], *, batch_items: int = 4000) -> list[Any]:
+        """Answer for each source.
+
+        Args:
+            sources: what the recipe's `input` reads: texts, paths of recordings, pictures, ...
+            batch_items: about how many items (words, frames, ...) go through the net at a time.
+
+        Returns:
+            for each source, in the order given: a pair (label, its softmax probability); or a dict, question ->
+            probability of yes; or a number. None for a source that holds nothing.
+
+        Raises:
+            ArgumentError: a source that the model can't read.
+        """
+        given = self._outputs(as_list("sources", sources, "sources"), batch_items)
+        return [None if numbers is None else self.answer.read(numbers[None])[0] for numbers in given]
+
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Judged:
+        """Answer where the answer is known, and compare.
+
+        Args:
+            examples: (source, target) pairs, or `Example`s.
+            batch_items: as in `classify`.
+
+        Raises:
+            ArgumentError: there is nothing to judge, or an example is not of that form.
+            MissingExtraError: scikit-learn is not installed.
+        """
+        pairs = as_pairs(examples)
+        started = time.perf_counter()
+        given = self._outputs([source for source, _ in pairs], batch_items)
+        seconds = time.perf_counter() - started
+        known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
+        if not known:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        wanted = self.answer.tensor([target for _, target in known])
+        judged = judge(self.answer, torch.stack([numbers for numbers, _ in known]), wanted)
+        return dataclasses.replace(judged, empty=len(pairs) - len(known), seconds=seconds)

@@ -1,0 +1,96 @@
+"""From examples and a recipe to what learns, and from what has learned to a classifier."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.tasks.answering import AnswerLearner
+from regard.tasks.answers import Answer, Label, Number, Several
+from regard.tasks.classifier import Classifier
+from regard.tasks.corpus import Corpus
+from regard.tasks.examples import Pair, as_pairs, digest_pairs
+from regard.tasks.network import SourceNetwork
+from regard.tasks.recipe import Recipe
+
+__all__ = ["ClassifierJob"]
+
+
+class ClassifierJob:
+    """Examples, each a source and what is wanted of it, for a classifier.
+
+    Args:
+        recipe: how.
+        examples: (source, target) pairs, or `Example`s; the targets are all labels, all numbers, or all tuples of 1, 0
+            or None, the answers to several questions.
+        dev: more of them.
+        auxiliary: None: a classifier learns nothing beside.
+
+    Raises:
+        ArgumentError: an example that is none, targets of several kinds, or auxiliary labels.
+    """
+
+    def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
+        if auxiliary:
+            raise ArgumentError(f"`auxiliary` must be None for a classifier, but has {list(auxiliary)}.")
+        self.recipe = recipe
+        self.examples, self.dev = as_pairs(examples), as_pairs(dev, argument="dev")
+        for name, given in (("examples", self.examples), ("dev", self.dev)):
+            if not given:
+                raise ArgumentError(f"`{name}` must hold at least one example, but holds none.")
+        self.kind = _kind(self.examples, "examples")
+        if _kind(self.dev, "dev") is not self.kind:
+            raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
+
+    @property
+    def digests(self) -> dict[str, str]:
+        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
+
+    def learner(self) -> AnswerLearner:
+        source = self.recipe.input
+        reader = source.fit([each for each, _ in self.examples])
+        answer = self.kind.fit([target for _, target in self.examples])
+
+        def corpus(pairs: list[Pair], name: str) -> Corpus:
+            items = [source.item(reader, each) for each, _ in pairs]
+            wanted: Tensor = answer.tensor([target for _, target in pairs])
+            made = Corpus(source, reader, items, list(wanted))
+            if not made.lengths:
+                raise ArgumentError(f"`{name}` must hold at least one source that isn't empty, but holds none.")
+            return made
+
+        network = SourceNetwork(self.recipe, reader, answer.outputs)
+        return AnswerLearner(network, self.recipe, corpus(self.examples, "examples"), corpus(self.dev, "dev"), [answer])
+
+    def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Classifier:
+        return Classifier(
+            learner.network.cpu(), learner.corpus.reader, learner.answers[0], self.recipe, about=about, name=name
+        )
+
+
+def _kind(pairs: list[Pair], argument: str) -> type[Answer]:
+    """What kind of answer the targets are."""
+    kinds: list[tuple[type[Answer], Any]] = []
+    for place, (_, target) in enumerate(pairs):
+        if isinstance(target, str):
+            kind: type[Answer] = Label
+        elif isinstance(target, int | float) and not isinstance(target, bool):
+            kind = Number
+        elif isinstance(target, list | tuple) and all(answer is None or answer in (0, 1) for answer in target):
+            kind = Several
+        else:
+            raise ArgumentError(
+                f"the target of `{argument}[{place}]` must be a label, a number, or a list of 1, 0 and None, "
+                f"but is {target!r:.60}."
+            )
+        if kinds and kinds[0][0] is not kind:
+            raise ArgumentError(
+                f"the targets of `{argument}` must be of one kind, but are {kinds[0][1]!r:.40} and {target!r:.40}."
+            )
+        kinds = kinds or [(kind, target)]
+    return kinds[0][0]

@@ -1,0 +1,52 @@
+"""What every kind of source has: settings, what is learned to read it, items, batches, and a module for its vectors."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from torch import nn
+
+from regard.inputs import Batch
+from regard.tasks.settings import Settings
+
+__all__ = ["Source"]
+
+
+class Source(Settings):
+    """Settings that say what a source is and how it becomes vectors. Subclass it, one file for each kind.
+
+    What is learned from the training sources to read others, a vocabulary or a mean, is the reader: whatever the kind
+    needs, with `to_json`. A source that was read, as an item of a list, is kept in memory: it has a length.
+    """
+
+    def fit(self, sources: Iterable[Any]) -> Any:
+        """The reader, having seen the training sources."""
+        raise NotImplementedError(f"{type(self).__name__} must say what reads it")
+
+    def reader(self, saved: Any) -> Any:
+        """The reader that a model's description holds.
+
+        Raises:
+            ArgumentError or ModelError: it isn't what the reader's `to_json` writes.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must say what reads it")
+
+    def item(self, reader: Any, source: Any) -> Any:
+        """A source, read: its length is the number of its vectors.
+
+        Raises:
+            ArgumentError: it is no source of this kind.
+            DataError: it is a file that can't be read.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must say how it is read")
+
+    def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
+        """Sources that were read, side by side."""
+        return Batch.pad(items)
+
+    def embedding(self, reader: Any, width: int) -> nn.Module:
+        """The module that makes vectors of this size of a batch's."""
+        raise NotImplementedError(f"{type(self).__name__} must say its vectors")
+
+    def names(self, reader: Any, source: Any) -> list[str]:
+        """What to call each vector of a source, for showing."""
+        raise NotImplementedError(f"{type(self).__name__} must name its vectors")

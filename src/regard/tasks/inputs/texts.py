@@ -1,0 +1,77 @@
+"""Texts, cut as a vocabulary cuts them: words, characters, subwords or bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inputs import VOCABULARIES, Bytes, Vocabulary, vocabulary_from_json
+from regard.special_ids import PADDING
+from regard.tasks.inputs.source import Source
+from regard.tasks.settings import one_of, share, whole
+
+__all__ = ["PieceEmbedding", "Texts"]
+
+
+@dataclass(frozen=True)
+class Texts(Source):
+    """Sources that are texts, as they stand.
+
+    Args:
+        vocabulary: how a text is cut, a name in `inputs.VOCABULARIES`.
+        size: at most so many pieces are known; bytes are all known.
+        piece_dropout: how often a piece is left blank during training.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "texts"
+
+    vocabulary: str = one_of("subwords", *VOCABULARIES)
+    size: int = whole(8000, 8)
+    piece_dropout: float = share(0.1)
+
+    def fit(self, sources: Iterable[str]) -> Vocabulary:
+        # There are as many bytes as there are.
+        return Bytes() if self.vocabulary == "bytes" else VOCABULARIES[self.vocabulary].fit(sources, self.size)
+
+    def reader(self, saved: Any) -> Vocabulary:
+        return vocabulary_from_json(saved)
+
+    def item(self, reader: Vocabulary, source: str) -> Int64[Tensor, "piece 1"]:
+        if not isinstance(source, str):
+            raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
+        return torch.tensor(reader.encode(source), dtype=torch.int64).unsqueeze(1)
+
+    def embedding(self, reader: Vocabulary, width: int) -> nn.Module:
+        return PieceEmbedding(reader.size, width, self.piece_dropout)
+
+    def names(self, reader: Vocabulary, source: str) -> list[str]:
+        return reader.pieces(source)
+
+
+class PieceEmbedding(nn.Module):
+    """A learned vector for each piece of text.
+
+    Args:
+        size: how many pieces there are.
+        width: the size of the vectors.
+        dropout: how often, in training, a piece has no vector but zeros.
+    """
+
+    def __init__(self, size: int, width: int, dropout: float):
+        super().__init__()
+        self.table = nn.Embedding(size, width, padding_idx=PADDING)
+        self.dropout = dropout
+
+    def forward(self, ids: Int64[Tensor, "batch length 1"]) -> Float[Tensor, "batch length width"]:
+        """The vectors of pieces; of padding, zeros."""
+        ids = ids.squeeze(-1)
+        if self.training and self.dropout:
+            ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.dropout, PADDING)
+        return self.table(ids)

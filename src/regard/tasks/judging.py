@@ -1,0 +1,79 @@
+"""How good answers are: the figure of their kind, with an interval, and beside it what else says something."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tasks.answers import Answer, Label
+
+__all__ = ["Judged", "judge"]
+
+_RESAMPLES = 1000
+_METHOD = f"95 % percentile bootstrap over examples, {_RESAMPLES} resamples, seed 0"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What `Classifier.evaluate` found.
+
+    Args:
+        measure: what the score is.
+        score: the figure.
+        interval: between which it lies with 95 % confidence.
+        method: how the interval was made.
+        examples: how many were judged.
+        macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
+        confusions: (true label, label given, how often), most frequent first; of labels only.
+        empty: sources that held nothing, which no answer was given for.
+        seconds: how long answering took, without judging; None if it wasn't timed.
+    """
+
+    measure: str
+    score: float
+    interval: tuple[float, float]
+    method: str
+    examples: int
+    macro_f1: float | None = None
+    confusions: tuple[tuple[str, str, int], ...] = ()
+    empty: int = 0
+    seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The scores as plain values."""
+        return asdict(self)
+
+
+def judge(answer: Answer, given: Tensor, wanted: Tensor) -> Judged:
+    """Compare the numbers that a net gave with what is wanted.
+
+    Example:
+        >>> judged = judge(Label(("a", "b")), torch.eye(2), torch.tensor([0, 0]))
+        >>> judged.score, judged.confusions
+        (0.5, (('a', 'b', 1),))
+    """
+    generator = np.random.default_rng(0)
+    drawn = torch.from_numpy(generator.integers(len(given), size=(_RESAMPLES, len(given))))
+    low, high = np.quantile([answer.judge(given[each], wanted[each]) for each in drawn], [0.025, 0.975])
+    more = _of_labels(answer, given, wanted) if isinstance(answer, Label) else {}
+    score = answer.judge(given, wanted)
+    return Judged(answer.measure.name, score, (float(low), float(high)), _METHOD, len(given), **more)
+
+
+def _of_labels(answer: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:
+    best = given.argmax(-1)
+    known = wanted >= 0
+    kinds, counts = torch.stack([wanted[known], best[known]]).unique(dim=1, return_counts=True)
+    table = torch.zeros(len(answer.names), len(answer.names), dtype=torch.int64)
+    table[kinds[0], kinds[1]] = counts
+    true, found, right = table.sum(1), table.sum(0), table.diagonal()
+    f1 = 2 * right / (true + found).clamp(min=1)
+    wrong = [
+        (answer.names[a], answer.names[b], int(table[a, b])) for a, b in (table - torch.diag(right)).nonzero().tolist()
+    ]
+    return {
+        "macro_f1": float(f1[true > 0].double().mean()) if known.any() else 0.0,
+        "confusions": tuple(sorted(wrong, key=lambda each: (-each[2], each))),
+    }

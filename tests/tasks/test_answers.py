@@ -1,0 +1,118 @@
+"""What the numbers of a net mean: learned, judged and read, worked by hand."""
+
+import math
+
+import pytest
+import torch
+
+from regard.errors import ArgumentError, ModelError
+from regard.tasks.answers import ANSWERS, Label, Number, Several, answer_from_json
+
+ALL = [Label(("a", "b", "c")), Several(("x", "y")), Number(3.0, 2.0)]
+
+
+@pytest.mark.parametrize("answer", ALL, ids=lambda each: each.kind)
+def test_json_and_back(answer):
+    assert answer_from_json(answer.to_json()) == answer
+    assert ANSWERS[answer.kind] is type(answer)
+
+
+@pytest.mark.parametrize(
+    ("saved", "message"),
+    [
+        (3, "must be an object of a kind among label, several, number, but is 3"),
+        ({"kind": "labl"}, "must be an object of a kind"),
+        ({"kind": "label", "name": ["a"]}, "Did you mean 'names'"),
+        ({"kind": "label"}, "has no 'names'"),
+        ({"kind": "number", "mean": 1.0}, "has no 'spread'"),
+        ({"kind": "number", "mean": "1", "spread": 1.0}, "must have numbers"),
+    ],
+)
+def test_broken_json(saved, message):
+    with pytest.raises(ModelError, match=message):
+        answer_from_json(saved)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [((), "must be a list of strings"), (("a", "a"), "has 'a' twice")],
+)
+def test_names_that_are_none(names, message):
+    for kind in (Label, Several):
+        with pytest.raises(ArgumentError, match=message):
+            kind(names)
+
+
+class TestLabel:
+    answer = Label(("cat", "dog"))
+
+    def test_the_loss_is_the_mean_of_what_is_known(self):
+        given = torch.tensor([[0.0, math.log(3.0)], [0.0, 0.0], [5.0, 5.0]])
+        loss, known = self.answer.loss(given, self.answer.tensor(["dog", "cat", None]), smoothing=0.0)
+        assert known == 2
+        assert loss.item() == pytest.approx((math.log(4 / 3) + math.log(2)) / 2)
+
+    def test_nothing_known_is_no_loss(self):
+        given = torch.zeros(2, 2, requires_grad=True)
+        loss, known = self.answer.loss(given, self.answer.tensor([None, "cow"]), smoothing=0.1)
+        loss.backward()
+        assert (loss.item(), known) == (0.0, 0)
+        assert given.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+    def test_a_label_that_training_never_had_counts_as_wrong(self):
+        given = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        assert self.answer.judge(given, self.answer.tensor(["cat", "dog", "cow"])) == pytest.approx(2 / 3)
+
+
+class TestSeveral:
+    answer = Several(("x", "y"))
+
+    def test_what_is_missing_changes_nothing(self):
+        given = torch.tensor([[0.0, 7.0], [math.log(3.0), -7.0]], requires_grad=True)
+        loss, known = self.answer.loss(given, self.answer.tensor([(1, None), (1, None)]), smoothing=0.0)
+        loss.backward()
+        assert known == 2
+        assert loss.item() == pytest.approx((math.log(2) + math.log(4 / 3)) / 2)
+        assert given.grad[:, 1].tolist() == [0.0, 0.0]
+
+    def test_the_area_is_that_of_each_question_with_both_answers(self):
+        given = torch.tensor([[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]])
+        wanted = self.answer.tensor([(1, 1), (0, 1), (1, None)])
+        # x: of the two pairs of a yes and a no, one is in order. y has no no.
+        assert self.answer.judge(given, wanted) == 0.5
+        assert self.answer.judge(given[:, :1].repeat(1, 2), self.answer.tensor([(1, 0), (0, 0), (0, 1)])) == 0.5
+        assert self.answer.judge(given, self.answer.tensor([(1, None), (0, None), (0, None)])) == 1.0
+
+    def test_nobody_measured_anything(self):
+        given = torch.zeros(1, 2, requires_grad=True)
+        loss, known = self.answer.loss(given, self.answer.tensor([(None, None)]), smoothing=0.0)
+        loss.backward()
+        assert (loss.item(), known) == (0.0, 0)
+        assert self.answer.judge(given.detach(), self.answer.tensor([(None, None)])) == 0.5
+
+    def test_different_numbers_of_answers(self):
+        assert Several.fit([(1, 0, None)]).names == ("1", "2", "3")
+        with pytest.raises(ArgumentError, match=r"the same questions, but there are \[1, 2\] answers"):
+            Several.fit([(1,), (1, 0)])
+
+
+class TestNumber:
+    def test_scaled_and_back(self):
+        answer = Number.fit([1.0, 5.0])
+        assert (answer.mean, answer.spread) == (3.0, 2.0)
+        assert answer.tensor([5.0, None, 3.0]).tolist() == pytest.approx([1.0, math.nan, 0.0], nan_ok=True)
+        assert answer.read(torch.tensor([[1.0], [-1.0]])) == [5.0, 1.0]
+
+    def test_the_loss_leaves_out_what_is_missing(self):
+        answer = Number(0.0, 2.0)
+        loss, known = answer.loss(torch.tensor([[1.0], [9.0]]), answer.tensor([4.0, None]), smoothing=0.0)
+        assert (loss.item(), known) == (1.0, 1)
+
+    def test_numbers_without_spread(self):
+        answer = Number.fit([4.0, 4.0])
+        assert answer.tensor([4.0, 5.0]).tolist() == [0.0, 1.0]
+
+    @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan]])
+    def test_no_numbers(self, targets):
+        with pytest.raises(ArgumentError, match="must be finite numbers, at least one"):
+            Number.fit(targets)

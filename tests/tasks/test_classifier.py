@@ -1,0 +1,176 @@
+"""Classifiers: toys of every kind of target and of several kinds of network, saved, loaded, judged, refused."""
+
+import dataclasses
+
+import pytest
+
+from regard import Recipe, load, train
+from regard.errors import ArgumentError
+from regard.tasks import Classifier
+from regard.tasks.inputs import Texts, Words
+
+# What counts is which word comes first, so a bag of words can't tell.
+TEXTS = ["good not bad", "bad not good", "good and bad", "bad and good", "not good", "not bad"]
+LABELS = ["yes", "no", "yes", "no", "maybe", "maybe"]
+WORDS = Words(features={"minimum_count": 1}, word_dropout=0.0, embedding_dropout=0.0)
+RECIPE = Recipe(
+    task={"kind": "classifier"},
+    input=WORDS,
+    width=16,
+    heads=2,
+    hidden=16,
+    dropout=0.0,
+    attention_dropout=0.0,
+    epochs=80,
+    patience=80,
+    learning_rate=0.01,
+)
+
+
+def fit(pairs, **changes):
+    recipe = dataclasses.replace(RECIPE, **changes)
+    return train(recipe, pairs, pairs, progress="none", device="cpu")
+
+
+@pytest.mark.parametrize("network", ["attention", "window", "convolution", "recurrent", "bidirectional"])
+def test_labels_are_learned_by_heart(network):
+    pairs = list(zip(TEXTS, LABELS, strict=True))
+    model = fit(pairs, network=network)
+    assert [label for label, _ in model.classify(TEXTS)] == LABELS
+    assert model.evaluate(pairs).score == 1.0
+    assert model.evaluate(pairs).confusions == ()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "attention", "class"])
+def test_every_pooling(pooling):
+    pairs = list(zip(TEXTS, LABELS, strict=True))
+    model = fit(pairs, task={"kind": "classifier", "pooling": pooling})
+    assert [label for label, _ in model.classify(TEXTS)] == LABELS
+
+
+@pytest.mark.parametrize("vocabulary", ["words", "characters", "bytes"])
+def test_texts_of_every_vocabulary(vocabulary):
+    pairs = list(zip(TEXTS, LABELS, strict=True))
+    model = fit(pairs, input=Texts(vocabulary=vocabulary, piece_dropout=0.0))
+    assert [label for label, _ in model.classify(TEXTS)] == LABELS
+
+
+def test_several_questions_with_missing_answers():
+    targets = [(1, 0), (0, None), (1, None), (0, 1), (None, 1), (None, None)]
+    model = fit(list(zip(TEXTS, targets, strict=True)))
+    given = model.classify(TEXTS)
+    for question, name in enumerate(("1", "2")):
+        yes, no = (
+            [each[name] for each, target in zip(given, targets, strict=True) if target[question] == wanted]
+            for wanted in (1, 0)
+        )
+        assert min(yes) > max(no)
+    judged = model.evaluate(list(zip(TEXTS, targets, strict=True)))
+    assert (judged.measure, judged.score, judged.macro_f1) == ("mean ROC-AUC", 1.0, None)
+
+
+def test_numbers():
+    targets = [float(len(text)) for text in TEXTS]
+    pairs = list(zip(TEXTS, targets, strict=True))
+    model = fit(pairs)
+    judged = model.evaluate(pairs)
+    assert judged.measure == "RMSE"
+    assert judged.score < 0.5
+    assert model.classify(TEXTS) == pytest.approx(targets, abs=1.0)
+
+
+@pytest.mark.parametrize("targets", [LABELS, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [(1,), (0,), (1,), (0,), (1,), (0,)]])
+def test_saved_and_loaded_it_answers_alike(tmp_path, targets):
+    model = fit(list(zip(TEXTS, targets, strict=True)), epochs=2)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert isinstance(loaded, Classifier)
+    assert loaded.classify(TEXTS) == model.classify(TEXTS)
+    assert (loaded.recipe, loaded.answer, loaded.about) == (model.recipe, model.answer, model.about)
+    assert "A classifier: " in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_one_by_one_as_together():
+    model = fit(list(zip(TEXTS, LABELS, strict=True)), epochs=2)
+    together = model.classify([*TEXTS, ""])
+    assert together[-1] is None
+    for text, (label, share) in zip(TEXTS, together, strict=False):
+        alone = model.classify([text])[0]
+        assert alone[0] == label
+        assert alone[1] == pytest.approx(share, abs=1e-5)
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
+    pairs = list(zip(TEXTS, LABELS, strict=True))
+    recipe = dataclasses.replace(RECIPE, epochs=4)
+    options = {"progress": "none", "device": "cpu"}
+    train(recipe, pairs, pairs, out=tmp_path / "whole", **options)
+    short = {"out": tmp_path / "run", **options}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("regard.tasks.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
+        with pytest.raises(RuntimeError, match="stopped"):
+            train(recipe, pairs, pairs, **short)
+    train(recipe, pairs, pairs, resume=True, **short)
+    weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+    changed = [("another text", "yes"), *pairs[1:]]
+    with pytest.raises(ArgumentError, match="the training examples are not those it began with"):
+        train(recipe, changed, pairs, resume=True, **short)
+
+
+def _stop_at(epoch):
+    from regard.tasks.lightning_parts import Training
+
+    start = Training.on_train_epoch_start
+
+    def stop(self):
+        start(self)
+        if self.current_epoch == epoch:
+            raise RuntimeError("stopped")
+
+    return stop
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        (None, r"`examples` must be a list of \(source, target\) pairs, but is None"),
+        ([], "`examples` must hold at least one example"),
+        (["good"], r"`examples\[0\]` must be a pair \(source, target\), but is 'good'"),
+        ([("good", None)], r"the target of `examples\[0\]` must be a label, a number, or a list of 1, 0 and None"),
+        ([("good", "a"), ("bad", 1.0)], "the targets of `examples` must be of one kind, but are 'a' and 1.0"),
+        ([("good", (1,)), ("bad", (1, 0))], "must answer the same questions"),
+        ([("", "a")], "`examples` must hold at least one source that isn't empty"),
+        ([(3, "a")], "a source must be a text or a list of words, but is 3"),
+        ([("good", float("nan"))], "must be finite numbers"),
+    ],
+)
+def test_what_can_not_be_learned_from(examples, message):
+    with pytest.raises(ArgumentError, match=message):
+        train(RECIPE, examples, examples or [("good", "a")], progress="none", device="cpu")
+
+
+def test_dev_of_another_kind():
+    with pytest.raises(ArgumentError, match=r"`dev` must have targets like `examples`, but has 1\.0"):
+        train(RECIPE, [("good", "a")], [("good", 1.0)], progress="none", device="cpu")
+    with pytest.raises(ArgumentError, match="`auxiliary` must be None for a classifier"):
+        train(RECIPE, [("a", "b")], [("a", "b")], auxiliary={"x": []}, progress="none", device="cpu")
+
+
+def test_what_can_not_be_classified():
+    model = fit(list(zip(TEXTS, LABELS, strict=True)), epochs=1)
+    with pytest.raises(ArgumentError, match="a source must be a text or a list of words, but is 3"):
+        model.classify([3])
+    with pytest.raises(ArgumentError, match="`sources` must be a list of sources, but is the text 'good'"):
+        model.classify("good")
+    with pytest.raises(ArgumentError, match="holds none"):
+        model.evaluate([("", "yes")])
+    assert model.classify([]) == []
+
+
+def test_a_long_text_is_classified_whole():
+    model = fit(list(zip(TEXTS, LABELS, strict=True)), epochs=1)
+    long = "good " * 3000
+    (first, share), (_, other) = model.classify([long + "bad " * 900, long + "not " * 900])
+    assert first in LABELS
+    assert share != other
