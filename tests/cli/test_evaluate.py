@@ -103,7 +103,7 @@ def test_a_column_that_shares_a_few_labels_is_not_the_models(place, tmp_path, ca
 
 
 def test_everything_is_tagged_once(place, monkeypatch):
-    real, tagged = Tagger.tag, []
-    monkeypatch.setattr(Tagger, "tag", lambda self, *given, **more: tagged.append(1) or real(self, *given, **more))
+    real, tagged = Tagger._outputs, []
+    monkeypatch.setattr(Tagger, "_outputs", lambda self, *given, **more: tagged.append(1) or real(self, *given, **more))
     assert command(place) == 0
     assert len(tagged) == 1

@@ -1,4 +1,4 @@
-"""`regard evaluate`: how often a model is right on sentences whose labels are known, and where it isn't."""
+"""`regard evaluate`: how often a model is right where the answer is known, and where it isn't."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +10,14 @@ from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.page import Page
-    from regard.tasks import Scores
+    from regard.tasks import Classifier, Judged, Scores
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
-    data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
+    data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set, a file, or a folder of files.")],
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
@@ -26,24 +26,34 @@ def evaluate(
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """Tag sentences whose labels are known, and compare: the share that is right, the hardest labels, the confusions.
+    """Let a model answer where the answer is known, and compare: how often it is right, and where it isn't.
 
-    The words are those of the data; the model doesn't split text here. A single .conllu file is taken whole, whatever
-    --split says. The interval is what another sample of as many sentences would give, 19 times out of 20.
+    Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
+    whatever --split says. The interval is what another sample of as many examples would give, 19 times out of 20.
 
     \b
     Examples:
       regard evaluate english-pos --data ud-english-ewt
       regard evaluate english-pos --data ud-english-ewt --split dev --format json
       regard evaluate my-run/ --data my-treebank/ --label xpos
+      regard evaluate sentiment/ --data sst2
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import read, resolve
+    from regard.datasets import read, read_examples, resolve
     from regard.page import show
     from regard.tasks import load
 
     tagger = load(model)
+    if tagger.kind == "classifier":
+        judged = tagger.evaluate(read_examples(data, split, label or tagger.about.get("data", {}).get("label") or None))
+        if format is Format.json:
+            about = {"model": tagger.name, "data": data, "split": split}
+            typer.echo(json.dumps({**about, **judged.to_json()}, ensure_ascii=False, indent=2))
+        else:
+            page = _answers_page(f"{tagger.name} on {data}, {split}", tagger, judged, top)
+            show(page, output_console(width=width, colour=color), plain=plain)
+        return
     label = label or tagger.about.get("data", {}).get("label") or resolve(data).label
     sentences = read(data, split, label)
     # Two columns can share a label or two (SYM, X): the right one shares most.
@@ -93,5 +103,30 @@ def _page(title: str, scores: "Scores", seconds: float, top: int) -> "Page":
         blocks += [
             Heading("Most frequent confusions"),
             Table(("true label", "label given", "words"), confusions, ("left", "left", "right")),
+        ]
+    return Page(title, tuple(blocks))
+
+
+def _answers_page(title: str, model: "Classifier", judged: "Judged", top: int) -> "Page":
+    from regard.page import Block, Heading, Page, Prose, Table
+
+    said = model.answer.measure.said
+    low, high = map(said, judged.interval)
+    seconds = judged.seconds or 0.0
+    text = (
+        f"The {judged.measure} on {judged.examples:,} examples is {said(judged.score)} (95% interval {low} to {high}; "
+        f"{judged.method})."
+    )
+    if judged.macro_f1 is not None:
+        text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."
+    if judged.empty:
+        text += f" {judged.empty:,} sources held nothing and were left out."
+    text += f" Answering took {seconds:.2f} s."
+    blocks: list[Block] = [Prose(text)]
+    if top and judged.confusions:
+        rows = tuple((true, given, f"{count:,}") for true, given, count in judged.confusions[:top])
+        blocks += [
+            Heading("Most frequent confusions"),
+            Table(("true label", "label given", "examples"), rows, ("left", "left", "right")),
         ]
     return Page(title, tuple(blocks))

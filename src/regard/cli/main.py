@@ -18,6 +18,7 @@ import typer
 from regard.cli import data, train
 from regard.cli.evaluate import evaluate
 from regard.cli.models import models
+from regard.cli.predict import predict
 from regard.cli.tag import tag
 from regard.errors import ArgumentError, RegardError
 from regard.version import __version__
@@ -35,6 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(tag)
+app.command()(predict)
 app.command()(models)
 app.add_typer(train.app, name="train")
 app.command()(evaluate)
@@ -47,13 +49,15 @@ def _regard(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from (works anywhere).")] = False,
 ) -> None:
-    """Tag sentences with small self-attention models, and see what each word looked at.
+    """Train small self-attention models, use them, and see what they looked at.
 
     \b
     Examples:
       regard tag "I saw a saw ."               tags, and what each word attended to
       regard tag "I saw a saw ." --map         the same with a heat map
       regard tag -f novel.txt --format json    a file, one sentence on a line
+      regard train classifier --data sst2 --out sentiment
+      regard predict sentiment "a warm film"   what a model of your own says
       regard models                            the models that come with regard
       regard tag --help                        more about one command
     """

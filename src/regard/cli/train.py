@@ -2,36 +2,42 @@
 
 import dataclasses
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.options import PlainOption
-from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.cli.train_classifier import classifier
+from regard.cli.training import (
+    DeviceOption,
+    OutOption,
+    ProgressOption,
+    RecipeOption,
+    ResumeOption,
+    SeedOption,
+    Shown,
+    ThreadsOption,
+    about_known,
+    named_recipe,
+    stoppable,
+    without_confusions,
+)
+from regard.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from regard.datasets import Source
     from regard.page import Page
-    from regard.tasks import Recipe, Scores, Tagger
+    from regard.tasks import Scores, Tagger
 
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None)
+app.command()(classifier)
 
 # Which bundled recipe a data set is trained by if none is named.
 _RECIPE_OF = {"ud-english-ewt": "english-pos", "ud-chinese-gsd": "chinese-pos"}
 _USUAL = "english-pos"
-
-
-class Shown(StrEnum):
-    """How far training is, is shown as this."""
-
-    auto = "auto"
-    bar = "bar"
-    lines = "lines"
-    none = "none"
 
 
 @app.callback(invoke_without_command=True)
@@ -41,6 +47,7 @@ def _train(context: typer.Context) -> None:
     \b
     Examples:
       regard train tagger --data ud-english-ewt --out english
+      regard train classifier --data sst2 --out sentiment
       regard train tagger --help
     """
     if context.invoked_subcommand is None:
@@ -50,17 +57,14 @@ def _train(context: typer.Context) -> None:
 @app.command()
 def tagger(
     data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set's name, or a folder of .conllu files.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder, for checkpoints, log and model.")],
-    recipe: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|NAME", help="A JSON file, or a bundled model's name  [default: by data set]"),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the recipe's.")] = None,
+    out: OutOption,
+    recipe: RecipeOption = None,
+    resume: ResumeOption = False,
+    seed: SeedOption = None,
     label: Annotated[str | None, typer.Option(help="The column that labels words  [default: the data set's]")] = None,
-    device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
-    threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
-    progress: Annotated[Shown, typer.Option(help="How to show how far it is.")] = Shown.auto,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = 1,
+    progress: ProgressOption = Shown.auto,
     plain: PlainOption = False,
 ) -> None:
     """Train a tagger, judge it on dev and test, and save it with a card.
@@ -82,12 +86,13 @@ def tagger(
     from regard.cli.console import output_console
     from regard.datasets import read, read_treebank, resolve
     from regard.page import show
-    from regard.tasks import train
+    from regard.tasks import RECIPES, train
 
     source = resolve(data)
     if source.files.get("train") is None or source.files.get("train") == source.files.get("dev"):
         raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {data} isn't.")
-    chosen = _recipe(recipe, source.name, out if resume else None)
+    usual = RECIPES[_RECIPE_OF.get(source.name, _USUAL)]
+    chosen = named_recipe(recipe, out if resume else None, usual)
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
     label = label or source.label
@@ -107,7 +112,7 @@ def tagger(
             typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
     task = dataclasses.replace(chosen.task, auxiliary={name: wanted[name] for name in auxiliary})
     chosen = dataclasses.replace(chosen, task=task)
-    try:
+    with stoppable(out):
         trained = train(
             chosen,
             sentences,
@@ -120,38 +125,16 @@ def tagger(
             threads=threads,
             data=_about_data(source, label),
         )
-    except KeyboardInterrupt:
-        if (out / "run.json").exists():
-            typer.echo("\nStopped. The same command with --resume goes on from the last whole epoch.", err=True)
-        raise
     scores = {split: trained.evaluate(read(data, split, label)) for split in ("dev", "test") if split in source.files}
     known = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
     trained.about = {
         **trained.about,
         "title": f"Tagger of {source.name}: {label.upper()}",
         "example": list(known[0] if known else dev[0].words[:9]),
-        "scores": {split: _without_confusions(score) for split, score in scores.items()},
+        "scores": {split: without_confusions(score) for split, score in scores.items()},
     }
     folder = trained.save(out / "model")
     show(_page(trained, scores, folder, data), output_console(), plain=plain)
-
-
-def _recipe(named: str | None, data: str, resumed: Path | None) -> "Recipe":
-    from regard.tasks import RECIPES, Recipe
-    from regard.tasks.run import RunFolder
-
-    if named in RECIPES:
-        return RECIPES[named]
-    if named is not None:
-        # A mistyped name isn't a file either; then both are what it could have been.
-        if not Path(named).exists() and "." not in named and "/" not in named:
-            error = UnknownNameError("--recipe", named, RECIPES)
-            error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
-            raise error
-        return Recipe.read(named)
-    if resumed is not None and (begun := RunFolder(resumed).recipe()) is not None:
-        return begun
-    return RECIPES[_RECIPE_OF.get(data, _USUAL)]
 
 
 def _about_data(source: "Source", label: str) -> dict[str, Any]:
@@ -162,15 +145,9 @@ def _about_data(source: "Source", label: str) -> dict[str, Any]:
 
     about: dict[str, Any] = {"name": source.name, "label": label}
     if source.name in CATALOG:
-        known = CATALOG[source.name]
-        about |= {"title": known.title, "licence": known.licence, "source": known.source, "citation": known.citation}
+        about |= about_known(CATALOG[source.name])
     files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in source.files.values()}
     return {**about, "files": files}
-
-
-def _without_confusions(scores: "Scores") -> dict[str, Any]:
-    """What a model's description keeps: hundreds of confusions would only make it long, and no clock ticks alike."""
-    return {name: value for name, value in scores.to_json().items() if name not in ("confusions", "seconds")}
 
 
 def _page(tagger: "Tagger", scores: "dict[str, Scores]", folder: Path, data: str) -> "Page":

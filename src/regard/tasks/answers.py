@@ -21,6 +21,9 @@ from regard.tasks.measure import ACCURACY, Measure
 
 __all__ = ["ANSWERS", "Answer", "Label", "Number", "Several", "answer_from_json"]
 
+# The number of a label that training never had: no answer is right there.
+_NEW = IGNORED - 1
+
 
 class Answer(ABC):
     """What the numbers that a net gives mean."""
@@ -66,15 +69,15 @@ class Answer(ABC):
 
 @dataclass(frozen=True)
 class Label(Answer):
-    """One of several labels, or IGNORED where the label is none that training had.
+    """One of several labels. Where none is known nothing is learned or judged; one that training never had is wrong.
 
     Args:
         names: the labels.
 
     Example:
         >>> answer = Label.fit(["cat", "dog", None, "cat"])
-        >>> answer.names, answer.tensor(["dog", "cow"]).tolist()
-        (('cat', 'dog'), [1, -100])
+        >>> answer.names, answer.tensor(["dog", None, "cow"]).tolist()
+        (('cat', 'dog'), [1, -100, -101])
         >>> answer.read(torch.tensor([[0.0, 2.0]]))
         [('dog', 0.8807970285415649)]
     """
@@ -97,19 +100,21 @@ class Label(Answer):
 
     def tensor(self, targets: Sequence[str | None]) -> Shaped[Tensor, " target"]:
         numbers = {name: number for number, name in enumerate(self.names)}
-        return torch.tensor([IGNORED if each is None else numbers.get(each, IGNORED) for each in targets])
+        coded = [IGNORED if each is None else numbers.get(each, _NEW) for each in targets]
+        return torch.tensor(coded, dtype=torch.int64)
 
     def loss(
         self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
     ) -> tuple[Tensor, int]:
-        known = int((wanted != IGNORED).sum())
+        known = int((wanted >= 0).sum())
         # The mean of nothing is NaN, and its gradient too.
+        wanted = wanted.clamp(min=IGNORED)
         loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
         return loss / max(known, 1), known
 
     def judge(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
-        # A label that training never had can't be right, and counts.
-        return float((given.argmax(-1) == wanted).double().mean())
+        asked = wanted != IGNORED
+        return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
     def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
         best = given.softmax(-1).max(-1)

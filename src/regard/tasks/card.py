@@ -87,8 +87,21 @@ _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source"
 def _scores(scores: Mapping[str, Any]) -> list[str]:
     if not scores:
         return []
+    first = next(iter(scores.values()))
+    rows, about = (_answers, "") if "measure" in first else (_words, "Given words, true labels of the treebank. ")
+    rounded = (
+        "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
+    )
+    return [
+        "## Scores",
+        "\n".join(rows(scores)),
+        f"{about}Interval: {first['method']}. {rounded}",
+    ]
+
+
+def _words(scores: Mapping[str, Any]) -> list[str]:
+    """The rows of a tagger's scores."""
     rows = ["| split | accuracy | 95 % interval | words | macro F1 | unseen words |", "|---|---|---|---|---|---|"]
-    method = ""
     for split, score in scores.items():
         low, high = score["interval"]
         unseen = score.get("unseen_accuracy")
@@ -96,13 +109,19 @@ def _scores(scores: Mapping[str, Any]) -> list[str]:
             f"| {split} | {_percent(score['accuracy'])} | {_percent(low)} to {_percent(high)} | {score['words']} "
             f"| {_percent(score['macro_f1'])} | {'' if unseen is None else _percent(unseen)} |"
         )
-        method = score["method"]
-    return [
-        "## Scores",
-        "\n".join(rows),
-        f"Given words, true labels of the treebank. Interval: {method}. These are the scores of the weights in this "
-        "folder, which are rounded to float16; in memory they are float32.",
-    ]
+    return rows
+
+
+def _answers(scores: Mapping[str, Any]) -> list[str]:
+    """The rows of scores by whatever measure."""
+    rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
+    for split, score in scores.items():
+        said = _percent if score["measure"] == "accuracy" else "{:.4f}".format
+        low, high = map(said, score["interval"])
+        rows.append(
+            f"| {split} | {score['measure']} | {said(score['score'])} | {low} to {high} | {score['examples']} |"
+        )
+    return rows
 
 
 def _training(model: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:

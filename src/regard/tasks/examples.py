@@ -12,7 +12,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.inputs import as_list
 
-__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest", "digest_pairs"]
+__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest_pairs"]
 
 Example = tuple[tuple[str, ...], tuple[str, ...]]
 Pair = tuple[Any, Any]
@@ -34,21 +34,6 @@ def as_examples(sentences: Iterable[Any], *, argument: str = "examples") -> list
     """
     given = as_list(argument, sentences, "(words, labels) pairs")
     return [_as_example(item, f"{argument}[{index}]") for index, item in enumerate(given)]
-
-
-def digest(examples: Iterable[Example]) -> str:
-    """A SHA-256 of words and labels: two lists of sentences with the same one are the same.
-
-    Example:
-        >>> digest([(("a",), ("X",))])[:8]
-        'c6b4a25d'
-    """
-    running = hashlib.sha256()
-    for words, labels in examples:
-        # Characters that no word holds, so that other cuts give another digest.
-        line = "\x1f".join(words) + "\x1e" + "\x1f".join(labels) + "\x1d"
-        running.update(line.encode("utf-8", "surrogatepass"))
-    return running.hexdigest()
 
 
 def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pair]:

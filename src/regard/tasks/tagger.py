@@ -3,19 +3,22 @@
 import dataclasses
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.inputs import FOLDS, Batch, as_sentences
-from regard.tasks.answers import Label
-from regard.tasks.examples import as_examples
+from regard.errors import ArgumentError
+from regard.inputs import FOLDS, Batch, as_list, as_sentences
+from regard.tasks.answers import Answer, Label
+from regard.tasks.examples import as_examples, as_pairs
+from regard.tasks.inputs import Words
+from regard.tasks.judging import Judged, judge
 from regard.tasks.model import Model
 from regard.tasks.scoring import Scores, score_labels
 
-__all__ = ["TaggedWord", "Tagger", "word_keys"]
+__all__ = ["NumberedItem", "TaggedWord", "Tagger", "word_keys"]
 
 
 class TaggedWord(NamedTuple):
@@ -26,7 +29,14 @@ class TaggedWord(NamedTuple):
     score: float
 
 
-class Tagger(Model[Label]):
+class NumberedItem(NamedTuple):
+    """An item, and the number given."""
+
+    text: str
+    number: float
+
+
+class Tagger(Model[Answer]):
     """A trained tagger; `regard.train` makes one, `regard.load` reads one. Its `labels` are in the order of the scores.
 
     Example:
@@ -42,8 +52,8 @@ class Tagger(Model[Label]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of the net's scores."""
-        return self.answer.names
+        """The labels, in the order of the net's scores; none where the answers are numbers."""
+        return self.answer.names if isinstance(self.answer, Label) else ()
 
     def score(self, batch: Batch) -> Tensor:
         """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
@@ -51,49 +61,83 @@ class Tagger(Model[Label]):
         with torch.inference_mode():
             return self.network.output(self.network.hidden(batch))
 
-    def tag(self, sentences: Iterable[Sequence[str]], *, batch_items: int = 2000) -> list[list[TaggedWord]]:
-        """Tag sentences, given as words.
+    def tag(self, sources: Iterable[Any], *, batch_items: int = 2000) -> list[list[Any]]:
+        """Answer for each item of each source.
 
         Args:
-            sentences: a list of lists of words; `regard.inputs.split_words` makes one of a text.
-            batch_items: about how many words go through the net at a time.
+            sources: what the recipe's `input` reads; of words, a list of lists of words (`regard.inputs.split_words`
+                makes one of a text).
+            batch_items: about how many words (frames, nodes, ...) go through the net at a time.
 
         Returns:
-            for each sentence, in the order given, its words with label and score.
+            for each source, in the order given, its items: each a `TaggedWord`, or, where the answer is a number, a
+            `NumberedItem`.
 
         Raises:
-            ArgumentError: a sentence is a string, or a word isn't one.
+            ArgumentError: a source that the model can't read: of words, a string, or a word that isn't one.
         """
-        checked = as_sentences(sentences)
-        results: list[list[TaggedWord]] = []
-        for words, numbers in zip(checked, self._outputs(checked, batch_items), strict=True):
+        source = self.recipe.input
+        words = isinstance(source, Words)
+        checked: list[Any] = as_sentences(sources) if words else as_list("sources", sources, "sources")
+        results: list[list[Any]] = []
+        for each, numbers in zip(checked, self._outputs(checked, batch_items), strict=True):
             answers = [] if numbers is None else self.answer.read(numbers)
-            results.append([TaggedWord(text, *answer) for text, answer in zip(words, answers, strict=True)])
+            names = each if words else source.names(self.reader, each)
+            pairs: Any = zip(names, answers, strict=True)
+            if isinstance(self.answer, Label):
+                results.append([TaggedWord(name, *answer) for name, answer in pairs])
+            else:
+                results.append([NumberedItem(name, answer) for name, answer in pairs])
         return results
 
-    def evaluate(self, sentences: Iterable[Any], *, batch_items: int = 2000) -> Scores:
-        """Tag sentences whose labels are known, and compare.
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> Scores | Judged:
+        """Answer for items whose answer is known, and compare.
 
         Args:
-            sentences: (words, labels) pairs, or `TaggedSentence`s.
+            examples: what a tagger is trained on: pairs (source, targets), `TaggedSentence`s or `Example`s.
             batch_items: as in `tag`.
 
+        Returns:
+            `Scores`, or, where the answers are numbers, `Judged`.
+
         Raises:
-            ArgumentError: there is no word to judge, or a sentence is not of that form.
+            ArgumentError: there is nothing to judge, or an example is not of that form.
             MissingExtraError: scikit-learn is not installed.
         """
-        examples = as_examples(sentences)
+        words = isinstance(self.recipe.input, Words)
+        pairs: list[Any] = [*(as_examples(examples) if words else as_pairs(examples))]
         started = time.perf_counter()
-        given = self.tag([words for words, _ in examples], batch_items=batch_items)
+        outputs = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
+        given = [torch.zeros(0, self.answer.outputs) if numbers is None else numbers for numbers in outputs]
+        for place, (numbers, (_, targets)) in enumerate(zip(given, pairs, strict=True)):
+            if len(targets) != len(numbers):
+                raise ArgumentError(
+                    f"`examples[{place}]` must have a target for each of its {len(numbers)} items, but has "
+                    f"{len(targets)}."
+                )
+        scores = (self._scores if isinstance(self.answer, Label) else self._judged)(pairs, given)
+        return dataclasses.replace(scores, seconds=seconds)
+
+    def _scores(self, pairs: list[Any], given: list[Tensor]) -> Scores:
         seen = None
         if self.seen is not None:
             known = set(self.seen.tolist())
             fold = self.recipe.input.features.fold
-            seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in examples]
-        labels = [[word.label for word in words] for words in given]
-        scores = score_labels([labels for _, labels in examples], labels, seen=seen)
-        return dataclasses.replace(scores, seconds=seconds)
+            seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in pairs]
+        both = [
+            [(wanted, label) for wanted, (label, _) in zip(targets, self.answer.read(numbers), strict=True)]
+            for (_, targets), numbers in zip(pairs, given, strict=True)
+        ]
+        asked = [[pair for pair in row if pair[0] is not None] for row in both]
+        true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
+        return score_labels(true, found, seen=seen)
+
+    def _judged(self, pairs: list[Any], given: list[Tensor]) -> Judged:
+        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
+        if not len(wanted):
+            raise ArgumentError("`examples` must hold at least one item to judge, but holds none.")
+        return judge(self.answer, torch.cat(given), wanted)
 
 
 def word_keys(words: Iterable[str], fold: str) -> Tensor:

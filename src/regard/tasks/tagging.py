@@ -1,4 +1,4 @@
-"""From labelled sentences and a recipe to what learns, and from what has learned to a tagger."""
+"""From sources whose items have labels, or numbers, and a recipe to what learns; and from that to a tagger."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,9 +7,10 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.tasks.answering import AnswerLearner
-from regard.tasks.answers import Label
+from regard.tasks.answers import Answer, Label, Number
 from regard.tasks.corpus import ItemCorpus
-from regard.tasks.examples import Example, as_examples, digest
+from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
+from regard.tasks.inputs import Words
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.tagger import Tagger, word_keys
@@ -18,16 +19,17 @@ __all__ = ["TaggerJob"]
 
 
 class TaggerJob:
-    """Sentences with labels, for a tagger.
+    """Sources, and what is wanted of each of their items, for a tagger.
 
     Args:
         recipe: how.
-        examples: (words, labels) pairs, or `TaggedSentence`s.
+        examples: pairs (source, labels), or `TaggedSentence`s, or `Example`s: for each item of a source a label, or a
+            number; None where it isn't known.
         dev: more of them.
         auxiliary: for each label set that the recipe names, the labels of `examples`.
 
     Raises:
-        ArgumentError: a sentence that is none, no word at all, or labels that don't fit.
+        ArgumentError: an example that is none, nothing that is wanted, or labels that don't fit.
     """
 
     def __init__(
@@ -38,46 +40,66 @@ class TaggerJob:
         auxiliary: Mapping[str, Sequence[Sequence[str]]] | None,
     ):
         self.recipe = recipe
-        self.sentences, self.dev = as_examples(examples), as_examples(dev, argument="dev")
-        for name, given in (("examples", self.sentences), ("dev", self.dev)):
-            if not any(words for words, _ in given):
-                raise ArgumentError(f"`{name}` must hold at least one word, but holds none.")
+        checked = as_examples if isinstance(recipe.input, Words) else as_pairs
+        self.examples: list[Pair] = [*checked(examples)]
+        self.dev: list[Pair] = [*checked(dev, argument="dev")]
+        self.answer = _kind(self.examples, "examples")
+        if _kind(self.dev, "dev") is not self.answer:
+            raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
         self.auxiliary = self._checked(auxiliary or {})
 
     @property
     def digests(self) -> dict[str, str]:
-        rows = {"examples": self.sentences, "dev": self.dev}
-        for name, labels in self.auxiliary.items():
-            rows[name] = [(words, tuple(row)) for (words, _), row in zip(self.sentences, labels, strict=True)]
-        return {name: digest(examples) for name, examples in rows.items()}
+        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)} | {
+            name: digest_pairs(enumerate(rows)) for name, rows in self.auxiliary.items()
+        }
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        return {"train": _counts(self.sentences), "dev": _counts(self.dev)}
+        what = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
+        return {
+            split: dict(zip(what, (len(pairs), sum(len(targets) for _, targets in pairs)), strict=True))
+            for split, pairs in (("train", self.examples), ("dev", self.dev))
+        }
 
     def learner(self) -> AnswerLearner:
         source = self.recipe.input
-        words = [words for words, _ in self.sentences]
-        reader = source.fit(words)
-        rows = [[labels for _, labels in self.sentences], *self.auxiliary.values()]
-        answers = [Label.fit([label for row in labels for label in row]) for labels in rows]
+        reader = source.fit([each for each, _ in self.examples])
+        rows = [[targets for _, targets in self.examples], *self.auxiliary.values()]
+        kinds = [self.answer, *[Label] * len(self.auxiliary)]
+        answers = [
+            kind.fit([each for targets in own for each in targets]) for kind, own in zip(kinds, rows, strict=True)
+        ]
         wanted = [
-            torch.stack([answer.tensor(labels) for answer, labels in zip(answers, each, strict=True)], dim=-1)
+            torch.stack([answer.tensor(targets) for answer, targets in zip(answers, each, strict=True)], dim=-1)
             for each in zip(*rows, strict=True)
         ]
         if not self.auxiliary:
             wanted = [each.squeeze(-1) for each in wanted]
-        corpus = ItemCorpus(source, reader, [source.item(reader, each) for each in words], wanted)
-        judged = [source.item(reader, each) for each, _ in self.dev]
-        dev = ItemCorpus(source, reader, judged, [answers[0].tensor(labels) for _, labels in self.dev])
+        corpus = ItemCorpus(source, reader, self._items(reader, self.examples, "examples"), wanted)
+        judged = [answers[0].tensor(targets) for _, targets in self.dev]
+        dev = ItemCorpus(source, reader, self._items(reader, self.dev, "dev"), judged)
         network = SourceNetwork(self.recipe, reader, answers[0].outputs)
         return AnswerLearner(network, self.recipe, corpus, dev, answers, tuple(self.recipe.task.auxiliary.values()))
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Tagger:
-        known = {word for words, _ in self.sentences for word in words}
-        seen = word_keys(known, self.recipe.input.features.fold).unique()
+        seen = None
+        if isinstance(self.recipe.input, Words):
+            known = {word for words, _ in self.examples for word in words}
+            seen = word_keys(known, self.recipe.input.features.fold).unique()
         network, reader, answer = learner.network.cpu(), learner.corpus.reader, learner.answers[0]
         return Tagger(network, reader, answer, self.recipe, seen=seen, about=about, name=name)
+
+    def _items(self, reader: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
+        """The sources, read, each with as many items as there are targets."""
+        items = [self.recipe.input.item(reader, source) for source, _ in pairs]
+        for place, (item, (_, targets)) in enumerate(zip(items, pairs, strict=True)):
+            if len(item) != len(targets):
+                raise ArgumentError(
+                    f"`{argument}[{place}]` must have a target for each of its {len(item)} items, but has "
+                    f"{len(targets)}."
+                )
+        return items
 
     def _checked(self, given: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Sequence[Sequence[str]]]:
         wanted = self.recipe.task.auxiliary
@@ -88,12 +110,33 @@ class TaggerJob:
                 "dataclasses.replace(recipe, task={'auxiliary': {}})."
             )
         for name, rows in given.items():
-            if [len(row) for row in rows] != [len(words) for words, _ in self.sentences]:
+            if [len(row) for row in rows] != [len(targets) for _, targets in self.examples]:
                 raise ArgumentError(
-                    f"`auxiliary[{name!r}]` must have a label for each word of `examples`, but has not."
+                    f"`auxiliary[{name!r}]` must have a label for each item of `examples`, but has not."
                 )
         return {name: given[name] for name in wanted}
 
 
-def _counts(examples: list[Example]) -> dict[str, int]:
-    return {"sentences": len(examples), "words": sum(len(words) for words, _ in examples)}
+def _kind(pairs: Sequence[Pair], argument: str) -> type[Answer]:
+    """What kind of answer the targets of the items are."""
+    found: Any = None
+    for place, (_, targets) in enumerate(pairs):
+        if isinstance(targets, str) or not isinstance(targets, Sequence):
+            raise ArgumentError(
+                f"the target of `{argument}[{place}]` must be a list, with a label or a number for each item, but is "
+                f"{targets!r:.60}."
+            )
+        for each in targets:
+            if not isinstance(each, str | int | float | None) or isinstance(each, bool):
+                raise ArgumentError(
+                    f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
+                )
+            if each is not None and found is not None and isinstance(each, str) != isinstance(found, str):
+                raise ArgumentError(
+                    f"the targets of `{argument}` must be of one kind, but are {found!r:.40} and {each!r:.40}."
+                )
+            found = each if found is None else found
+    if found is None:
+        wanted = "at least one word" if all(not targets for _, targets in pairs) else "a target that is known"
+        raise ArgumentError(f"`{argument}` must hold {wanted}, but holds none.")
+    return Label if isinstance(found, str) else Number

@@ -1,0 +1,85 @@
+"""Pictures: pixels or patches, each with its place."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.inputs import CHANNELS, PictureVectors, read_picture
+from regard.tasks.inputs.source import Source
+from regard.tasks.inputs.vectors import VectorEmbedding
+from regard.tasks.settings import one_of, share, whole
+
+__all__ = ["Pictures"]
+
+
+@dataclass(frozen=True)
+class Pictures(Source):
+    """Sources that are pictures: the paths of picture files, or arrays (height, width) or (height, width, channel).
+
+    A patch's vector is followed by waves over its row and its column, so that a net knows where it stands, in a picture
+    of any size.
+
+    Args:
+        patch: the side of a patch in pixels; 1 for pixels.
+        height, width: what every picture is scaled to first; 0 for both takes pictures as they are.
+        channels: a name in `inputs.CHANNELS`.
+        waves: how many lengths of waves over the rows, and as many over the columns; 0 for a set without places.
+        patch_dropout: how often a patch is left blank during training.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+
+    Source: waves over places: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions.
+    """
+
+    kind: ClassVar[str] = "pictures"
+
+    patch: int = whole(4, 1, 1024)
+    height: int = whole(0, 0, 8192)
+    width: int = whole(0, 0, 8192)
+    channels: str = one_of("grey", *CHANNELS)
+    waves: int = whole(6, 0, 64)
+    patch_dropout: float = share(0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # What can't be together is refused here.
+        self._vectors()
+
+    def fit(self, sources: Iterable[Any]) -> PictureVectors:
+        return self._vectors()
+
+    def reader(self, saved: Any) -> PictureVectors:
+        return PictureVectors.from_json(saved)
+
+    def item(self, reader: PictureVectors, source: Any) -> Float[Tensor, "item width"]:
+        picture = self._picture(source)
+        # Around 0, as what is learned from has to be.
+        levels = 2 * reader.vectors(picture) - 1
+        if not self.waves:
+            return levels
+        rows, columns = reader.grid(picture) if len(levels) else (0, 0)
+        place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float().reshape(-1, 2, 1)
+        # From two patches to ever longer waves, each half as long again as the one before.
+        turns = place * (math.pi * 1.5 ** -torch.arange(self.waves))
+        return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
+
+    def embedding(self, reader: PictureVectors, width: int) -> nn.Module:
+        return VectorEmbedding(reader.width + 4 * self.waves, width, item_dropout=self.patch_dropout)
+
+    def names(self, reader: PictureVectors, source: Any) -> list[str]:
+        rows, columns = reader.grid(self._picture(source))
+        return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+
+    def _picture(self, source: Any) -> Any:
+        return read_picture(source, channels=self.channels) if isinstance(source, str | Path) else source
+
+    def _vectors(self) -> PictureVectors:
+        size = (self.height, self.width) if self.height or self.width else None
+        return PictureVectors(patch=self.patch, size=size, channels=self.channels)

@@ -1,0 +1,125 @@
+"""The commands around a classifier: train on a table of one's own, judge, predict, and what is said of bad input."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from regard import load
+from regard.cli.main import main
+
+ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
+RECIPE = {
+    "task": {"kind": "classifier"},
+    "input": {"features": {"minimum_count": 1}, "word_dropout": 0.0},
+    "width": 16,
+    "heads": 2,
+    "hidden": 16,
+    "dropout": 0.0,
+    "epochs": 40,
+    "patience": 40,
+    "learning_rate": 0.01,
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with tables for every split, a recipe, and what training on them left and said."""
+    folder = tmp_path_factory.mktemp("classifier")
+    (folder / "data").mkdir()
+    for split in ("train", "dev", "test"):
+        with (folder / "data" / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("text", "label"), *ROWS])
+    (folder / "recipe.json").write_text(json.dumps(RECIPE), encoding="utf-8")
+    assert main(start(folder)) == 0
+    return folder
+
+
+def start(folder, *more):
+    words = [
+        "train",
+        "classifier",
+        "--data",
+        folder / "data",
+        "--out",
+        folder / "out",
+        "--recipe",
+        folder / "recipe.json",
+    ]
+    return [str(word) for word in (*words, "--device", "cpu", "--progress", "none", *more)]
+
+
+def test_training_saves_a_judged_model(trained):
+    model = load(trained / "out")
+    assert model.about["scores"]["test"]["score"] == 1.0
+    assert "confusions" not in model.about["scores"]["test"]
+    card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
+    for text in ("# Classifier of data", "2 labels (no, yes)", "| test | accuracy | 100.00 % |", "train: 4 examples"):
+        assert text in card
+
+
+def test_a_finished_run_is_resumed_and_another_refused(trained, capsys):
+    assert main(start(trained)) == 2
+    assert "holds a run. Go on with it by `resume`" in capsys.readouterr().err
+    assert main(start(trained, "--resume")) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--data", "sst3"], "`--data` must be one of sst2"),
+        (["--recipe", "english-pos"], "must be a classifier's, but is a tagger's"),
+        (["--label", "speaker"], "`label` must be None for"),
+    ],
+)
+def test_what_can_not_be_trained(trained, tmp_path, capsys, change, message):
+    assert main(start(trained, "--out", str(tmp_path / "new"), *change)) in (1, 2)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_evaluate(trained, capsys):
+    words = ["evaluate", str(trained / "out"), "--data", str(trained / "data")]
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The accuracy on 4 examples is 100.00 % (95% interval 100.00 % to 100.00 %" in said
+    assert main([*words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["measure"], found["score"], found["examples"], found["split"]) == ("accuracy", 1.0, 4, "test")
+
+
+def test_predict(trained, capsys):
+    words = ["predict", str(trained / "out"), *(text for text, _ in ROWS)]
+    assert main(words) == 0
+    for line, (text, label) in zip(capsys.readouterr().out.splitlines(), ROWS, strict=True):
+        assert line.split()[0] == label
+        assert line.endswith(text)
+    assert main([*words, "--format", "json"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(answer["source"], answer["label"]) for answer in answers] == ROWS
+    assert all(0.5 < answer["score"] <= 1 for answer in answers)
+    assert main([*words, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["source"], row["label"]) for row in rows] == ROWS
+
+
+def test_predict_from_a_file(trained, tmp_path, capsys):
+    (tmp_path / "many.txt").write_text("".join(f"{text}\n" for text, _ in ROWS * 200), encoding="utf-8")
+    assert main(["predict", str(trained / "out"), "-f", str(tmp_path / "many.txt"), "--format", "json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["label"] for line in lines] == [label for _, label in ROWS] * 200
+
+
+def test_predict_says_what_it_needs(trained, capsys):
+    assert main(["predict", str(trained / "out")]) == 2
+    assert "give either sources or -f FILE" in capsys.readouterr().err
+    assert main(["predict", str(trained / "out"), "-f", "missing.txt"]) == 1
+    assert "missing.txt" in capsys.readouterr().err
+    assert main(["predict", "nowhere", "text"]) == 2
+
+
+def test_predict_with_a_tagger(model, capsys):
+    assert main(["predict", model, "I saw a saw .", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [item["text"] for item in answer["items"]] == ["I", "saw", "a", "saw", "."]
