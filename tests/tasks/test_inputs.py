@@ -1,0 +1,211 @@
+"""Every kind of source: read, side by side, to vectors; learned from in a toy; named for showing; refused."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from regard import Recipe, load, train
+from regard.errors import ArgumentError
+from regard.inputs import Graph, Sound, write_sound
+from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.inputs.vectors import VectorEmbedding
+
+SECOND = torch.arange(8000) / 8000
+
+
+def tone(pitch: int, seconds: float) -> Sound:
+    return Sound(torch.sin(2 * torch.pi * pitch * SECOND[: int(8000 * seconds)])[None] / 2, 8000)
+
+
+def ring(nodes: int) -> Graph:
+    edges = torch.stack([torch.arange(nodes), (torch.arange(nodes) + 1) % nodes])
+    return Graph(torch.linspace(0, 1, 3 * nodes).reshape(nodes, 3), edges, tuple(f"n{node}" for node in range(nodes)))
+
+
+# For each kind two sources of each of two classes, of different sizes; and the names of what the first consists of.
+CASES = {
+    "words": (Words(features={"minimum_count": 1}), ["a good film", "good", "bad", "a bad one"], ["a", "good", "film"]),
+    "texts": (Texts("characters", size=64), ["good!", "good", "bad", "bad one"], ["g", "o", "o", "d", "!"]),
+    "speech": (
+        Speech(normalise=False, together=2, frame_dropout=0.0),
+        [tone(300, 0.05), tone(300, 0.11), tone(2000, 0.07), tone(2000, 0.1)],
+        ["0.00 s", "0.02 s", "0.04 s"],
+    ),
+    "pictures": (
+        Pictures(patch=2),
+        [np.zeros((4, 4)), np.zeros((6, 2)), np.ones((4, 6)), np.ones((3, 3))],
+        ["1,1", "1,2", "2,1", "2,2"],
+    ),
+    "molecules": (Molecules(), ["CCO", "CCCO", "c1ccccc1", "c1ccccc1C"], ["C1", "C2", "O3"]),
+    "graphs": (Graphs(), [ring(3), ring(5), ring(7), ring(8)], ["n0", "n1", "n2"]),
+    "vectors": (
+        Vectors(),
+        [torch.zeros(2, 3), np.zeros((4, 3)), torch.ones(3, 3), torch.ones(1, 3)],
+        ["1", "2"],
+    ),
+}
+TARGETS = ["first", "first", "second", "second"]
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    if request.param == "speech":
+        pytest.importorskip("librosa")
+    if request.param == "molecules":
+        pytest.importorskip("rdkit")
+    return CASES[request.param]
+
+
+def test_every_kind_has_a_case():
+    assert set(CASES) == set(INPUTS)
+    assert all(isinstance(source, INPUTS[kind]) for kind, (source, _, _) in CASES.items())
+
+
+def test_what_is_read_is_as_long_as_its_names(case):
+    source, sources, names = case
+    reader = source.fit(sources)
+    items = [source.item(reader, each) for each in sources]
+    assert source.names(reader, sources[0]) == names
+    assert [len(item) for item in items] == [len(source.names(reader, each)) for each in sources]
+    batch = source.batch(reader, items)
+    assert batch.lengths.tolist() == [len(item) for item in items]
+    assert source.embedding(reader, 11)(batch.vectors).shape == (4, max(map(len, items)), 11)
+
+
+def test_settings_and_reader_survive_json(case):
+    source, sources, _ = case
+    recipe = Recipe(input=source)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))).input == source
+    reader = source.fit(sources)
+    again = source.reader(json.loads(json.dumps(reader.to_json())))
+    for each in sources:
+        one, two = (source.batch(known, [source.item(known, each)]) for known in (reader, again))
+        assert torch.equal(one.vectors, two.vectors)
+
+
+def test_a_toy_is_learned_and_saved(case, tmp_path):
+    source, sources, _ = case
+    pairs = list(zip(sources, TARGETS, strict=True))
+    recipe = Recipe(
+        task={"kind": "classifier"},
+        input=source,
+        width=16,
+        heads=2,
+        hidden=16,
+        dropout=0.0,
+        epochs=40,
+        patience=40,
+        learning_rate=0.01,
+    )
+    model = train(recipe, pairs, pairs, progress="none", device="cpu")
+    assert [label for label, _ in model.classify(sources)] == TARGETS
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").classify(sources) == model.classify(sources)
+    alone = [model.classify([each])[0] for each in sources]
+    assert [label for label, _ in alone] == TARGETS
+    for (_, one), (_, other) in zip(alone, model.classify(sources), strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong", "message"),
+    [
+        (Words(), 3, "a source must be a text or a list of words, but is 3"),
+        (Words(), ["a", 3], "a source must be a text or a list of words"),
+        (Texts("bytes"), 3, "a source must be a text, but is 3"),
+        (Speech(), 3, "must be the path of a recording or a Sound, but is 3"),
+        (Graphs(), 3, "a source must be a Graph, but is 3"),
+        (Vectors(), 3, "must be vectors"),
+        (Vectors(), torch.zeros(3), r"must be vectors \(item, width\), but is a Tensor of shape \(3,\)"),
+    ],
+)
+def test_what_is_no_source(source, wrong, message):
+    right = {"words": "a", "texts": "a", "vectors": torch.ones(2, 3), "graphs": ring(3)}.get(source.kind)
+    reader = source.fit([right])
+    with pytest.raises(ArgumentError, match=message):
+        source.item(reader, wrong)
+
+
+def test_settings_that_do_not_go_together_are_refused_at_once():
+    with pytest.raises(ArgumentError, match="`filters` must be from 1 to"):
+        Speech(rate=2000, filters=128)
+    with pytest.raises(ArgumentError, match="`size` must be"):
+        Pictures(height=28)
+
+
+def test_a_recording_is_read_from_its_file(tmp_path):
+    pytest.importorskip("soundfile")
+    pytest.importorskip("librosa")
+    write_sound(tmp_path / "tone.wav", tone(440, 0.5))
+    source = Speech(features="samples", normalise=False)
+    reader = source.fit([])
+    read, made = source.item(reader, tmp_path / "tone.wav"), source.item(reader, tone(440, 0.5))
+    # 16 bits a sample.
+    torch.testing.assert_close(read, made, rtol=0, atol=2**-15)
+    assert len(source.item(reader, str(tmp_path / "tone.wav"))) == 50
+    assert len(source.item(dataclasses.replace(source, together=3).fit([]), tone(440, 0.5))) == 50
+    assert len(dataclasses.replace(source, together=3).item(reader, tone(440, 0.5))) == 17
+
+
+def test_an_atom_sees_only_its_bonds():
+    pytest.importorskip("rdkit")
+    source = Molecules()
+    reader = source.fit([])
+    mask = source.batch(reader, [source.item(reader, "CCO"), source.item(reader, "C.C")]).mask
+    from regard.attention import weigh
+
+    seen = weigh(torch.zeros(2, 1, 3, 4), torch.zeros(2, 1, 3, 4), mask=mask)[:, 0] > 0
+    assert seen[0].tolist() == [[True, True, False], [True, True, True], [False, True, True]]
+    assert seen[1].tolist() == [[True, False, False], [False, True, False], [False, False, False]]
+    assert dataclasses.replace(source, edges=False).batch(reader, [source.item(reader, "CCO")]).mask is None
+
+
+class TestVectorEmbedding:
+    def test_nothing_is_left_out_outside_of_training(self):
+        embedding = VectorEmbedding(4, 3, item_dropout=0.9, span=3, feature_span=4).eval()
+        vectors = torch.randn(2, 7, 4)
+        assert torch.equal(embedding(vectors), embedding.linear(vectors))
+
+    def test_about_so_many_are_left_blank_and_neighbours_with_them(self):
+        torch.manual_seed(0)
+        embedding = VectorEmbedding(1, 1, item_dropout=0.3, span=5)
+        torch.nn.init.ones_(embedding.linear.weight)
+        torch.nn.init.zeros_(embedding.linear.bias)
+        blank = embedding(torch.ones(50, 200, 1)).squeeze(-1) == 0
+        assert 0.2 < blank.double().mean() < 0.3
+        runs = "".join("#" if each else "." for each in blank[0].tolist()).strip("#").split(".")
+        assert all(len(run) in (0, *range(5, 200)) for run in runs)
+
+
+def test_a_tagger_of_anything_that_has_items():
+    vectors = [torch.randn(length, 3, generator=torch.Generator().manual_seed(length)) for length in range(3, 9)]
+    labels = [["up" if row[0] > 0 else None if row[1] > 1 else "down" for row in each] for each in vectors]
+    pairs = list(zip(vectors, labels, strict=True))
+    recipe = Recipe(input=Vectors(), width=16, heads=2, dropout=0.0, epochs=40, patience=40, learning_rate=0.01)
+    tagger = train(recipe, pairs, pairs, progress="none", device="cpu")
+    assert tagger.evaluate(pairs).accuracy == 1.0
+    assert tagger.evaluate(pairs).words == sum(label is not None for each in labels for label in each)
+    assert [item.text for item in tagger.tag(vectors[:1])[0]] == ["1", "2", "3"]
+    with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
+        train(recipe, [(vectors[0], ["up"])], pairs, progress="none", device="cpu")
+    with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
+        tagger.evaluate([(vectors[0], ["up"])])
+
+
+def test_a_number_each(tmp_path):
+    vectors = [torch.randn(length, 3, generator=torch.Generator().manual_seed(length)) for length in range(3, 9)]
+    pairs = [(each, [10.0 + row[0].item() for row in each]) for each in vectors]
+    recipe = Recipe(input=Vectors(), width=16, heads=2, dropout=0.0, epochs=60, patience=60, learning_rate=0.01)
+    tagger = train(recipe, pairs, pairs, progress="none", device="cpu")
+    judged = tagger.evaluate(pairs)
+    assert judged.measure == "RMSE"
+    assert judged.score < 0.5
+    item = tagger.tag(vectors[:1])[0][0]
+    assert (item.text, item.number) == ("1", pytest.approx(pairs[0][1][0], abs=1.5))
+    tagger.save(tmp_path / "model")
+    assert load(tmp_path / "model").tag(vectors) == tagger.tag(vectors)
+    with pytest.raises(ArgumentError, match=r"must be of one kind, but are 1\.0 and 'a'"):
+        train(recipe, [(vectors[0], [1.0, "a", 2.0])], pairs, progress="none", device="cpu")
