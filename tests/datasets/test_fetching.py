@@ -41,8 +41,8 @@ def server(tmp_path, monkeypatch):
         thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         served.folder, served.asked = folder, asked
-        monkeypatch.setattr(fetching, "CATALOG", MappingProxyType({"toy": toy(served.server_address[1])}))
-        monkeypatch.setattr(datasets.reading, "CATALOG", fetching.CATALOG)
+        monkeypatch.setattr(fetching, "DATASETS", MappingProxyType({"toy": toy(served.server_address[1])}))
+        monkeypatch.setattr(datasets.reading, "CATALOG", fetching.DATASETS)
         monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.delenv("REGARD_DATA", raising=False)
@@ -113,7 +113,7 @@ def test_a_missing_file_is_named_with_the_answer(server, tmp_path):
 
 
 def test_no_network_is_one_sentence_with_a_way_out(server, monkeypatch, tmp_path):
-    monkeypatch.setattr(fetching, "CATALOG", MappingProxyType({"toy": toy(1)}))  # nothing listens there
+    monkeypatch.setattr(fetching, "DATASETS", MappingProxyType({"toy": toy(1)}))  # nothing listens there
     with pytest.raises(DataError, match=r"can't be reached. Is there a network\? Or put the files into a folder toy"):
         fetch("toy")
     assert left_in(tmp_path / "cache") == []

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,27 +54,28 @@ def list_(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import CATALOG, find
+    from regard.datasets import DATASETS, EXAMPLE_SETS, find
     from regard.page import Page, Prose, Table, show
 
-    places = {name: find(name) for name in CATALOG}
+    places = {name: find(name) for name in DATASETS}
     if format is Format.json:
         entries = [
             {
                 "name": name,
                 "title": known.title,
+                "reads": EXAMPLE_SETS[name].reads if name in EXAMPLE_SETS else "words",
                 "language": known.language,
                 "label": known.label,
                 "licence": known.licence,
                 "source": known.source,
                 "citation": known.citation,
                 "path": str(places[name]) if places[name] else None,
-                "splits": {
-                    split: {"url": file.url, "sha256": file.sha256, "bytes": file.size}
-                    for split, file in known.files.items()
+                "files": {
+                    part: {"url": file.url, "sha256": file.sha256, "bytes": file.size}
+                    for part, file in known.files.items()
                 },
             }
-            for name, known in CATALOG.items()
+            for name, known in DATASETS.items()
         ]
         typer.echo(json.dumps(entries, ensure_ascii=False, indent=2))
         return
@@ -82,15 +83,15 @@ def list_(
         (
             name,
             known.title,
-            known.label,
-            ", ".join(known.files),
+            EXAMPLE_SETS[name].reads if name in EXAMPLE_SETS else "words",
+            ", ".join(EXAMPLE_SETS[name].labels) if name in EXAMPLE_SETS else known.label,
             f"{known.size / 1e6:.1f} MB",
             known.licence,
             str(places[name] or "not on this machine"),
         )
-        for name, known in CATALOG.items()
+        for name, known in DATASETS.items()
     )
-    columns = ("data set", "what", "labels", "splits", "size", "licence", "where")
+    columns = ("data set", "what", "sources", "labels", "size", "licence", "where")
     blocks = (Table(columns, rows), Prose("regard data get NAME fetches one."))
     show(Page("", blocks), output_console(width=width, colour=color), plain=plain)
 
@@ -114,7 +115,7 @@ def get(name: Annotated[str, typer.Argument(help="A data set that regard data li
 @app.command()
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
-    label: Annotated[str | None, typer.Option(help="The column that labels words  [default: the data set's]")] = None,
+    label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -129,6 +130,7 @@ def check(
       regard data check ud-english-ewt
       regard data check my-treebank/ --label xpos
       regard data check my-train.conllu --format json
+      regard data check fsdd --label speaker
     """
     from regard.cli.console import output_console
     from regard.datasets import check as look_over
@@ -140,7 +142,8 @@ def check(
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:
-        title = f"{report.name}, words labelled with {report.label.upper()}"
+        what = f"words labelled with {report.label.upper()}" if _of_words(report) else f"labelled with {report.label}"
+        title = f"{report.name}, {what}"
         show(Page(title, _blocks(report)), console, plain=plain)
     if report.problems:
         raise typer.Exit(1)
@@ -149,18 +152,21 @@ def check(
 def _blocks(report: "Report") -> "tuple[Block, ...]":
     from regard.page import Heading, Prose, Table
 
+    words = _of_words(report)
+    what = "Sentences" if words else "Examples"
     rows = tuple(
         (
             split.split,
             f"{split.sentences:,}",
-            f"{split.words:,}",
+            *([f"{split.words:,}"] if words else []),
             str(len(split.labels)),
-            "" if split.unknown is None else f"{100 * split.unknown:.1f}%",
+            *(["" if split.unknown is None else f"{100 * split.unknown:.1f}%"] if words else []),
         )
         for split in report.splits
     )
-    columns = ("split", "sentences", "words", "labels", "unknown words")
-    blocks: list[Block] = [Table(columns, rows, ("left", "right", "right", "right", "right"))]
+    columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", "labels")
+    aligned: Any = ("left", *["right"] * (len(columns) - 1))
+    blocks: list[Block] = [Table(columns, rows, aligned)]
     if any(split.unknown is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that never stand in train."))
     shared = [
@@ -169,15 +175,21 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
         if count
     ]
     if len(report.splits) > 1:
-        blocks.append(Prose(f"Sentences in two splits: {'; '.join(shared) or 'none'}."))
+        blocks.append(Prose(f"{what} in two splits: {'; '.join(shared) or 'none'}."))
     repeats = [f"{count:,} in {split}" for split, count in report.duplicates.within.items() if count]
-    blocks.append(Prose(f"Sentences that repeat an earlier one of their split: {', '.join(repeats) or 'none'}."))
+    blocks.append(Prose(f"{what} that repeat an earlier one of their split: {', '.join(repeats) or 'none'}."))
     if not report.problems:
         return (*blocks, Prose("No problems."))
     problems = [Prose(problem) for problem in report.problems[:_MOST_SHOWN]]
     if len(report.problems) > _MOST_SHOWN:
         problems.append(Prose(f"And {len(report.problems) - _MOST_SHOWN:,} more; --format json has them."))
     return (*blocks, Heading(f"Problems: {len(report.problems):,}"), *problems)
+
+
+def _of_words(report: "Report") -> bool:
+    from regard.datasets import EXAMPLE_SETS
+
+    return report.name not in EXAMPLE_SETS
 
 
 def _as_json(report: "Report") -> dict[str, object]:

@@ -7,7 +7,7 @@ from regard.datasets.columns import Columns
 from regard.datasets.duplicates import Duplicates, count_duplicates
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
-from regard.datasets.example_sets import EXAMPLE_SETS
+from regard.datasets.example_sets import DATASETS, EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch, find
 from regard.datasets.idx import read_idx
 from regard.datasets.pairs import read_aligned, read_pairs
@@ -26,6 +26,7 @@ from regard.datasets.vectors import read_labelled_vectors
 
 __all__ = [
     "CATALOG",
+    "DATASETS",
     "EXAMPLE_SETS",
     "LABELS",
     "SPLITS",

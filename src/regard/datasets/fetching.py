@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
+from regard.datasets.catalog import Dataset, DatasetFile
 from regard.datasets.checksums import is_there, sha256_of
-from regard.datasets.example_sets import EXAMPLE_SETS
+from regard.datasets.example_sets import DATASETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
 
@@ -56,7 +56,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     A download goes beside its place and moves there when it is whole and right: a kill leaves the place as it was.
 
     Args:
-        name: a name in `CATALOG` or `EXAMPLE_SETS`.
+        name: a name in `DATASETS`.
         progress: is told how a download goes on; None for silence.
 
     Raises:
@@ -135,11 +135,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _known(name: str) -> Dataset:
-    if name in CATALOG:
-        return CATALOG[name]
-    if name in EXAMPLE_SETS:
-        return EXAMPLE_SETS[name]
-    raise UnknownNameError("data", name, CATALOG)
+    if name not in DATASETS:
+        raise UnknownNameError("data", name, DATASETS)
+    return DATASETS[name]
 
 
 def _given(dataset: Dataset) -> Path | None:
