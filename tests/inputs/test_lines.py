@@ -1,80 +1,68 @@
-"""Lines and tables: every line is read or named."""
+"""Lines of text, packed or not; whatever is no text is named."""
+
+import gzip
+import re
 
 import pytest
 
-from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.lines import number_of, read_lines, read_table
-from regard.inputs.saving import checked_names
+from regard.errors import DataError
+from regard.inputs.lines import read_lines
 
 
-def written(folder, content):
-    path = folder / "file.txt"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+def write(tmp_path, content, name="a.txt"):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return path
 
 
-def test_lines_end_at_newlines_alone(tmp_path):
-    path = written(tmp_path, "\ufeffa\x85b\r\n\n\u2028c\rd")
-    assert list(read_lines(path)) == [(1, "a\x85b"), (2, ""), (3, "\u2028c\rd")]
-    assert list(read_lines(written(tmp_path, ""))) == []
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_only_line_feeds_end_a_line(tmp_path, name):
+    content = "\ufeffone\r\ntwo\u2028x\x85\x0b\n\nlast\r".encode()
+    assert list(read_lines(write(tmp_path, content, name))) == [
+        (1, "one"),
+        (2, "two\u2028x\x85\x0b"),
+        (3, ""),
+        (4, "last"),
+    ]
+    assert list(read_lines(write(tmp_path, b"", name))) == []
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "name", "message"),
     [
-        (b"a\nb\xff\n", "line 2: byte 2 of the line .0xff. is not UTF-8"),
-        (b"a\n\0\n", "line 2: .*zero byte"),
-        (b"\xff\xfea\0", "line 1: it is UTF-16"),
-        (b"\x1f\x8b123", "line 1: it is compressed"),
+        (b"a\ncaf\xe9\n", "a.txt", ", line 2: byte 4 of the line (0xe9) is not UTF-8. Save the file as UTF-8."),
+        (b"a\n\0\n", "a.txt", ", line 2: it holds a zero byte"),
+        ("a\n".encode("utf-16"), "a.txt", ", line 1: it is UTF-16"),
+        (gzip.compress(b"a"), "a.txt", ", line 1: it is compressed. Unpack it first, or let a gzip's name end in .gz"),
+        (b"caf\xe9\n", "a.txt.gz", ", line 1: byte 4 of the line"),
     ],
 )
-def test_what_is_no_text_is_refused(tmp_path, content, message):
-    with pytest.raises(DataError, match=message):
-        list(read_lines(written(tmp_path, content)))
+def test_what_is_no_text_is_named(tmp_path, content, name, message):
+    path = write(tmp_path, content, name)
+    with pytest.raises(DataError, match=re.escape(f"{path}{message}")):
+        list(read_lines(path))
 
 
-def test_what_is_no_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match="there is no such file"):
-        list(read_lines(tmp_path / "none"))
-    with pytest.raises(DataError, match="it is a folder"):
+@pytest.mark.parametrize("cut", [-9, -3, 12])
+def test_a_packed_file_that_breaks_off_or_is_none_is_named(tmp_path, cut):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n")[:cut])
+    with pytest.raises(DataError, match=r"a.gz: it can't be unpacked any further than line \d"):
+        list(read_lines(path))
+    path.write_bytes(b"no gzip at all")
+    with pytest.raises(DataError, match=r"a.gz: it can't be unpacked any further than line 0"):
+        list(read_lines(path))
+
+
+def test_a_line_that_is_not_utf8_can_be_told_and_left_out(tmp_path):
+    problems = []
+    path = write(tmp_path, b"a\n\xff\nb\n")
+    assert list(read_lines(path, problems.append)) == [(1, "a"), (3, "b")]
+    assert [str(each).split(": ")[0] for each in problems] == [f"{path}, line 2"]
+
+
+def test_a_file_must_be_there(tmp_path):
+    with pytest.raises(DataError, match=r"no.txt: there is no such file."):
+        list(read_lines(tmp_path / "no.txt"))
+    with pytest.raises(DataError, match="it is a folder, not a file"):
         list(read_lines(tmp_path))
-
-
-def test_a_table_keeps_the_lines_of_its_rows(tmp_path):
-    path = written(tmp_path, '\n a , b\n\n"1\n2","x"\n,\n3,"say ""no"", Ann"\n')
-    assert read_table(path) == (["a", "b"], [(4, ["1\n2", "x"]), (7, ["3", 'say "no", Ann'])])
-    assert read_table(written(tmp_path, "a\tb\n1,5\t2\n")) == (["a", "b"], [(2, ["1,5", "2"])])
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "it is empty"),
-        ("\n\n", "it is empty"),
-        ("a,,b\n", "line 1: column 2 has no name"),
-        ("a,b,a\n", "line 1: two columns have the name 'a'"),
-        ("a,b\n1,2\n\n1\n", "line 4: a line must have 2 columns, as the first one has, but has 1"),
-        ("a,b\n1,2,3\n", "line 2: a line must have 2 columns, as the first one has, but has 3"),
-        ('a,b\n1,2\n"1,2\n3,4\n', "line 3: the columns can't be told apart"),
-        ('a,b\n"1"2,3\n', "line 2: the columns can't be told apart"),
-    ],
-)
-def test_a_broken_table_names_its_line(tmp_path, content, message):
-    with pytest.raises(DataError, match=message):
-        read_table(written(tmp_path, content))
-
-
-def test_numbers_are_those_of_files():
-    assert [number_of(text) for text in ("1", " -.5 ", "1e-3", "+2.")] == [1, -0.5, 0.001, 2]
-    strange = ("", " ", "1_0", "٣", "nan", "inf", "-Infinity", "1e999", "0x10", "1,5", "9" * 400)
-    assert [number_of(text) for text in strange] == [None] * len(strange)
-
-
-def test_saved_names_are_checked():
-    assert checked_names("part", {"a": 1, "b": 2}, ["a", "b"]) == {"a": 1, "b": 2}
-    with pytest.raises(UnknownNameError, match="Did you mean 'means'"):
-        checked_names("part", {"mean": 1}, ["means"])
-    with pytest.raises(ArgumentError, match="has no b"):
-        checked_names("part", {"a": 1}, ["a", "b"])
-    with pytest.raises(ArgumentError, match="must be what `to_json` gave"):
-        checked_names("part", [1], ["a"])

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regard.datasets.example import Example
-from regard.datasets.lines import Problem, raised
 from regard.errors import DataError
+from regard.inputs.lines import Problem, raised
 
 __all__ = ["PICTURES", "SOUNDS", "read_class_folders"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from regard.datasets.catalog import Dataset, DatasetFile
 from regard.datasets.example import Example
-from regard.datasets.lines import Problem
 from regard.datasets.splits import split_by_hash
+from regard.inputs.lines import Problem
 
 __all__ = ["ExampleSet", "Read", "files_at", "hashed"]
 

@@ -7,10 +7,10 @@ import torch
 
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at
-from regard.datasets.lines import Problem
 from regard.datasets.planetoid import CORA_CLASSES, read_planetoid
 from regard.extras import require
 from regard.inputs.graph import Graph
+from regard.inputs.lines import Problem
 
 __all__ = ["CORA", "KARATE"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.datasets.lines import existing
 from regard.errors import DataError
+from regard.inputs.lines import existing
 
 __all__ = ["read_harmless_pickle"]
 

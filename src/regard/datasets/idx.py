@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.datasets.lines import existing
 from regard.errors import DataError
+from regard.inputs.lines import existing
 
 __all__ = ["read_idx"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from regard.datasets.columns import Columns
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, Read, files_at
-from regard.datasets.lines import Problem
 from regard.datasets.splits import split_by_scaffold
 from regard.datasets.tables import read_table
+from regard.inputs.lines import Problem
 
 __all__ = ["BBBP", "ESOL", "LIPOPHILICITY", "TOX21", "TOX21_TASKS"]
 

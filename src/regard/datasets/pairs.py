@@ -5,8 +5,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from regard.datasets.example import Example
-from regard.datasets.lines import Problem, raised, read_lines
 from regard.errors import DataError
+from regard.inputs.lines import Problem, raised, read_lines
 
 __all__ = ["read_aligned", "read_pairs"]
 

@@ -11,10 +11,10 @@ from regard.datasets.catalog import DatasetFile
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.idx import read_idx
-from regard.datasets.lines import Problem
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
 from regard.extras import require
+from regard.inputs.lines import Problem
 
 __all__ = ["DIGITS", "MNIST"]
 

@@ -8,9 +8,9 @@ import torch
 
 from regard.datasets.example import Example
 from regard.datasets.harmless_pickle import read_harmless_pickle
-from regard.datasets.lines import read_lines
 from regard.errors import DataError
 from regard.inputs.graph import Graph
+from regard.inputs.lines import read_lines
 
 __all__ = ["CORA_CLASSES", "PLANETOID_FILES", "read_planetoid"]
 

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from regard.datasets.columns import Columns
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at, hashed
-from regard.datasets.lines import Problem, read_lines
 from regard.datasets.sentiment_trees import read_phrases
 from regard.datasets.tables import read_table
 from regard.errors import DataError
+from regard.inputs.lines import Problem, read_lines
 
 __all__ = ["HOTEL_REVIEWS", "SST2", "SST2_PHRASES"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at, hashed
-from regard.datasets.lines import Problem
 from regard.datasets.pronunciations import read_pronunciations
+from regard.inputs.lines import Problem
 
 __all__ = ["CMUDICT"]
 

@@ -10,9 +10,9 @@ from typing import Any
 from regard.datasets.catalog import DatasetFile
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
-from regard.datasets.lines import Problem
 from regard.datasets.speech_strings import STRING_LABELS, speech_strings
 from regard.errors import DataError
+from regard.inputs.lines import Problem
 
 __all__ = ["FSDD", "FSDD_STRINGS", "read_spoken_digits"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from regard.datasets.columns import Columns
 from regard.datasets.example import Example
-from regard.datasets.lines import Problem, existing, raised, read_lines
 from regard.errors import ArgumentError, DataError
+from regard.inputs.lines import Problem, existing, raised, read_lines
 
 __all__ = ["TABLES", "read_table"]
 

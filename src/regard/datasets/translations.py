@@ -5,9 +5,9 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at
-from regard.datasets.lines import Problem
 from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.splits import split_by_group
+from regard.inputs.lines import Problem
 
 __all__ = ["MULTI30K", "TATOEBA"]
 

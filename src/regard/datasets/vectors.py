@@ -10,9 +10,9 @@ from torch import Tensor
 from regard.datasets.catalog import DatasetFile
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
-from regard.datasets.lines import Problem
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
+from regard.inputs.lines import Problem
 from regard.inputs.vector_files import read_vectors
 
 __all__ = ["JAPANESE_VOWELS", "VECTORS", "read_labelled_vectors"]

@@ -6,12 +6,9 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import INPUT_POSITIONS, POSITIONS
-from regard.attention.input_positions import InputPosition
-from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
-from regard.modules.encoder import EncoderLayer
+from regard.modules.encoder import EncoderLayer, place_position
 
 __all__ = ["Decoder", "DecoderLayer", "LayerCaches"]
 
@@ -106,13 +103,7 @@ class Decoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        known = {**POSITIONS, **INPUT_POSITIONS}
-        if isinstance(position, str) and position not in known:
-            raise UnknownNameError("position", position, known)
-        if isinstance(position, str) and position in INPUT_POSITIONS:
-            position = INPUT_POSITIONS[position](width)
-        self.position = position if isinstance(position, InputPosition) else None
-        inside = None if self.position is not None else position
+        self.position, inside = place_position(position, width)
         self.layers = nn.ModuleList(
             DecoderLayer(width, heads, hidden=hidden, dropout=dropout, position=inside, **parts) for _ in range(layers)
         )

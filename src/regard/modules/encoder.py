@@ -10,7 +10,7 @@ from regard.attention.input_positions import InputPosition
 from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 
-__all__ = ["Encoder", "EncoderLayer"]
+__all__ = ["Encoder", "EncoderLayer", "place_position"]
 
 
 class EncoderLayer(nn.Module):
@@ -60,6 +60,20 @@ class EncoderLayer(nn.Module):
         return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
 
 
+def place_position(position: Any, width: int) -> tuple[InputPosition | None, Any]:
+    """Where a position scheme acts: on the inputs, as a module, or inside each layer's attention, as it was given.
+
+    Raises:
+        UnknownNameError: no scheme has that name.
+    """
+    known = {**POSITIONS, **INPUT_POSITIONS}
+    if isinstance(position, str) and position not in known:
+        raise UnknownNameError("position", position, known)
+    if isinstance(position, str) and position in INPUT_POSITIONS:
+        position = INPUT_POSITIONS[position](width)
+    return (position, None) if isinstance(position, InputPosition) else (None, position)
+
+
 class Encoder(nn.Module):
     """Layers of attention and fully connected in turn, over any number of vectors.
 
@@ -94,13 +108,7 @@ class Encoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        known = {**POSITIONS, **INPUT_POSITIONS}
-        if isinstance(position, str) and position not in known:
-            raise UnknownNameError("position", position, known)
-        if isinstance(position, str) and position in INPUT_POSITIONS:
-            position = INPUT_POSITIONS[position](width)
-        on_input = isinstance(position, InputPosition)
-        self.position: nn.Module | None = position if on_input else None  # pyright: ignore[reportAttributeAccessIssue]
+        self.position, inside = place_position(position, width)
         self.layers = nn.ModuleList(
             EncoderLayer(
                 width,
@@ -108,7 +116,7 @@ class Encoder(nn.Module):
                 hidden=hidden,
                 dropout=dropout,
                 attention=attention,
-                **({} if not attention else {"position": None if on_input else position, **parts}),
+                **({} if not attention else {"position": inside, **parts}),
             )
             for _ in range(layers)
         )
