@@ -4,6 +4,7 @@ import dataclasses
 import time
 import zlib
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -79,15 +80,17 @@ class Tagger(Model[Answer]):
         source = self.recipe.input
         words = isinstance(source, Words)
         checked: list[Any] = as_sentences(sources) if words else as_list("sources", sources, "sources")
+        kind: Any = TaggedWord._make if isinstance(self.answer, Label) else NumberedItem._make
+        outputs = self._outputs(checked, batch_items)
+        # All at once: thousands of sentences one by one would take as long as the net.
+        known = [numbers for numbers in outputs if numbers is not None]
+        read = self.answer.read(torch.cat(known)) if known else []
+        answers = iter(read if isinstance(self.answer, Label) else [(number,) for number in read])
         results: list[list[Any]] = []
-        for each, numbers in zip(checked, self._outputs(checked, batch_items), strict=True):
-            answers = [] if numbers is None else self.answer.read(numbers)
-            names = each if words else source.names(self.reader, each)
-            pairs: Any = zip(names, answers, strict=True)
-            if isinstance(self.answer, Label):
-                results.append([TaggedWord(name, *answer) for name, answer in pairs])
-            else:
-                results.append([NumberedItem(name, answer) for name, answer in pairs])
+        for each, numbers in zip(checked, outputs, strict=True):
+            names = [] if numbers is None else each if words else source.names(self.reader, each)
+            own = islice(answers, len(names))
+            results.append([kind((name, *answer)) for name, answer in zip(names, own, strict=True)])
         return results
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> Scores | Judged:
