@@ -106,12 +106,12 @@ def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch)
     import pooch
 
     content = b"(3 good)\n"
-    known = fetching_room.EXAMPLE_SETS["sst2-phrases"]
+    known = fetching_room.DATASETS["sst2-phrases"]
     file = DatasetFile(
         "https://example.org/raw/train.txt", hashlib.sha256(content).hexdigest(), 9, place="trees/train.txt"
     )
     toy = dataclasses.replace(known, name="toy", folder="", files={"trees": file})
-    monkeypatch.setattr(fetching_room, "EXAMPLE_SETS", {"toy": toy})
+    monkeypatch.setattr(fetching_room, "DATASETS", {"toy": toy})
 
     class Server(pooch.HTTPDownloader):
         def __call__(self, url, output_file, pooch, check_only=False):
