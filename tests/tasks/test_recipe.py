@@ -82,7 +82,7 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"task": {"auxiliary": {"xpos": -1}}}, "`auxiliary['xpos']` must be at least 0.0, but is -1"),
         ({"task": {"auxiliary": {"xpos": "1"}}}, "`auxiliary['xpos']` must be a number"),
         ({"input": {"features": 3}}, "`features` must be a WordFeatures"),
-        ({"input": 3}, "`input` must be an object of settings, or one of words, texts, but is 3"),
+        ({"input": 3}, "`input` must be an object of settings, or one of words, texts, speech, pictures, molecules,"),
         ({"input": {"kind": "wrods"}}, "Did you mean 'words'"),
         ({"input": {"word_widht": 3}}, "`input` has no 'word_widht'. Did you mean 'word_width'"),
         ({"task": Words()}, "`task` must be an object of settings, or one of tagger, classifier, but is Words("),
