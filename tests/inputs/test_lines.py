@@ -11,7 +11,7 @@ from regard.inputs.lines import read_lines
 
 def write(tmp_path, content, name="a.txt"):
     path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
     return path
 
 
@@ -33,7 +33,11 @@ def test_only_line_feeds_end_a_line(tmp_path, name):
         (b"a\ncaf\xe9\n", "a.txt", ", line 2: byte 4 of the line (0xe9) is not UTF-8. Save the file as UTF-8."),
         (b"a\n\0\n", "a.txt", ", line 2: it holds a zero byte"),
         ("a\n".encode("utf-16"), "a.txt", ", line 1: it is UTF-16"),
-        (gzip.compress(b"a"), "a.txt", ", line 1: it is compressed. Unpack it first, or let a gzip's name end in .gz"),
+        (
+            gzip.compress(b"a", mtime=0),
+            "a.txt",
+            ", line 1: it is compressed. Unpack it first, or let a gzip's",
+        ),
         (b"caf\xe9\n", "a.txt.gz", ", line 1: byte 4 of the line"),
     ],
 )
@@ -46,7 +50,7 @@ def test_what_is_no_text_is_named(tmp_path, content, name, message):
 @pytest.mark.parametrize("cut", [-9, -3, 12])
 def test_a_packed_file_that_breaks_off_or_is_none_is_named(tmp_path, cut):
     path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"one\ntwo\n")[:cut])
+    path.write_bytes(gzip.compress(b"one\ntwo\n", mtime=0)[:cut])
     with pytest.raises(DataError, match=r"a.gz: it can't be unpacked any further than line \d"):
         list(read_lines(path))
     path.write_bytes(b"no gzip at all")
