@@ -1,4 +1,4 @@
-"""Tasks: from data to a trained, saved, usable model: a tagger answers for each item, a classifier for the whole."""
+"""Tasks: from data to a trained, saved, usable model: a tagger answers for each item, a classifier for the whole, a writer writes a text."""
 
 import typing
 
@@ -8,6 +8,7 @@ from regard.tasks.loading import bundled, load
 from regard.tasks.recipe import RECIPES, Recipe
 from regard.tasks.scoring import LabelScore, Scores
 from regard.tasks.tagger import TaggedWord, Tagger
+from regard.tasks.writer import Writer, Written
 
 if typing.TYPE_CHECKING:
     from regard.tasks.fit import train
@@ -21,6 +22,8 @@ __all__ = [
     "Scores",
     "TaggedWord",
     "Tagger",
+    "Writer",
+    "Written",
     "bundled",
     "load",
     "train",

@@ -8,7 +8,7 @@ __all__ = ["model_card"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
-    """Write the card of a tagger in Markdown.
+    """Write the card of a model in Markdown.
 
     Args:
         name: the model's name.
@@ -38,6 +38,8 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
 
 def _what(model: Mapping[str, Any]) -> str:
     """What it gives, in a sentence."""
+    if model["kind"] == "seq2seq":
+        return "A writer: it writes a text for a source, and decides its length."
     answer = model["answer"]
     names = answer.get("names", ())
     listed = f"{len(names)} labels ({', '.join(names)})"
@@ -52,13 +54,17 @@ def _what(model: Mapping[str, Any]) -> str:
 
 
 def _verb(model: Mapping[str, Any]) -> str:
-    return {"tagger": "tag", "classifier": "classify"}[model["kind"]]
+    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write"}[model["kind"]]
 
 
 def _net(model: Mapping[str, Any]) -> str:
-    network = model.get("recipe", {}).get("network", "attention")
+    recipe = model.get("recipe", {})
+    network = recipe.get("task", {}).get("architecture") or recipe.get("network", "attention")
     said = {
         "attention": "Self-attention and nothing recurrent",
+        "transformer": "Self-attention and attention to the source, and nothing recurrent",
+        "attentive": "RNNs, with attention to each state of the source",
+        "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",
         "connected": "A net without attention, for comparison: it looks at each item by itself",
     }
     return said.get(network, f"A net without attention, for comparison ({network})")
@@ -88,7 +94,9 @@ def _scores(scores: Mapping[str, Any]) -> list[str]:
     if not scores:
         return []
     first = next(iter(scores.values()))
-    rows, about = (_answers, "") if "measure" in first else (_words, "Given words, true labels of the treebank. ")
+    rows, about = (
+        (_answers, _signature(first)) if "measure" in first else (_words, "Given words, true labels of the treebank. ")
+    )
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
@@ -97,6 +105,11 @@ def _scores(scores: Mapping[str, Any]) -> list[str]:
         "\n".join(rows(scores)),
         f"{about}Interval: {first['method']}. {rounded}",
     ]
+
+
+def _signature(score: Mapping[str, Any]) -> str:
+    more = score.get("more", {})
+    return "".join(f"{name}: {value}. " for name, value in more.items())
 
 
 def _words(scores: Mapping[str, Any]) -> list[str]:
@@ -116,12 +129,15 @@ def _answers(scores: Mapping[str, Any]) -> list[str]:
     """The rows of scores by whatever measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
-        said = _percent if score["measure"] == "accuracy" else "{:.4f}".format
+        said = _percent if score["measure"].endswith(_SHARES) else "{:.4f}".format
         low, high = map(said, score["interval"])
         rows.append(
             f"| {split} | {score['measure']} | {said(score['score'])} | {low} to {high} | {score['examples']} |"
         )
     return rows
+
+
+_SHARES = ("accuracy", "error rate", "error")
 
 
 def _training(model: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:

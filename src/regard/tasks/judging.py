@@ -1,6 +1,7 @@
 """How good answers are: the figure of their kind, with an interval, and beside it what else says something."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Judged:
         examples: how many were judged.
         macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
         confusions: (true label, label given, how often), most frequent first; of labels only.
+        more: what else is usually told, by name: the chrF of translations.
         empty: sources that held nothing, which no answer was given for.
         seconds: how long answering took, without judging; None if it wasn't timed.
     """
@@ -38,6 +40,7 @@ class Judged:
     examples: int
     macro_f1: float | None = None
     confusions: tuple[tuple[str, str, int], ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
     empty: int = 0
     seconds: float | None = None
 

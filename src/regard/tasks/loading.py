@@ -8,19 +8,18 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.tasks.answers import answer_from_json
 from regard.tasks.classifier import Classifier
 from regard.tasks.folders import standing
 from regard.tasks.model import SEEN, Model
-from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.store import DESCRIPTION, FILES, read_model
 from regard.tasks.tagger import Tagger
+from regard.tasks.writer import Writer
 
 __all__ = ["MODELS", "bundled", "load"]
 
 _MODELS = Path(__file__).parent / "models"
-MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier)}
+MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier, Writer)}
 """The kinds of models by name."""
 
 
@@ -78,13 +77,14 @@ def _load(folder: Path, name: str) -> Any:
     if description["kind"] not in MODELS:
         known = " or ".join(repr(kind) for kind in MODELS)
         raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r}.")
+    kind = MODELS[description["kind"]]
     try:
         recipe = Recipe.from_json(description["recipe"])
         if recipe.task.kind != description["kind"]:
             raise ModelError(f"its recipe is that of a {recipe.task.kind}, but it is a {description['kind']}.")
         _check_object("reader", description["reader"])
         reader = recipe.input.reader(description["reader"])
-        answer = answer_from_json(description["answer"])
+        answer = kind.read_answer(description["answer"])
         about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
@@ -92,10 +92,10 @@ def _load(folder: Path, name: str) -> Any:
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
-        network = SourceNetwork(recipe, reader, answer.outputs)
+        network = kind.new_network(recipe, reader, answer)
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
-    return MODELS[description["kind"]](network, reader, answer, recipe, seen=seen, about=about, name=name)
+    return kind(network, reader, answer, recipe, seen=seen, about=about, name=name)
 
 
 def _check_about(about: Any) -> dict[str, Any]:

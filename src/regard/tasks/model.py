@@ -9,12 +9,13 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch, as_list
-from regard.tasks.answers import Answer
+from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.store import write_model
+from regard.tasks.text import Text
 
 __all__ = ["SEEN", "Model"]
 
@@ -22,7 +23,7 @@ __all__ = ["SEEN", "Model"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound=Answer)
+_Given = TypeVar("_Given", bound=Answer | Text)
 
 
 class Model(Generic[_Given]):
@@ -40,9 +41,23 @@ class Model(Generic[_Given]):
 
     kind: ClassVar[str]
 
+    @classmethod
+    def read_answer(cls, saved: Any) -> Any:
+        """What the numbers of a saved model mean.
+
+        Raises:
+            ArgumentError or ModelError: it isn't what an answer's `to_json` writes.
+        """
+        return answer_from_json(saved)
+
+    @classmethod
+    def new_network(cls, recipe: Recipe, reader: Any, answer: Any) -> Any:
+        """The net of a recipe, with the weights that training begins with."""
+        return SourceNetwork(recipe, reader, answer.outputs)
+
     def __init__(
         self,
-        network: SourceNetwork,
+        network: Any,
         reader: Any,
         answer: _Given,
         recipe: Recipe,

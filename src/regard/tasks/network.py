@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from regard.attention import Relative
 from regard.inputs import Batch
-from regard.modules import EncoderLayer
+from regard.modules import DecoderLayer, EncoderLayer
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
 
-__all__ = ["SourceNetwork"]
+__all__ = ["SourceNetwork", "own_relative_positions"]
 
 
 class SourceNetwork(nn.Module):
@@ -31,10 +31,7 @@ class SourceNetwork(nn.Module):
         self.network = build_network(
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
-        for layer in self.network.modules():
-            # Each layer has vectors of its own: "three words ago" matters differently in the second layer.
-            if isinstance(layer, EncoderLayer) and layer.attention is not None and recipe.position == "relative":
-                layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
+        own_relative_positions(self.network, recipe)
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
@@ -52,6 +49,18 @@ class SourceNetwork(nn.Module):
     def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
         """The numbers that an answer makes sense of."""
         return self.output(self.features(batch))
+
+
+def own_relative_positions(network: nn.Module, recipe: Recipe) -> None:
+    """Where the recipe's positions are relative, give each layer's self-attention vectors of its own.
+
+    "Three words ago" matters differently in the second layer.
+    """
+    if recipe.position != "relative":
+        return
+    for layer in network.modules():
+        if isinstance(layer, EncoderLayer | DecoderLayer) and layer.attention is not None:
+            layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
 
 
 def _parts(recipe: Recipe) -> dict[str, Any]:

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from regard.inputs import VOCABULARIES
 from regard.modules.pooling import POOLINGS
-from regard.tasks.settings import Settings, one_of, shares
+from regard.tasks.settings import Settings, one_of, real, real_or_none, shares, truth, whole
+from regard.tasks.text_measures import TEXT_MEASURES, TOKENIZERS
 
-__all__ = ["TASKS", "Classifying", "Tagging"]
+__all__ = ["ARCHITECTURES", "TASKS", "Classifying", "Tagging", "Writing"]
+
+ARCHITECTURES = ("transformer", "attentive", "recurrent")
+"""How a text is made of a source: by attention alone, by RNNs with attention, by RNNs through one fixed vector."""
 
 
 @dataclass(frozen=True)
@@ -43,4 +48,52 @@ class Classifying(Settings):
     pooling: str = one_of("attention", *POOLINGS)
 
 
-TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying)}
+@dataclass(frozen=True)
+class Writing(Settings):
+    """A text for each source, whose length the model decides.
+
+    The recipe's `layers` read, and `layers` of "attentive" and "recurrent" also write; `network` plays no part.
+
+    Args:
+        architecture: one of `ARCHITECTURES`.
+        vocabulary: how the texts to write are cut, a name in `inputs.VOCABULARIES`.
+        size: at most so many pieces are known.
+        decoder_layers: of a "transformer", how many write.
+        tied: whether a piece is scored by the vector that it is read with.
+        bidirectional: whether RNNs read from both ends.
+        keys, values: of "attentive", what of the source is matched and what is received: "states", "outputs" or
+            "inputs".
+        guide: for tasks that go from left to right: how far, as a share of the source, each piece may look to either
+            side of where it should be at that time; None: anywhere.
+        beams, length_penalty, longest, spare: how a text is sought, as in `modules.beam_search`.
+        measure: what models are chosen by, a name in `TEXT_MEASURES`.
+        tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
+        lowercase: of "bleu", whether "A" and "a" are the same.
+        judged: of the dev examples so many, evenly spread, are written after each epoch, without a beam.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "seq2seq"
+
+    architecture: str = one_of("transformer", *ARCHITECTURES)
+    vocabulary: str = one_of("subwords", *VOCABULARIES)
+    size: int = whole(4000, 8)
+    decoder_layers: int = whole(2, 1)
+    tied: bool = truth(True)
+    bidirectional: bool = truth(True)
+    keys: str = one_of("states", "states", "outputs", "inputs")
+    values: str = one_of("outputs", "states", "outputs", "inputs")
+    guide: float | None = real_or_none(0.0)
+    beams: int = whole(4, 1)
+    length_penalty: float = real(0.6, 0.0)
+    longest: float = real(2.0, 0.0)
+    spare: int = whole(10, 0)
+    measure: str = one_of("bleu", *TEXT_MEASURES)
+    tokenize: str = one_of("13a", *TOKENIZERS)
+    lowercase: bool = truth(False)
+    judged: int = whole(1000, 1)
+
+
+TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying, Writing)}

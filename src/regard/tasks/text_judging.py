@@ -1,0 +1,56 @@
+"""How good written texts are: the figure of the recipe's measure, with an interval, and beside it what else is usual."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.extras import require
+from regard.tasks.judging import Judged
+from regard.tasks.targets import Writing
+from regard.tasks.text_measures import TEXT_MEASURES
+
+__all__ = ["judge_texts"]
+
+_RESAMPLES = 1000
+_METHOD = f"95 % percentile bootstrap over texts, {_RESAMPLES} resamples, seed 0"
+
+
+def judge_texts(
+    task: Writing, texts: Sequence[str], right: Sequence[Sequence[str]], *, thorough: bool = False
+) -> Judged:
+    """Compare written texts with the right ones.
+
+    Args:
+        task: which measure, and its settings.
+        texts: what was written.
+        right: for each, the texts that are right.
+        thorough: also what is usually told beside the figure: of BLEU the chrF and sacrebleu's signature.
+
+    Raises:
+        MissingExtraError: sacrebleu or jiwer is not installed.
+
+    Example:
+        >>> task = Writing(measure="word error rate")
+        >>> judge_texts(task, ["a saw", "saw"], [["a cat"], ["saw", "saw it"]]).score
+        0.3333333333333333
+    """
+    measure = TEXT_MEASURES[task.measure]
+    settings = {"tokenize": task.tokenize, "lowercase": task.lowercase}
+    counts = np.array([measure.counts(text, known, settings) for text, known in zip(texts, right, strict=True)])
+    generator = np.random.default_rng(0)
+    drawn = generator.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_RESAMPLES)
+    low, high = np.quantile([measure.figure(sums) for sums in drawn @ counts], [0.025, 0.975])
+    score = float(measure.figure(counts.sum(0)))
+    more = _beside_bleu(texts, right, settings) if thorough and task.measure == "bleu" else {}
+    return Judged(measure.measure.name, score, (float(low), float(high)), _METHOD, len(counts), more=more)
+
+
+def _beside_bleu(texts: Sequence[str], right: Sequence[Sequence[str]], settings: dict[str, Any]) -> dict[str, Any]:
+    metrics = require("sacrebleu.metrics", extra="train")
+    most = max(map(len, right))
+    # Sacrebleu takes first texts, second texts, ...; where one has fewer, None stands.
+    columns = [[known[place] if place < len(known) else None for known in right] for place in range(most)]
+    bleu, chrf = metrics.BLEU(**settings), metrics.CHRF(lowercase=settings["lowercase"])
+    bleu.corpus_score(list(texts), columns)
+    return {"chrF": chrf.corpus_score(list(texts), columns).score, "signature": str(bleu.get_signature())}

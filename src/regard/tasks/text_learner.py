@@ -1,0 +1,62 @@
+"""How a net learns to write: each piece of a text from the source and the pieces before it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.nn.functional import cross_entropy, pad
+
+from regard.modules.seq2seq import Seq2Seq
+from regard.special_ids import END, PADDING, START
+from regard.tasks.batching import Batches, shuffled_batches
+from regard.tasks.corpus import Corpus, Lesson
+from regard.tasks.learner import Learner, Loss
+from regard.tasks.recipe import Recipe
+from regard.tasks.text import Text
+from regard.tasks.text_judging import judge_texts
+from regard.tasks.text_measures import TEXT_MEASURES
+from regard.tasks.writer import written
+
+__all__ = ["TextLearner"]
+
+
+class TextLearner(Learner):
+    """A net that learns to write.
+
+    Args:
+        network: the net to train.
+        recipe: how.
+        corpus: the training examples; what is wanted of each are ids, -1 at padding.
+        text: what the ids mean.
+        dev: what it is judged by: pairs (source, right texts).
+    """
+
+    network: Seq2Seq
+
+    def __init__(
+        self, network: Seq2Seq, recipe: Recipe, corpus: Corpus, text: Text, dev: Sequence[tuple[Any, Sequence[str]]]
+    ):
+        super().__init__(network, TEXT_MEASURES[recipe.task.measure].measure)
+        self.recipe, self.corpus, self.text, self.dev = recipe, corpus, text, dev
+
+    def batches(self, epoch: int) -> Batches:
+        members = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
+        return Batches(self.corpus.lesson, members)
+
+    def loss(self, batch: Lesson) -> Loss:
+        real = batch.wanted >= 0
+        ids = batch.wanted.masked_fill(~real, PADDING)
+        inputs = pad(ids, (1, 0), value=START)
+        # Behind the last piece stands the end; behind that nothing is learned.
+        wanted = pad(ids, (0, 1), value=PADDING)
+        wanted.scatter_(1, real.sum(1, keepdim=True), END)
+        memory = self.network.encode(batch.batch.vectors, batch.batch.lengths)
+        scores = self.network(memory, inputs).flatten(0, 1)
+        pieces = int(real.sum()) + len(real)
+        smoothing = self.recipe.smoothing
+        loss = cross_entropy(scores, wanted.flatten(), ignore_index=PADDING, label_smoothing=smoothing)
+        return Loss(loss, loss.item(), pieces)
+
+    def judge(self) -> float:
+        sources = [source for source, _ in self.dev]
+        said = written(self.network, self.recipe, self.corpus.reader, self.text, sources, beams=1)
+        return judge_texts(self.recipe.task, [each.text for each in said], [right for _, right in self.dev]).score

@@ -1,0 +1,157 @@
+"""A trained writer: a source in, a text of a length of its own out: a translation, a transcript, a pronunciation."""
+
+import dataclasses
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from regard.errors import ArgumentError
+from regard.inputs import as_list
+from regard.modules import beam_search, greedy
+from regard.modules.seq2seq import Seq2Seq
+from regard.tasks.batching import batches_by_length
+from regard.tasks.examples import as_pairs
+from regard.tasks.judging import Judged
+from regard.tasks.model import Model
+from regard.tasks.recipe import Recipe
+from regard.tasks.text import Text
+from regard.tasks.text_judging import judge_texts
+from regard.tasks.writing_network import writing_network
+
+__all__ = ["Writer", "Written", "grouped", "written"]
+
+
+class Written(NamedTuple):
+    """A text that a model wrote.
+
+    Args:
+        text: the text.
+        score: the logarithm of its probability, over ((5 + pieces) / 6)^length_penalty.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+    """
+
+    text: str
+    score: float
+    ended: bool
+
+
+class Writer(Model[Text]):
+    """A trained writer; `regard.train` makes one, `regard.load` reads one.
+
+    Example:
+        >>> import regard
+        >>> pairs = [("ab", "ba"), ("ba", "ab")]
+        >>> recipe = regard.Recipe(
+        ...     task={"kind": "seq2seq", "vocabulary": "characters", "size": 16, "measure": "error"},
+        ...     input={"kind": "texts", "vocabulary": "characters", "size": 16, "piece_dropout": 0.0},
+        ...     width=16, heads=2, hidden=16, layers=1, dropout=0.0, epochs=60, patience=60, learning_rate=0.01,
+        ... )
+        >>> writer = regard.train(recipe, pairs, pairs, progress="none")
+        >>> [written.text for written in writer.write(["ab", "ba"])]
+        ['ba', 'ab']
+        >>> writer.write([""])
+        [None]
+    """
+
+    kind = "seq2seq"
+
+    @classmethod
+    def read_answer(cls, saved: Any) -> Text:
+        return Text.from_json(saved)
+
+    @classmethod
+    def new_network(cls, recipe: Recipe, reader: Any, answer: Text) -> Seq2Seq:
+        return writing_network(recipe, reader, answer)
+
+    def write(
+        self, sources: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000
+    ) -> list[Written | None]:
+        """Write a text for each source.
+
+        Args:
+            sources: what the recipe's `input` reads: texts, paths of recordings, ...
+            beams: how many texts are followed at a time; by default as the recipe has it.
+            batch_items: about how many items go through the net at a time, with all beams.
+
+        Returns:
+            for each source, in the order given, what was written; None for a source that holds nothing.
+
+        Raises:
+            ArgumentError: a source that the model can't read, or a number that can't be.
+        """
+        given = as_list("sources", sources, "sources")
+        return written(self.network, self.recipe, self.reader, self.answer, given, beams=beams, batch_items=batch_items)
+
+    def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Judged:
+        """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
+
+        Args:
+            examples: (source, text) pairs, or `Example`s.
+            beams, batch_items: as in `write`.
+
+        Raises:
+            ArgumentError: there is nothing to judge, or an example is not of that form.
+            MissingExtraError: sacrebleu or jiwer is not installed.
+        """
+        pairs = grouped(as_pairs(examples))
+        if not pairs:
+            raise ArgumentError("`examples` must hold at least one example, but holds none.")
+        started = time.perf_counter()
+        said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
+        seconds = time.perf_counter() - started
+        texts = ["" if each is None else each.text for each in said]
+        judged = judge_texts(self.recipe.task, texts, [right for _, right in pairs], thorough=True)
+        return dataclasses.replace(judged, empty=said.count(None), seconds=seconds)
+
+
+def written(
+    network: Seq2Seq,
+    recipe: Recipe,
+    reader: Any,
+    text: Text,
+    sources: Sequence[Any],
+    *,
+    beams: int | None = None,
+    batch_items: int = 4000,
+) -> list[Written | None]:
+    """What a net writes for each source, as `Writer.write` gives it."""
+    source, task = recipe.input, recipe.task
+    beams = int(task.beams) if beams is None else beams
+    for name, value in (("beams", beams), ("batch_items", batch_items)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
+    items = [source.item(reader, each) for each in sources]
+    present = [index for index, item in enumerate(items) if len(item)]
+    device = next(network.parameters()).device
+    found: list[Written | None] = [None] * len(items)
+    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
+    for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
+        members = [present[place] for place in places]
+        batch = source.batch(reader, [items[index] for index in members]).to(device)
+        if beams == 1:
+            said = greedy(network, batch.vectors, batch.lengths, **limits)
+        else:
+            said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
+        for index, each in zip(members, said, strict=True):
+            found[index] = Written(text.vocabulary.decode(each.ids), each.score, each.ended)
+    return found
+
+
+def grouped(pairs: Iterable[tuple[Any, str]]) -> list[tuple[Any, tuple[str, ...]]]:
+    """Each source once, with all its right texts; only texts can be the same source twice.
+
+    Example:
+        >>> grouped([("read", "R EH D"), ("red", "R EH D"), ("read", "R IY D")])
+        [('read', ('R EH D', 'R IY D')), ('red', ('R EH D',))]
+    """
+    found: list[tuple[Any, tuple[str, ...]]] = []
+    places: dict[str, int] = {}
+    for source, right in pairs:
+        if isinstance(source, str) and source in places:
+            known = found[places[source]][1]
+            found[places[source]] = (source, known if right in known else (*known, right))
+            continue
+        if isinstance(source, str):
+            places[source] = len(found)
+        found.append((source, (right,)))
+    return found

@@ -1,0 +1,87 @@
+"""From sources with texts and a recipe to what learns to write; and from that to a writer."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.tasks.corpus import Corpus, Lesson
+from regard.tasks.examples import as_pairs, digest_pairs
+from regard.tasks.recipe import Recipe
+from regard.tasks.text import Text
+from regard.tasks.text_learner import TextLearner
+from regard.tasks.writer import Writer, grouped
+from regard.tasks.writing_network import writing_network
+
+__all__ = ["TextCorpus", "WriterJob"]
+
+
+class WriterJob:
+    """Sources, and the text that is to be written for each.
+
+    Args:
+        recipe: how.
+        examples: (source, text) pairs, or `Example`s; a source may stand there several times, with other texts.
+        dev: more of them. Several texts of one source are all right.
+        auxiliary: None: a writer learns nothing beside.
+
+    Raises:
+        ArgumentError: an example that is none, a target that is no text, or auxiliary labels.
+    """
+
+    def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
+        if auxiliary:
+            raise ArgumentError(f"`auxiliary` must be None for seq2seq, but has {list(auxiliary)}.")
+        self.recipe = recipe
+        self.examples, self.dev = as_pairs(examples), as_pairs(dev, argument="dev")
+        for name, given in (("examples", self.examples), ("dev", self.dev)):
+            if not given:
+                raise ArgumentError(f"`{name}` must hold at least one example, but holds none.")
+            for place, (_, target) in enumerate(given):
+                if not isinstance(target, str):
+                    raise ArgumentError(f"the target of `{name}[{place}]` must be a text, but is {target!r:.60}.")
+
+    @property
+    def digests(self) -> dict[str, str]:
+        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
+
+    def learner(self) -> TextLearner:
+        source, task = self.recipe.input, self.recipe.task
+        reader = source.fit([each for each, _ in self.examples])
+        items = [source.item(reader, each) for each, _ in self.examples]
+        texts = [text for _, text in self.examples]
+        text = Text.fit(texts, task.vocabulary, task.size, source_items=sum(map(len, items)))
+        wanted = [torch.tensor(text.vocabulary.encode(each), dtype=torch.int64) for each in texts]
+        corpus = TextCorpus(source, reader, items, wanted)
+        if not corpus.lengths:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        network = writing_network(self.recipe, reader, text)
+        return TextLearner(network, self.recipe, corpus, text, _spread(grouped(self.dev), task.judged))
+
+    def model(self, learner: TextLearner, about: dict[str, Any], name: str) -> Writer:
+        return Writer(learner.network.cpu(), learner.corpus.reader, learner.text, self.recipe, about=about, name=name)
+
+
+class TextCorpus(Corpus):
+    """Examples of which a text is wanted, as ids: a batch has as much room as its longest source or text needs."""
+
+    def __init__(self, source: Any, reader: Any, items: Sequence[Any], wanted: Sequence[Tensor]):
+        super().__init__(source, reader, items, wanted)
+        self.lengths = [max(length, len(ids) + 1) for length, ids in zip(self.lengths, self._wanted, strict=True)]
+
+    def lesson(self, members: Sequence[int]) -> Lesson:
+        batch = self._source.batch(self.reader, [self._items[index] for index in members])
+        ids = torch.nn.utils.rnn.pad_sequence([self._wanted[index] for index in members], True, padding_value=-1)
+        return Lesson(batch, ids)
+
+
+def _spread(examples: list[Any], most: int) -> list[Any]:
+    """So many of them at most, from beginning to end."""
+    step = max(1.0, len(examples) / most)
+    return [examples[int(place * step)] for place in range(min(most, len(examples)))]

@@ -1,0 +1,224 @@
+"""Writers: toys of every architecture, saved, loaded, resumed, judged, refused."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from regard import Recipe, load, train
+from regard.errors import ArgumentError, ModelError
+from regard.inputs import Sound
+from regard.special_ids import END, PADDING, START
+from regard.tasks import Writer
+from regard.tasks.targets import Writing
+from regard.tasks.text import Text
+from regard.tasks.text_judging import judge_texts
+from regard.tasks.text_measures import TEXT_MEASURES
+from regard.tasks.writer import grouped
+from regard.tasks.writing import WriterJob
+
+# Backwards: only a net that knows where it is can write that.
+PAIRS = [(text, text[::-1]) for text in ("ab", "ba", "abc", "cab", "ccb", "bca")]
+SOURCES = [source for source, _ in PAIRS]
+RECIPE = Recipe(
+    task={
+        "kind": "seq2seq",
+        "vocabulary": "characters",
+        "size": 16,
+        "measure": "error",
+        "decoder_layers": 1,
+        "longest": 1.0,
+        "spare": 2,
+    },
+    input={"kind": "texts", "vocabulary": "characters", "size": 16, "piece_dropout": 0.0},
+    width=32,
+    heads=2,
+    hidden=32,
+    layers=1,
+    dropout=0.0,
+    attention_dropout=0.0,
+    epochs=150,
+    patience=150,
+    learning_rate=0.01,
+)
+ARCHITECTURES = ["transformer", "attentive", "recurrent"]
+
+
+def with_task(recipe=RECIPE, **changes):
+    return dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, **changes))
+
+
+def fit(pairs=PAIRS, recipe=RECIPE, **changes):
+    return train(dataclasses.replace(recipe, **changes), pairs, pairs, progress="none", device="cpu")
+
+
+def texts(written):
+    return [None if each is None else each.text for each in written]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_learned_by_heart_saved_and_loaded(tmp_path, architecture):
+    model = fit(recipe=with_task(architecture=architecture))
+    assert texts(model.write(SOURCES)) == [text for _, text in PAIRS]
+    assert all(each.ended for each in model.write(SOURCES))
+    assert model.evaluate(PAIRS).score == 0.0
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert isinstance(loaded, Writer)
+    assert loaded.write(SOURCES) == model.write(SOURCES)
+    assert "A writer: " in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_guided_writer_reads_from_left_to_right():
+    pairs = [(source, source.upper()) for source, _ in PAIRS]
+    model = fit(pairs, with_task(guide=0.34))
+    assert texts(model.write(SOURCES)) == [text for _, text in pairs]
+    assert model.network.guide.rate == pytest.approx(1.0)
+
+
+def test_from_sound_to_text():
+    hum = [torch.sin(torch.arange(800) * step)[None] / 2 for step in (0.1, 0.3)]
+    pairs = [(Sound(hum[0], 8000), "low"), (Sound(hum[1], 8000), "high")]
+    model = fit(pairs, input={"kind": "speech", "frame_dropout": 0.0, "normalise": False, "together": 2})
+    assert texts(model.write([source for source, _ in pairs])) == ["low", "high"]
+
+
+def test_what_is_empty_has_no_text_and_the_others_are_as_alone():
+    model = fit(epochs=2)
+    together = model.write([*SOURCES, ""])
+    assert together[-1] is None
+    for source, written in zip(SOURCES, together, strict=False):
+        (alone,) = model.write([source])
+        assert alone.text == written.text
+        assert alone.score == pytest.approx(written.score, abs=1e-4)
+
+
+def test_the_loss_is_of_each_piece_and_the_end():
+    job = WriterJob(RECIPE, [("ab", "b"), ("abc", "cba")], PAIRS, None)
+    learner = job.learner()
+    lesson = learner.corpus.lesson([0, 1])
+    assert lesson.wanted.tolist()[0][1:] == [-1, -1]
+    learner.eval()
+    loss = learner.loss(lesson)
+    # By hand: of each piece and of the end, from what stands before it.
+    total, count = 0.0, 0
+    for source, text in job.examples:
+        ids = learner.text.vocabulary.encode(text)
+        item = RECIPE.input.item(learner.corpus.reader, source)
+        memory = learner.network.encode(item[None], torch.tensor([len(item)]))
+        scores = learner.network(memory, torch.tensor([[START, *ids]]))[0].log_softmax(1)
+        total -= sum(scores[place, wanted].item() for place, wanted in enumerate([*ids, END]))
+        count += len(ids) + 1
+    assert loss.items == count == 6
+    assert loss.shown == pytest.approx(total / count, rel=1e-5)
+
+
+def test_what_stands_at_padding_does_not_matter():
+    learner = WriterJob(RECIPE, [("ab", "b"), ("abc", "cba")], PAIRS, None).learner().eval()
+    lesson = learner.corpus.lesson([0, 1])
+    before = learner.loss(lesson).shown
+    lesson.batch.vectors[0, 2:] = 5
+    assert learner.loss(lesson).shown == pytest.approx(before, abs=1e-6)
+    assert PADDING == 0
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
+    import regard.tasks.lightning_parts as parts
+
+    whole = fit(epochs=4, recipe=dataclasses.replace(RECIPE, dropout=0.2, average=0.9))
+    recipe = dataclasses.replace(RECIPE, dropout=0.2, average=0.9, epochs=4)
+    judged, count = parts.Training.judged, 0
+
+    def stop(self):
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return judged(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.Training, "judged", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, PAIRS, PAIRS, out=tmp_path / "run", progress="none", device="cpu")
+    resumed = train(recipe, PAIRS, PAIRS, out=tmp_path / "run", resume=True, progress="none", device="cpu")
+    for name, tensor in whole.network.state_dict().items():
+        assert torch.equal(tensor, resumed.network.state_dict()[name]), name
+
+
+def test_texts_of_one_source_are_all_right():
+    assert grouped([("a", "x"), ("b", "y"), ("a", "z"), ("a", "x")]) == [("a", ("x", "z")), ("b", ("y",))]
+    assert judge_texts(Writing(measure="error"), ["z", "x"], [("x", "z"), ("y",)]).score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("measure", "said", "right", "wanted"),
+    [
+        ("word error rate", ["a b c", ""], [["a c"], ["d e"]], (1 + 2) / 4),
+        ("word error rate", ["a b"], [["x y z", "a b c d"]], 2 / 4),
+        ("character error rate", ["123", "4"], [["13"], ["4"]], 1 / 3),
+        ("character error rate", ["a"], [[""]], 1.0),
+        ("error", ["a", "b"], [["a"], ["c", "b"]], 0.0),
+    ],
+)
+def test_error_rates_by_hand(measure, said, right, wanted):
+    assert judge_texts(Writing(measure=measure), said, right).score == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("settings", [{}, {"lowercase": True}, {"tokenize": "zh"}])
+def test_bleu_is_that_of_sacrebleu(settings):
+    from sacrebleu.metrics import BLEU
+
+    said = ["A cat sat on the mat .", "he saw it", "他看见了一只猫"]
+    right = [["a cat sat on a mat .", "The cat sat on the mat ."], ["he saw it"], ["他看见一只猫"]]
+    judged = judge_texts(Writing(**settings), said, right, thorough=True)
+    peer = BLEU(**settings)
+    score = peer.corpus_score(
+        said, [[each[0] for each in right], [each[1] if len(each) > 1 else None for each in right]]
+    )
+    assert judged.score == pytest.approx(score.score, abs=1e-9)
+    assert judged.more["signature"] == str(peer.get_signature())
+    assert judged.interval[0] <= judged.score <= judged.interval[1]
+
+
+def test_every_measure_has_a_direction():
+    assert {name for name, measure in TEXT_MEASURES.items() if not measure.measure.falls} == {"bleu"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([], "`examples` must hold at least one example"),
+        ([("a", 1.0)], "must be a text, but is 1.0"),
+        ([("", "a")], "at least one source that isn't empty"),
+        ([(3, "a")], "`text` must be a text, but is 3"),
+    ],
+)
+def test_what_can_not_be_learned_is_refused(pairs, said):
+    with pytest.raises(ArgumentError, match=said):
+        train(RECIPE, pairs, PAIRS, progress="none")
+
+
+def test_edges_are_refused():
+    recipe = dataclasses.replace(RECIPE, input={"kind": "molecules"})
+    with pytest.raises(ArgumentError, match=r"`input\.edges` must be false"):
+        train(recipe, [("CO", "x")], [("CO", "x")], progress="none")
+
+
+def test_a_writer_of_molecules_looks_at_all_atoms():
+    recipe = dataclasses.replace(RECIPE, input={"kind": "molecules", "edges": False})
+    model = train(recipe, [("CO", "x"), ("CCC", "y")], [("CO", "x"), ("CCC", "y")], progress="none")
+    assert texts(model.write(["CO", "CCC"])) == ["x", "y"]
+
+
+@pytest.mark.parametrize("beams", [0, True, 1.5])
+def test_beams_that_can_not_be(beams):
+    with pytest.raises(ArgumentError, match="`beams` must be a whole number"):
+        fit(epochs=1).write(["ab"], beams=beams)
+
+
+@pytest.mark.parametrize(
+    "saved", [None, {"kind": "text"}, {"kind": "text", "vocabulary": {"kind": "bytes"}, "rate": 0}, {"kind": "label"}]
+)
+def test_a_broken_answer_is_told(saved):
+    with pytest.raises(ModelError, match="`answer` must"):
+        Text.from_json(saved)
