@@ -39,6 +39,19 @@ class NamedRecipe:
             if not isinstance(value, str) or not (value or field == "note"):
                 raise ArgumentError(f"`{field}` must be a text, but is {value!r:.60}.")
 
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command that trains by it, but for where to write.
+
+        Example:
+            >>> " ".join(NAMED_RECIPES["english-pos"].command)
+            'regard train tagger --data ud-english-ewt --label upos'
+        """
+        task = self.recipe.task.kind
+        words = ("regard", "train", task, "--data", self.data, "--label", self.label)
+        # The first recipe of its data is the usual one; others have to be named.
+        return words if recipe_for(self.data, self.label, task) == self else (*words, "--recipe", self.name)
+
     @classmethod
     def read(cls, path: Path) -> "NamedRecipe":
         """Read NAME.json: an object of data, label, recipe (what differs from the default) and, if need be, a note.
