@@ -125,7 +125,7 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
 def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
 
-    said = model.answer.measure.said
+    said = model.measure.said
     low, high = map(said, judged.interval)
     seconds = judged.seconds or 0.0
     text = (
@@ -134,6 +134,10 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     )
     if judged.macro_f1 is not None:
         text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."
+    text += "".join(
+        f" {name[0].upper()}{name[1:]}: {value if isinstance(value, str) else f'{value:.4f}'}."
+        for name, value in judged.more.items()
+    )
     if judged.empty:
         text += f" {judged.empty:,} sources held nothing and were left out."
     text += f" Answering took {seconds:.2f} s."

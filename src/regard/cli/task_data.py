@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["TaskData"]
 
 # What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
-_ABOUT = {"tagger": ("items",), "classifier": ("label", "number", "labels")}
+_ABOUT = {"tagger": ("items",), "classifier": ("label", "number", "labels"), "seq2seq": ("text",)}
 _SAID = {
     "items": "a label for each item",
     "label": "one label",
@@ -77,7 +77,8 @@ class TaskData:
             found = cls(task, given, given, label or known.label, known)
             gives = known.target(found.label or "")
         else:
-            found, gives = cls(task, given, Path(given).name, label, None), "label"
+            # What the targets of a user's own are, is seen when they are read.
+            found, gives = cls(task, given, Path(given).name, label, None), _ABOUT[task][0]
         if gives not in _ABOUT[task]:
             wanted = " or ".join(_SAID[kind] for kind in _ABOUT[task])
             raise ArgumentError(
@@ -132,7 +133,11 @@ class TaskData:
         if self.is_treebank:
             return RECIPES["english-pos"]
         kind = _INPUT_OF[self.known.reads] if self.known is not None else _input_of(examples)
+        if self.task == "seq2seq" and kind == "words":
+            kind = "texts"
         source: dict[str, Any] = {"kind": kind}
+        if self.task == "seq2seq" and kind in ("graphs", "molecules"):
+            source["edges"] = False
         if kind == "words" and self.known is not None and self.known.language == "Chinese":
             source["cut"] = "characters"
         # The nodes of a graph come in no order, and stand at no distance but along edges.

@@ -46,6 +46,23 @@ Examples:
   regard train classifier --data my-reviews/ --out mine --recipe small.json --seed 7
   regard evaluate mine --data my-reviews/
 """
+_SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev and test, and save it with a card.
+
+It translates, transcribes, spells: the model decides how long the text is. Your own data is a folder with train.csv,
+dev.csv and test.csv (or .tsv, .jsonl), whose columns are text or path, and target. Killed or stopped by Ctrl-C, a run
+goes on by --resume and ends with the same weights as one that was never stopped.
+
+A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "seq2seq", "architecture":
+"attentive", "measure": "word error rate"}, "input": {"kind": "speech"}}. The architectures are transformer, attentive
+(RNNs with attention) and recurrent (RNNs through one fixed vector).
+
+\b
+Examples:
+  regard train seq2seq --data multi30k --label de-en --out translator
+  regard train seq2seq --data fsdd-strings --out transcriber
+  regard train seq2seq --data my-pairs/ --out mine --recipe small.json --seed 7
+  regard evaluate mine --data my-pairs/
+"""
 
 
 class Shown(StrEnum):
@@ -65,6 +82,7 @@ def _train(context: typer.Context) -> None:
     Examples:
       regard train tagger --data ud-english-ewt --out english
       regard train classifier --data sst2 --out sentiment
+      regard train seq2seq --data multi30k --label de-en --out translator
       regard train tagger --help
     """
     if context.invoked_subcommand is None:
@@ -113,5 +131,5 @@ def _command(task: str) -> Callable[..., None]:
     return command
 
 
-for _task, _said in {"tagger": _TAGGER, "classifier": _CLASSIFIER}.items():
+for _task, _said in {"tagger": _TAGGER, "classifier": _CLASSIFIER, "seq2seq": _SEQ2SEQ}.items():
     app.command(_task, help=_said)(_command(_task))

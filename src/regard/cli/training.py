@@ -155,7 +155,7 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
-            _table(scores, model.answer.measure),
+            _table(scores, model.measure),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
         ),

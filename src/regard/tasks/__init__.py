@@ -1,4 +1,7 @@
-"""Tasks: from data to a trained, saved, usable model: a tagger answers for each item, a classifier for the whole, a writer writes a text."""
+"""Tasks: from data to a trained, saved, usable model.
+
+A tagger answers for each item, a classifier for the whole, a writer writes a text.
+"""
 
 import typing
 

@@ -61,8 +61,8 @@ def train(
         data: where the sentences come from, for the card: name, title, licence, source, files.
 
     Returns:
-        the `Tagger`, `Classifier` or `Writer`. Its weights are rounded to float16, as in its saved folder, so that it is what it
-        will be when loaded.
+        the `Tagger`, `Classifier` or `Writer`. Its weights are rounded to float16, as in its saved folder, so that it
+        is what it will be when loaded.
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe.

@@ -13,6 +13,7 @@ class Measure:
         name: what it is called.
         share: whether it is a share of something, shown in percent.
         falls: whether lower is better, as with an error.
+        digits: behind the point, where it is no share.
 
     Example:
         >>> ACCURACY.said(0.9512), Measure("RMSE", falls=True).said(0.88)
@@ -24,6 +25,7 @@ class Measure:
     name: str
     share: bool = False
     falls: bool = False
+    digits: int = 4
 
     def better(self, score: float, *, than: float | None) -> bool:
         """Whether a figure is better than another; anything is better than none."""
@@ -31,7 +33,7 @@ class Measure:
 
     def said(self, score: float) -> str:
         """The figure, for people."""
-        return f"{100 * score:.2f} %" if self.share else f"{score:.4f}"
+        return f"{100 * score:.2f} %" if self.share else f"{score:.{self.digits}f}"
 
 
 ACCURACY = Measure("accuracy", share=True)

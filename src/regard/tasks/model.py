@@ -12,6 +12,7 @@ from regard.inputs import Batch, as_list
 from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
+from regard.tasks.measure import Measure
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.store import write_model
@@ -76,6 +77,11 @@ class Model(Generic[_Given]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.answer.said}, {self.parameters:,} parameters)"
+
+    @property
+    def measure(self) -> Measure:
+        """The figure that says how good it is."""
+        return self.answer.measure  # pyright: ignore[reportAttributeAccessIssue]  # a writer has its own
 
     @property
     def parameters(self) -> int:

@@ -1,4 +1,4 @@
-"""How good written texts are: the figure of the recipe's measure, with an interval, and beside it what else is usual."""
+"""How good written texts are: the figure of the recipe's measure, its interval, and what is usually told beside it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -59,4 +59,5 @@ class TextLearner(Learner):
     def judge(self) -> float:
         sources = [source for source, _ in self.dev]
         said = written(self.network, self.recipe, self.corpus.reader, self.text, sources, beams=1)
-        return judge_texts(self.recipe.task, [each.text for each in said], [right for _, right in self.dev]).score
+        texts = ["" if each is None else each.text for each in said]
+        return judge_texts(self.recipe.task, texts, [right for _, right in self.dev]).score

@@ -79,7 +79,7 @@ def _wrong(text: str, right: Sequence[str], settings: dict[str, Any]) -> list[fl
 
 
 TEXT_MEASURES = {
-    "bleu": TextMeasure(Measure("BLEU"), _bleu_counts, _bleu_figure),
+    "bleu": TextMeasure(Measure("BLEU", digits=2), _bleu_counts, _bleu_figure),
     "word error rate": TextMeasure(
         Measure("word error rate", share=True, falls=True), _edits(lambda text: text.split()), _share
     ),

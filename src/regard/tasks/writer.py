@@ -12,10 +12,12 @@ from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.batching import batches_by_length
 from regard.tasks.examples import as_pairs
 from regard.tasks.judging import Judged
+from regard.tasks.measure import Measure
 from regard.tasks.model import Model
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
+from regard.tasks.text_measures import TEXT_MEASURES
 from regard.tasks.writing_network import writing_network
 
 __all__ = ["Writer", "Written", "grouped", "written"]
@@ -62,6 +64,10 @@ class Writer(Model[Text]):
     @classmethod
     def new_network(cls, recipe: Recipe, reader: Any, answer: Text) -> Seq2Seq:
         return writing_network(recipe, reader, answer)
+
+    @property
+    def measure(self) -> Measure:
+        return TEXT_MEASURES[self.recipe.task.measure].measure
 
     def write(
         self, sources: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000
