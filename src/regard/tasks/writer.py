@@ -85,8 +85,9 @@ class Writer(Model[Text]):
         Raises:
             ArgumentError: a source that the model can't read, or a number that can't be.
         """
-        given = as_list("sources", sources, "sources")
-        return written(self.network, self.recipe, self.reader, self.answer, given, beams=beams, batch_items=batch_items)
+        source = self.recipe.input
+        items = [source.item(self.reader, each) for each in as_list("sources", sources, "sources")]
+        return written(self.network, self.recipe, self.reader, self.answer, items, beams=beams, batch_items=batch_items)
 
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Judged:
         """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
@@ -115,18 +116,17 @@ def written(
     recipe: Recipe,
     reader: Any,
     text: Text,
-    sources: Sequence[Any],
+    items: Sequence[Any],
     *,
     beams: int | None = None,
     batch_items: int = 4000,
 ) -> list[Written | None]:
-    """What a net writes for each source, as `Writer.write` gives it."""
+    """What a net writes for each source, read by the reader; the rest is as in `Writer.write`."""
     source, task = recipe.input, recipe.task
     beams = int(task.beams) if beams is None else beams
     for name, value in (("beams", beams), ("batch_items", batch_items)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
-    items = [source.item(reader, each) for each in sources]
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Written | None] = [None] * len(items)
