@@ -163,6 +163,8 @@ def test_the_page_holds_every_source(predict, tmp_path):
     assert text.count("<h2>") == 3
     assert "<h2>a &lt;b&gt; film</h2>" in text
     assert text.count('class="map"') == 4
+    alone = predict("words", "good", "--format", "json")[1]
+    assert predict("words", "good", "--format", "json", "--html", "seen.html")[1] == alone
     code, _, err = predict("words", *["good"] * 51, "--html", "many.html")
     assert (code, "`--html` takes up to 50 sources, but the command line has more" in err) == (2, True)
 
@@ -180,6 +182,7 @@ def test_it_fits_the_width(predict, speech, tmp_path, width):
         ((), "give either sources or -f FILE"),
         (("a", "-f", "b"), "give either sources or -f FILE"),
         (("a", "--top", -1), "`--top` must be 0 or more, but is -1"),
+        (("a", "--top", 0, "--head", 1), "`--head` chooses what to show, but with `--top` 0 nothing is shown"),
         (("a", "--layer", 3), "`layer` must be from 1 to 2, but is 3"),
         (("a", "--head", 3), "`head` must be from 1 to 2 in layer 2, but is 3"),
         (("a", "--map", "--format", "json"), "`--map` shapes text, but `--format` is json"),

@@ -27,8 +27,8 @@ from regard.errors import ArgumentError
 __all__ = ["Wanted", "answer_all", "predict"]
 
 _TOP = 3
-# Less is done before a bar could be read: bytes of a file of sources, or sources.
-_WORTH_A_BAR = 20_000, 20
+# Fewer sources, or fewer bytes of a file that lists them, are done before a bar could be read.
+_WORTH_A_BAR, _BYTES_WORTH_A_BAR = 20, 20_000
 
 
 class Wanted(NamedTuple):
@@ -105,8 +105,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     Raises:
         RegardError: what is wanted can't be, or a source can't be used.
     """
-    file = "-" if wanted.sources == ["-"] and wanted.file is None else wanted.file
-    _check(wanted, file, command)
+    _check(wanted, command)
     # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.answer_lines import LINES, plain_answer
     from regard.cli.console import output_console, progress_over
@@ -119,13 +118,9 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     shown = Show(wanted.layer, wanted.head, (_TOP if asked else 0) if wanted.top is None else wanted.top, wanted.map)
     html = None if wanted.html is None else HtmlPage(wanted.html)
     console = output_console(width=wanted.width, colour=wanted.colour)
+    file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file
-    if file is None:
-        lines: Iterable[Line] = (Line(text, number) for number, text in enumerate(wanted.sources or (), start=1))
-        total, least = len(wanted.sources or ()), _WORTH_A_BAR[1]
-    else:
-        lines, total, least = read_file(file), os.path.getsize(file) if file != "-" else 0, _WORTH_A_BAR[0]
-    watch = shown.top > 0 or shown.map or wanted.plain or html is not None
+    looking = shown.top > 0 or shown.map
     names: list[str] = []
 
     def checked(line: Line) -> Any:
@@ -135,13 +130,20 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
             names.append(model.name)
         return model
 
-    with progress_over(lines, total, "answering", in_bytes=file is not None, least=least) as every:
-        results = answers(checked, every, origin, watch=watch, live=file == "-")
+    if file is None:
+        texts = wanted.sources or []
+        lines: Iterable[Line] = (Line(text, number) for number, text in enumerate(texts, start=1))
+        progress = progress_over(lines, len(texts), "answering", in_bytes=False, least=_WORTH_A_BAR)
+    else:
+        size = 0 if file == "-" else os.path.getsize(file)
+        progress = progress_over(read_file(file), size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
+    with progress as every:
+        results = answers(checked, every, origin, watch=looking or wanted.plain or html is not None, live=file == "-")
         for place, (source, model, answer, record) in enumerate(results):
-            if record is not None and wanted.format is Written.json:
+            if record is not None and looking and wanted.format is Written.json:
                 seen = {"source": source, **plain_answer(answer), **as_json(record, shown)}
                 typer.echo(json.dumps(seen, ensure_ascii=False))
-            elif record is not None and (shown.top or shown.map or wanted.plain):
+            elif record is not None and (looking or wanted.plain):
                 if place:
                     console.line()
                 show(as_page(record, source, shown), console, plain=wanted.plain)
@@ -155,11 +157,14 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         html.write(f"{' and '.join(names)}: what was looked at")
 
 
-def _check(wanted: Wanted, file: str | None, command: str) -> None:
-    if bool(wanted.sources) == (wanted.file is not None) or (file == "-" and wanted.file not in (None, "-")):
+def _check(wanted: Wanted, command: str) -> None:
+    if bool(wanted.sources) == (wanted.file is not None):
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
     if wanted.top is not None and wanted.top < 0:
         raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
+    named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None
+    if wanted.top == 0 and named and not wanted.map and wanted.html is None:
+        raise ArgumentError(f"`{named}` chooses what to show, but with `--top` 0 nothing is shown. Leave one out.")
     for option, given in (("--plain", wanted.plain), ("--map", wanted.map)):
         if given and wanted.format is not Written.text:
             raise ArgumentError(f"`{option}` shapes text, but `--format` is {wanted.format}. Leave one out.")
