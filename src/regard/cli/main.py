@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli import data, train
+from regard.cli.classify import classify
 from regard.cli.evaluate import evaluate
 from regard.cli.models import models
 from regard.cli.predict import predict
@@ -36,6 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(tag)
+app.command()(classify)
 app.command()(predict)
 app.command()(models)
 app.add_typer(train.app, name="train")

@@ -41,6 +41,7 @@ class Graphs(_GraphSource):
     """
 
     kind: ClassVar[str] = "graphs"
+    noun: ClassVar[str] = "node"
 
     edges: bool = truth(True)
     standardise: bool = truth(True)
@@ -78,6 +79,7 @@ class Molecules(_GraphSource):
     """
 
     kind: ClassVar[str] = "molecules"
+    noun: ClassVar[str] = "atom"
 
     features: str = one_of("rich", *ATOM_FEATURES)
     edges: bool = truth(True)

@@ -31,6 +31,7 @@ class Vectors(Source):
     """
 
     kind: ClassVar[str] = "vectors"
+    noun: ClassVar[str] = "vector"
 
     item_dropout: float = share(0.0)
 

@@ -1,0 +1,76 @@
+"""Answers as lines: of text, of JSON, or of CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from regard.cli.options import Written
+from regard.page.visible import visible
+
+__all__ = ["LINES", "plain_answer"]
+
+
+def plain_answer(answer: Any) -> dict[str, Any]:
+    """An answer as names and plain values.
+
+    Example:
+        >>> plain_answer(("positive", 0.875)), plain_answer(1.5), plain_answer(None)
+        ({'label': 'positive', 'score': 0.875}, {'number': 1.5}, {'label': None})
+    """
+    if answer is None:
+        return {"label": None}
+    if isinstance(answer, dict):
+        return dict(answer)
+    if isinstance(answer, list):
+        return {"items": [item._asdict() for item in answer]}
+    return {"number": answer} if isinstance(answer, float) else {"label": answer[0], "score": round(answer[1], 6)}
+
+
+def _json(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    yield json.dumps({"source": source, **plain_answer(answer)}, ensure_ascii=False)
+
+
+def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    rows = [{"source": source, **row} for row in plain_answer(answer).get("items", [plain_answer(answer)])]
+    for place, row in enumerate(rows):
+        held = io.StringIO()
+        writer = csv.DictWriter(held, _columns(model), lineterminator="", restval="")
+        if first and place == 0:
+            writer.writeheader()
+            yield held.getvalue()
+            held.seek(0)
+            held.truncate()
+        writer.writerow(row)
+        yield held.getvalue()
+
+
+def _columns(model: Any) -> list[str]:
+    items = ["text"] if model.kind == "tagger" else []
+    answer = {"label": ["label", "score"], "number": ["number"], "several": list(getattr(model.answer, "names", ()))}
+    return ["source", *items, *answer[model.answer.kind]]
+
+
+def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    shown = visible(source)
+    if answer is None or answer == []:
+        yield f"{'nothing':>24}  {shown}"
+    elif isinstance(answer, dict):
+        yield shown
+        for question, share in answer.items():
+            yield f"  {share:6.1%}  {visible(question)}"
+    elif isinstance(answer, list):
+        yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
+    elif isinstance(answer, float):
+        yield f"{answer:>12.4f}  {shown}"
+    else:
+        yield f"{visible(answer[0]):>16}  {answer[1]:6.1%}  {shown}"
+
+
+def _said(value: Any) -> str:
+    return visible(value) if isinstance(value, str) else f"{value:.4g}"
+
+
+LINES: dict[Written, Callable[..., Iterator[str]]] = {Written.text: _text, Written.json: _json, Written.csv: _csv}
+"""The lines of an answer, by how it is written: (model, source, answer, first=whether it is the first)."""
