@@ -107,7 +107,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     """
     _check(wanted, command)
     # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.answer_lines import LINES, plain_answer
+    from regard.cli.answer_lines import LINES, nothing_of, plain_answer
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
     from regard.cli.predicting import answers, check_readable
@@ -141,7 +141,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         results = answers(checked, every, origin, watch=looking or wanted.plain or html is not None, live=file == "-")
         for place, (source, model, answer, record) in enumerate(results):
             if record is not None and looking and wanted.format is Written.json:
-                seen = {"source": source, **plain_answer(answer), **as_json(record, shown)}
+                seen = {"source": source, **plain_answer(answer, nothing_of(model)), **as_json(record, shown)}
                 typer.echo(json.dumps(seen, ensure_ascii=False))
             elif record is not None and (looking or wanted.plain):
                 if place:

@@ -69,8 +69,7 @@ def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Ite
         if watch:
             found: list[Any] = [(record.answer, record) for record in model.look(sources, longest=_MOST_ITEMS)]
         else:
-            ask = model.classify if model.kind == "classifier" else model.tag
-            found = [(answer, None) for answer in ask(sources, longest=_MOST_ITEMS)]
+            found = [(answer, None) for answer in getattr(model, model.verb)(sources, longest=_MOST_ITEMS)]
     except RegardError as error:
         if len(lines) == 1:
             raise _located(error, model, lines[0], origin) from error

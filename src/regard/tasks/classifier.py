@@ -36,6 +36,7 @@ class Classifier(Model[Answer]):
     """
 
     kind = "classifier"
+    verb = "classify"
 
     def classify(self, sources: Iterable[Any], *, batch_items: int = 4000, longest: int | None = None) -> list[Any]:
         """Answer for each source.

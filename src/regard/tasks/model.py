@@ -23,7 +23,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.store import write_model
 from regard.tasks.text import Text
 
-__all__ = ["SEEN", "Model"]
+__all__ = ["SEEN", "Model", "check_sources"]
 
 # The name under which a saved model keeps the keys of the words of its training.
 SEEN = "seen_words"
@@ -46,6 +46,8 @@ class Model(Generic[_Given]):
     """
 
     kind: ClassVar[str]
+    verb: ClassVar[str]
+    """The method that answers for sources."""
 
     @classmethod
     def read_answer(cls, saved: Any) -> Any:
@@ -161,10 +163,7 @@ class Model(Generic[_Given]):
             >>> record.labels, len(record.layers), record.layers[0].weights.shape
             (('PRON', 'VERB', 'PRON'), 2, torch.Size([4, 3, 3]))
         """
-        if isinstance(sources, str):
-            raise ArgumentError(
-                f"`sources` must be a list of sources, but is the text {sources!r:.60}. Put it in a list."
-            )
+        check_sources(sources)
         return look(self, sources, longest)
 
     def save(self, folder: str | Path) -> Path:
@@ -202,3 +201,9 @@ class Model(Generic[_Given]):
             for index, part in zip(members, self.numbers([items[index] for index in members]), strict=True):
                 found[index] = part
         return found
+
+
+def check_sources(sources: Any) -> None:
+    """Refuse a text where a list of sources is wanted: its letters would be taken for them."""
+    if isinstance(sources, str):
+        raise ArgumentError(f"`sources` must be a list of sources, but is the text {sources!r:.60}. Put it in a list.")

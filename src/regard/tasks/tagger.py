@@ -50,6 +50,7 @@ class Tagger(Model[Answer]):
     """
 
     kind = "tagger"
+    verb = "tag"
 
     @property
     def labels(self) -> tuple[str, ...]:

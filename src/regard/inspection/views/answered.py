@@ -1,4 +1,4 @@
-"""What a model answered for the whole: a label and how sure it is, several yes or no, or a number."""
+"""What a model answered for the whole: a label and how sure it is, several yes or no, a number, a text."""
 
 from regard.inspection.record import Record
 from regard.page import Page, Prose, Table
@@ -24,6 +24,8 @@ def answered(record: Record) -> Page:
         case dict():
             rows = tuple((question, percent(share)) for question, share in record.answer.items())
             block = Table(("question", "yes"), rows, ("left", "right"))
+        case (str() as text, float(), bool() as ended):
+            block = Prose(text if ended else f"{text} ... (cut: it had not ended at the longest that is allowed)")
         case (label, share):
             block = Table(("answer", "sure"), ((label, percent(share)),), ("left", "right"))
         case number:
