@@ -52,11 +52,11 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None
+        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """Each vector, having looked at the others."""
+        """Each vector, having looked at the others; `mask` and `bias` as in `MultiHeadAttention`."""
         if self.attention is not None and self.attention_norm is not None:
-            vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask))
+            vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask, bias=bias))
         return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
 
 
@@ -123,11 +123,11 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None
+        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """The vectors in context. `mask` goes to every layer's attention, for example `Lengths(lengths)`."""
+        """The vectors in context. `mask` and `bias` go to every layer's attention, for example `Lengths(lengths)`."""
         if self.position is not None:
             vectors = self.position(vectors)
         for layer in self.layers:
-            vectors = layer(vectors, mask=mask)
+            vectors = layer(vectors, mask=mask, bias=bias)
         return self.norm(vectors)

@@ -31,10 +31,20 @@ class SourceNetwork(nn.Module):
         self.network = build_network(
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
+        relations = recipe.input.relations if recipe.network == "attention" else 0
+        # For each relation a number to each head, as a bias on its scores; without any to begin with.
+        self.relations = nn.Embedding(relations, recipe.heads) if relations else None
+        if self.relations is not None:
+            nn.init.zeros_(self.relations.weight)
         for layer in self.network.modules():
+            if not isinstance(layer, EncoderLayer) or layer.attention is None:
+                continue
             # Each layer has vectors of its own: "three words ago" matters differently in the second layer.
-            if isinstance(layer, EncoderLayer) and layer.attention is not None and recipe.position == "relative":
+            if recipe.position == "relative":
                 layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
+            # The bias is a table of all pairs already: beside it the definition saves time, and costs no more memory.
+            if relations:
+                layer.attention.engine = "dense"
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
@@ -42,7 +52,11 @@ class SourceNetwork(nn.Module):
     def hidden(self, batch: Batch) -> Float[Tensor, "batch length width"]:
         """Each item's vector in context."""
         vectors = self.dropout(self.embedding(batch.vectors))
-        return self.network(vectors, batch.lengths, batch.mask)
+        bias = None
+        if self.relations is not None:
+            # (batch query key head) -> (batch head query key)
+            bias = self.relations(batch.relations).permute(0, 3, 1, 2)
+        return self.network(vectors, batch.lengths, batch.mask, bias)
 
     def features(self, batch: Batch) -> Float[Tensor, "thing width"]:
         """A vector for each thing that is asked about: the sources, or their items one after the other."""
