@@ -9,20 +9,17 @@ stopped goes on.
 import dataclasses
 import json
 import statistics
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring import RESULTS, processor, save
+from measuring import RESULTS, save
+from training import ROOT, RUNS, train
 
 import regard
 from regard.files import write_json, write_text
 from regard.tasks import RECIPES
 
-ROOT = Path(__file__).parent.parent
-RUNS = ROOT / "runs"
 BUNDLED = ROOT / "src" / "regard" / "tasks" / "models"
 SEEDS = (0, 1, 2)
 
@@ -50,42 +47,12 @@ MODELS = {
 }
 
 
-def train(name: str, data: str, seed: int, recipe: Path | None = None) -> dict:
-    """One run, from its beginning or from where it was stopped; the line that is written down of it."""
-    folder = RUNS / f"{name}-{seed}"
-    command = ["regard", "train", "tagger", "--data", data, "--out", str(folder.relative_to(ROOT)), "--seed", str(seed)]
+def run(name: str, data: str, seed: int, recipe: Path | None = None) -> dict:
+    """One run; the line that is written down of it."""
+    words = ["regard", "train", "tagger", "--data", data]
     if recipe is not None:
-        command += ["--recipe", str(recipe.relative_to(ROOT))]
-    if not (folder / "model" / "model.json").exists():
-        resume = ["--resume"] if (folder / "run.json").exists() else []
-        run = subprocess.Popen(
-            [sys.executable, "-m", *command, "--progress", "lines", *resume],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-            cwd=ROOT,
-        )
-        for line in run.stderr or ():
-            print(f"{name} {seed}: {line}", end="", flush=True)
-        if run.wait():
-            raise SystemExit(f"`{' '.join(command)}` failed")
-    model = json.loads((folder / "model" / "model.json").read_text(encoding="utf-8"))
-    about = model["about"]
-    return {
-        "model": name,
-        "command": " ".join(command),
-        "seed": seed,
-        "recipe": model["recipe"],
-        "parameters": model["parameters"],
-        "dev": about["scores"]["dev"]["accuracy"],
-        "test": about["scores"]["test"]["accuracy"],
-        "interval": about["scores"]["test"]["interval"],
-        "unseen": about["scores"]["test"]["unseen_accuracy"],
-        "seconds": about["training"]["seconds"],
-        "threads": about["training"]["threads"],
-        "versions": about["training"]["versions"],
-        "machine": processor(),
-    }
+        words += ["--recipe", str(recipe.relative_to(ROOT))]
+    return {"model": name, **train(name, words, seed=seed)}
 
 
 def bundle(name: str, model: Model, runs: list[dict]) -> None:
@@ -114,11 +81,9 @@ def main() -> None:
     write_json(without, dataclasses.replace(RECIPES["english-pos"], network="connected").to_json())
     # One thread each: two runs side by side keep two cores busy, and no result depends on how many there are.
     with ThreadPoolExecutor(max_workers=2) as pool:
-        started = {
-            name: [pool.submit(train, name, model.data, seed) for seed in SEEDS] for name, model in MODELS.items()
-        }
+        started = {name: [pool.submit(run, name, model.data, seed) for seed in SEEDS] for name, model in MODELS.items()}
         alone = [
-            pool.submit(train, "english-pos-without-attention", MODELS["english-pos"].data, seed, without)
+            pool.submit(run, "english-pos-without-attention", MODELS["english-pos"].data, seed, without)
             for seed in SEEDS
         ]
     lines, rows = [], []

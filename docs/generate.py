@@ -9,6 +9,7 @@ NAME is one of
 - `benchmark: NAME`, the table of benchmarks/results/NAME.json,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `parts`, `combinations`, `input positions`: tables of the operator's parts,
+- `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 """
 
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import part_tables
+import task_tables
 from part_pictures import PICTURES as PART_PICTURES
 
 ROOT = Path(__file__).parent.parent
@@ -69,6 +71,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),
+    "tasks": task_tables.table,
     "part": part_tables.page,
     "engines": part_tables.engines_of,
 }

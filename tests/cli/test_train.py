@@ -122,8 +122,9 @@ def test_another_label_column(words):
     [
         (
             ["--recipe", "englsh-pos"],
-            "`--recipe` must be a JSON file or one of english-pos, chinese-pos, but is 'englsh-pos'. Did you mean 'e",
+            "but is 'englsh-pos'. Did you mean 'english-pos'?",
         ),
+        (["--recipe", "english"], "`--recipe` must be a JSON file or one of "),
         (["--recipe", "missing.json"], "missing.json can't be read"),
         (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
         (["--label", "upso"], "Did you mean 'upos'?"),
@@ -139,6 +140,44 @@ def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, messa
     assert message in said
     assert len(said.splitlines()) == 1
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("sst2", "for a tagger, but sst2 has one label. Take regard train classifier."),
+        ("fsdd-strings", "for a tagger, but fsdd-strings has a text. Take --label frames."),
+        ("multi30k", "but multi30k has a text."),
+    ],
+)
+def test_data_for_another_task_is_told_what_to_take(words, capsys, data, message):
+    start, out = words
+    assert main([*start, "--data", data]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("regard: `--data` must have a label for each item for a source, to be for a tagger, but")
+    assert said.endswith(f"{message}\n")
+    assert len(said.splitlines()) == 1
+    assert not out.exists()
+
+
+def test_nodes_of_a_graph(tmp_path, capsys):
+    """The karate club comes with networkx: no file is needed."""
+    pytest.importorskip("networkx")
+    out = tmp_path / "club"
+    (tmp_path / "small.json").write_text('{"input": {"kind": "graphs"}, "width": 8, "heads": 2, "epochs": 2}')
+    words = ["train", "tagger", "--data", "karate", "--out", str(out), "--recipe", str(tmp_path / "small.json")]
+    assert main([*words, "--device", "cpu", "--progress", "none"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "regard evaluate" in said
+    # Neither reads a graph from the command line.
+    assert "regard predict" not in said
+    assert "regard tag " not in said
+    card = (out / "model" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("# Tagger of karate: club\n")
+    assert main(["evaluate", str(out), "--data", "karate"]) == 0
+    assert re.search(r"of \d+ items in 1 sources are right", " ".join(capsys.readouterr().out.split()))
+    assert main(["evaluate", str(out), "--data", "karate", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["label"] == "club"
 
 
 def test_a_single_file_can_not_be_trained_and_judged_on(words, treebank, capsys):

@@ -68,7 +68,10 @@ def test_a_finished_run_is_resumed_and_another_refused(trained, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--data", "sst3"], "`--data` must be one of sst2"),
+        (["--data", "sst3"], "Did you mean 'sst2'?"),
+        (["--data", "ud-english-ewt"], "but ud-english-ewt has a label for each item. Take regard train tagger."),
+        (["--data", "multi30k"], "for a classifier, but multi30k has a text."),
+        (["--data", "fsdd", "--label", "speeker"], "Did you mean 'speaker'?"),
         (["--recipe", "english-pos"], "must be a classifier's, but is a tagger's"),
         (["--label", "speaker"], "`label` must be None for"),
     ],
@@ -77,6 +80,28 @@ def test_what_can_not_be_trained(trained, tmp_path, capsys, change, message):
     assert main(start(trained, "--out", str(tmp_path / "new"), *change)) in (1, 2)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_a_single_table_can_not_be_trained_and_judged_on(trained, tmp_path, capsys):
+    words = start(trained, "--data", str(trained / "data" / "train.csv"), "--out", str(tmp_path / "new"))
+    assert main(words) == 2
+    assert "must be a data set or a folder with train and dev files" in capsys.readouterr().err
+
+
+def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, capsys):
+    table = "text,label\ngood,yes\nbad,no\n"
+    for split in ("train", "dev"):
+        (tmp_path / "own").mkdir(exist_ok=True)
+        (tmp_path / "own" / f"{split}.csv").write_text(table, encoding="utf-8")
+    small = tmp_path / "small.json"
+    small.write_text(json.dumps({**RECIPE, "epochs": 1}), encoding="utf-8")
+    words = start(trained, "--data", str(tmp_path / "own"), "--recipe", str(small))
+    assert main([*words, "--out", str(tmp_path / "first")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--split dev" in said
+    (tmp_path / "own" / "test.csv").write_text("text,label\ngood\n", encoding="utf-8")
+    assert main([*words, "--out", str(tmp_path / "second")]) == 1
+    assert "test.csv, line 2" in capsys.readouterr().err
 
 
 def test_evaluate(trained, capsys):

@@ -1,7 +1,8 @@
 """`regard evaluate`: how often a model is right where the answer is known, and where it isn't."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,8 +10,9 @@ from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, 
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from regard.cli.task_data import TaskData
     from regard.page import Page
-    from regard.tasks import Classifier, Judged, Scores
+    from regard.tasks import Judged, Scores
 
 __all__ = ["evaluate"]
 
@@ -37,50 +39,63 @@ def evaluate(
       regard evaluate english-pos --data ud-english-ewt --split dev --format json
       regard evaluate my-run/ --data my-treebank/ --label xpos
       regard evaluate sentiment/ --data sst2
+      regard evaluate frames/ --data fsdd-strings
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import read, read_examples, resolve
+    from regard.cli.task_data import TaskData
     from regard.page import show
-    from regard.tasks import load
+    from regard.tasks import Scores, load
 
-    tagger = load(model)
-    if tagger.kind == "classifier":
-        judged = tagger.evaluate(read_examples(data, split, label or tagger.about.get("data", {}).get("label") or None))
-        if format is Format.json:
-            about = {"model": tagger.name, "data": data, "split": split}
-            typer.echo(json.dumps({**about, **judged.to_json()}, ensure_ascii=False, indent=2))
-        else:
-            page = _answers_page(f"{tagger.name} on {data}, {split}", tagger, judged, top)
-            show(page, output_console(width=width, colour=color), plain=plain)
-        return
-    label = label or tagger.about.get("data", {}).get("label") or resolve(data).label
-    sentences = read(data, split, label)
-    # Two columns can share a label or two (SYM, X): the right one shares most.
-    known = [name in tagger.labels for sentence in sentences for name in sentence.labels]
-    if sum(known) < len(known) / 2:
-        raise ArgumentError(
-            f"`--label` must be the column with the model's labels ({', '.join(tagger.labels[:8])}, ...), "
-            f"but only {sum(known):,} of {len(known):,} words of {data} have one of them in the column {label}."
-        )
-    scores = tagger.evaluate(sentences)
-    seconds = scores.seconds or 0.0
+    loaded = load(model)
+    found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data))
+    examples = found.read(split)
+    if labels := getattr(loaded, "labels", ()):
+        _check_labels(labels, examples, found)
+    scores = loaded.evaluate(examples)
     if format is Format.json:
-        about = {"model": tagger.name, "data": data, "split": split, "label": label}
-        typer.echo(
-            json.dumps({**about, **scores.to_json(), "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2)
-        )
+        about = {"model": loaded.name, "data": data, "split": split, "label": found.label}
+        about |= {**scores.to_json(), "seconds": round(scores.seconds or 0.0, 3)}
+        typer.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
-    title = f"{tagger.name} on {data}, {split}"
-    show(_page(title, scores, seconds, top), output_console(width=width, colour=color), plain=plain)
+    title = f"{loaded.name} on {data}, {split}"
+    if isinstance(scores, Scores):
+        page = _page(title, scores, ("words", "sentences") if found.is_treebank else ("items", "sources"), top)
+    else:
+        page = _answers_page(title, loaded, scores, top)
+    show(page, output_console(width=width, colour=color), plain=plain)
 
 
-def _page(title: str, scores: "Scores", seconds: float, top: int) -> "Page":
+def _label_of(model: Any, data: str) -> str | None:
+    """What the model was trained to predict, where the data may be asked for it: a user's own table says it itself."""
+    from regard.datasets import EXAMPLE_SETS, is_treebank
+
+    wanted = model.about.get("data", {}).get("label") or None
+    asked = is_treebank(data) or (data in EXAMPLE_SETS and wanted in EXAMPLE_SETS[data].labels)
+    return wanted if asked else None
+
+
+def _check_labels(labels: Sequence[str], examples: Sequence[Any], data: "TaskData") -> None:
+    """Two columns can share a label or two (SYM, X): the right one shares most."""
+    targets = [target for each in examples for target in (each.labels if data.is_treebank else each.target)]
+    given = [target for target in targets if target is not None]
+    known = sum(target in labels for target in given)
+    if known < len(given) / 2:
+        what = "words" if data.is_treebank else "items"
+        raise ArgumentError(
+            f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
+            f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."
+        )
+
+
+def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
 
     low, high = scores.interval
+    seconds = scores.seconds or 0.0
+    words, sentences = called
     said = [
-        f"{100 * scores.accuracy:.2f}% of {scores.words:,} words in {scores.sentences:,} sentences are right "
+        f"{100 * scores.accuracy:.2f}% of {scores.words:,} {words} in {scores.sentences:,} {sentences} are right "
         f"(95% interval {100 * low:.2f} to {100 * high:.2f}; {scores.method}).",
         f"The mean F1 of {len(scores.labels)} labels is {100 * scores.macro_f1:.2f}%.",
     ]
@@ -88,13 +103,13 @@ def _page(title: str, scores: "Scores", seconds: float, top: int) -> "Page":
         said.append(
             f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
         )
-    said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} words a second.")
+    said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} {words} a second.")
     hardest = sorted(scores.labels.items(), key=lambda item: item[1].f1)[:top]
     numbers = tuple(
         (name, f"{100 * s.f1:.1f}%", f"{100 * s.precision:.1f}%", f"{100 * s.recall:.1f}%", f"{s.words:,}")
         for name, s in hardest
     )
-    columns = ("hardest labels", "F1", "precision", "recall", "words")
+    columns = ("hardest labels", "F1", "precision", "recall", words)
     blocks: list[Block] = [Prose(" ".join(said))]
     if numbers:
         blocks += [Table(columns, numbers, ("left", "right", "right", "right", "right"))]
@@ -102,12 +117,12 @@ def _page(title: str, scores: "Scores", seconds: float, top: int) -> "Page":
         confusions = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])
         blocks += [
             Heading("Most frequent confusions"),
-            Table(("true label", "label given", "words"), confusions, ("left", "left", "right")),
+            Table(("true label", "label given", words), confusions, ("left", "left", "right")),
         ]
     return Page(title, tuple(blocks))
 
 
-def _answers_page(title: str, model: "Classifier", judged: "Judged", top: int) -> "Page":
+def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
 
     said = model.answer.measure.said

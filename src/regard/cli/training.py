@@ -1,68 +1,96 @@
-"""What the commands that train share: the recipe, what the card says of the data, and a run that can be stopped."""
+"""What `regard train` does, whatever the kind of model: read, train, judge, save with a card, say what to do next."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
-from regard.errors import UnknownNameError
+from regard.cli.task_data import TaskData
+from regard.datasets import read, read_treebank, resolve, splits_of
+from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.page import Page, Prose, Table
+from regard.tasks import RECIPES, Recipe, Scores, bundled, train
+from regard.tasks.measure import Measure
+from regard.tasks.run import RunFolder
 
-if TYPE_CHECKING:
-    from regard.datasets import Dataset
-    from regard.tasks import Recipe
+__all__ = ["train_and_save"]
 
-__all__ = [
-    "DeviceOption",
-    "OutOption",
-    "ProgressOption",
-    "RecipeOption",
-    "ResumeOption",
-    "SeedOption",
-    "Shown",
-    "ThreadsOption",
-    "about_known",
-    "named_recipe",
-    "stoppable",
-    "without_confusions",
-]
+Auxiliary = dict[str, list[tuple[str, ...]]]
 
 
-class Shown(StrEnum):
-    """How far training is, is shown as this."""
+def train_and_save(
+    task: str,
+    data: str,
+    out: Path,
+    *,
+    recipe: str | None = None,
+    resume: bool = False,
+    seed: int | None = None,
+    label: str | None = None,
+    device: str = "auto",
+    threads: int = 1,
+    progress: str = "auto",
+) -> Page:
+    """Train a model of a kind, judge it on dev and test, save it with a card.
 
-    auto = "auto"
-    bar = "bar"
-    lines = "lines"
-    none = "none"
+    Args:
+        task: the kind of the model.
+        data: a data set's name, or a folder.
+        recipe: a recipe's name, or a JSON file; None for what is usual for the data.
+        seed: another than the recipe's.
+        label: what to predict, where there is a choice.
+        out, resume, device, threads, progress: as `regard.tasks.train` has them.
 
-
-OutOption = Annotated[Path, typer.Option(metavar="DIR", help="A new folder, for checkpoints, log and model.")]
-RecipeOption = Annotated[
-    str | None,
-    typer.Option(metavar="FILE|NAME", help="A JSON file, or a bundled model's name  [default: by data set]"),
-]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
-SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Another seed than the recipe's.")]
-DeviceOption = Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")]
-ThreadsOption = Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")]
-ProgressOption = Annotated[Shown, typer.Option(help="How to show how far it is.")]
-
-
-def named_recipe(named: str | None, resumed: Path | None, usual: "Recipe") -> "Recipe":
-    """The recipe of this name or in this file; else that of the run that is resumed; else the usual one.
-
-    Raises:
-        UnknownNameError: neither a name nor a file.
-        ArgumentError: a file that holds no recipe.
+    Returns:
+        what to tell the user: the scores, and what to type next.
     """
-    from regard.tasks import RECIPES, Recipe
-    from regard.tasks.run import RunFolder
+    found = TaskData.find(task, data, label)
+    splits = splits_of(data)
+    if not {"train", "dev"} <= {*splits}:
+        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {data} isn't.")
+    examples, dev = found.read("train"), found.read("dev")
+    chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples))
+    if chosen.task.kind != task:
+        raise ArgumentError(f"`--recipe` must be a {task}'s, but is a {chosen.task.kind}'s. Set its task.")
+    if seed is not None:
+        chosen = dataclasses.replace(chosen, seed=seed)
+    # A column that the user asked for must be there; one of a recipe by name helps where it is.
+    chosen, auxiliary = _auxiliary(chosen, found, must=recipe is not None or resume)
+    with _stoppable(out):
+        model = train(
+            chosen,
+            examples,
+            dev,
+            auxiliary=auxiliary,
+            out=out,
+            resume=resume,
+            progress=progress,
+            device=device,
+            threads=threads,
+            data=found.about(),
+        )
+    scores = {"dev": model.evaluate(dev)}
+    if "test" in splits:
+        scores["test"] = model.evaluate(found.read("test"))
+    said = (found.label or "").upper() if found.is_treebank else found.label
+    model.about = {
+        **model.about,
+        "title": f"{task.capitalize()} of {found.name}" + (f": {said}" if said else ""),
+        "scores": {split: _plain(score) for split, score in scores.items()},
+    }
+    if found.is_treebank:
+        short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
+        model.about["example"] = list(short[0] if short else dev[0].words[:9])
+    return _page(model, scores, model.save(out / "model"), data)
 
-    if named in RECIPES:
+
+def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
+    """The recipe of this name or in this file; else that of the run that is resumed; else the usual one."""
+    if named is not None and named in RECIPES:
         return RECIPES[named]
     if named is not None:
         # A mistyped name isn't a file either; then both are what it could have been.
@@ -76,8 +104,31 @@ def named_recipe(named: str | None, resumed: Path | None, usual: "Recipe") -> "R
     return usual
 
 
+def _auxiliary(recipe: Recipe, data: TaskData, *, must: bool) -> tuple[Recipe, Auxiliary | None]:
+    """The further labels that a recipe asks for, and the recipe without those that the data lack."""
+    wanted = getattr(recipe.task, "auxiliary", {})
+    if not wanted:
+        return recipe, None
+    if not data.is_treebank:
+        raise ArgumentError(f"`--recipe` must have no auxiliary labels for {data.given}, but has {', '.join(wanted)}.")
+    found: Auxiliary = {}
+    for name in wanted:
+        try:
+            found[name] = [sentence.labels for sentence in read(data.given, "train", name)]
+        except DataError:
+            if must:
+                raise
+            # A file that lacks it here and there is another matter than one that hasn't got it.
+            path = resolve(data.given).files["train"]
+            some = any(True for _ in read_treebank(path, name, problem=lambda _: None))
+            lacks = f"a word of {data.given} has no {name.upper()}" if some else f"{data.given} has no {name.upper()}"
+            typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
+    task = dataclasses.replace(recipe.task, auxiliary={name: wanted[name] for name in found})
+    return dataclasses.replace(recipe, task=task), found
+
+
 @contextmanager
-def stoppable(out: Path) -> Iterator[None]:
+def _stoppable(out: Path) -> Iterator[None]:
     """Say, when a run is stopped by Ctrl-C, how to go on with it."""
     try:
         yield
@@ -87,11 +138,48 @@ def stoppable(out: Path) -> Iterator[None]:
         raise
 
 
-def about_known(known: "Dataset") -> dict[str, Any]:
-    """What the catalog says of a data set, for the card."""
-    return {"title": known.title, "licence": known.licence, "source": known.source, "citation": known.citation}
-
-
-def without_confusions(scores: Any) -> dict[str, Any]:
+def _plain(scores: Any) -> dict[str, Any]:
     """What a model's description keeps: hundreds of confusions would only make it long, and no clock ticks alike."""
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
+
+
+def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
+    # A name of a bundled model's would be taken for that.
+    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
+    judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
+    steps = [judge]
+    if example := model.about.get("example"):
+        steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
+    elif model.recipe.input.kind not in ("graphs", "vectors"):
+        steps.insert(0, ["regard", "predict", name, "-f", "FILE"])
+    return Page(
+        f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
+        (
+            _table(scores, model.answer.measure),
+            Prose(f"Saved in {folder}, with a card. What to do next:"),
+            *(Prose(shlex.join(step)) for step in steps),
+        ),
+    )
+
+
+def _table(scores: dict[str, Any], measure: Measure) -> Table:
+    """A row for each split: of a tagger's labels how many are right, of everything else the figure of its kind."""
+    if any(isinstance(score, Scores) for score in scores.values()):
+        rows = tuple(
+            (
+                split,
+                f"{100 * score.accuracy:.2f}%",
+                f"{100 * score.interval[0]:.2f} to {100 * score.interval[1]:.2f}",
+                "" if score.unseen_accuracy is None else f"{100 * score.unseen_accuracy:.2f}%",
+                f"{score.words:,}",
+            )
+            for split, score in scores.items()
+        )
+        columns = ("split", "right", "95% interval", "unseen words", "items")
+    else:
+        rows = tuple(
+            (split, measure.said(score.score), " to ".join(map(measure.said, score.interval)), f"{score.examples:,}")
+            for split, score in scores.items()
+        )
+        columns = ("split", measure.name, "95% interval", "examples")
+    return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])

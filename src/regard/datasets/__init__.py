@@ -14,7 +14,7 @@ from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.people import read_people
 from regard.datasets.planetoid import read_planetoid
 from regard.datasets.pronunciations import read_pronunciations
-from regard.datasets.reading import SPLITS, Source, read, read_examples, resolve
+from regard.datasets.reading import SPLITS, Source, is_treebank, read, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import read_phrases
 from regard.datasets.speech_strings import speech_strings
@@ -45,6 +45,7 @@ __all__ = [
     "count_duplicates",
     "fetch",
     "find",
+    "is_treebank",
     "read",
     "read_aligned",
     "read_class_folders",
@@ -64,4 +65,5 @@ __all__ = [
     "split_by_group",
     "split_by_hash",
     "split_by_scaffold",
+    "splits_of",
 ]

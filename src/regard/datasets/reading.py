@@ -19,7 +19,7 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.extras import require
 from regard.inputs.lines import Problem, raised
 
-__all__ = ["SPLITS", "Source", "read", "read_examples", "resolve"]
+__all__ = ["SPLITS", "Source", "is_treebank", "read", "read_examples", "resolve", "splits_of"]
 
 SPLITS = ("train", "dev", "test")
 """The splits of a data set: to learn from, to choose by, to measure on."""
@@ -105,8 +105,7 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
     """
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
-    named = str(name_or_path)
-    if named in EXAMPLE_SETS or (named not in CATALOG and _holds_examples(Path(name_or_path))):
+    if not is_treebank(name_or_path):
         return read_examples(name_or_path, split, label)
     source = resolve(name_or_path)
     if split not in source.files:
@@ -147,22 +146,61 @@ def read_examples(
             "Another column: datasets.read_table(path, Columns(target=...))."
         )
     path, told = Path(name_or_path), problem or raised
-    if path.is_dir():
-        if any(each.suffix.lower() in _EXAMPLES for each in path.iterdir()):
-            files = _splits(path, _EXAMPLES)
-            if split not in files:
-                raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
-            path = files[split]
-        elif (path / "train").is_dir():
-            path = path / split
-            if not path.is_dir():
-                raise DataError(f"it has no folder for the split {split!r}.", path=path.parent)
+    if path.is_dir() and (parts := _parts(path)):
+        if split not in parts:
+            if next(iter(parts.values())).is_dir():
+                raise DataError(f"it has no folder for the split {split!r}.", path=path)
+            raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
+        path = parts[split]
     if path.is_dir():
         return list(read_class_folders(path, problem=told))
     return list(read_labelled_vectors(path) if path.suffix.lower() in VECTORS else read_table(path, problem=told))
 
 
+def is_treebank(name_or_path: str | Path) -> bool:
+    """Whether a name or a path is not that of examples: then it is a treebank's, or nothing's.
+
+    Example:
+        >>> is_treebank("ud-english-ewt"), is_treebank("sst2")
+        (True, False)
+    """
+    named = str(name_or_path)
+    return named in CATALOG or (named not in EXAMPLE_SETS and not _holds_examples(Path(name_or_path)))
+
+
+def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
+    """The splits that a data set has; none if the same would be every split, as of a single file.
+
+    Raises:
+        UnknownNameError: neither a known name nor a path that is there.
+        DataError: no files in the folder, or two for one split.
+
+    Example:
+        >>> splits_of("fsdd")
+        ('train', 'dev', 'test')
+    """
+    named, path = str(name_or_path), Path(name_or_path)
+    if named in EXAMPLE_SETS:
+        return SPLITS
+    if named in CATALOG:
+        return tuple(CATALOG[named].files)
+    if path.is_dir():
+        return tuple(_splits(path, (".conllu",)) if is_treebank(path) else _parts(path))
+    # What isn't there is told as everywhere.
+    if not path.is_file():
+        resolve(name_or_path)
+    return ()
+
+
 _EXAMPLES = (*TABLES, *VECTORS)
+
+
+def _parts(folder: Path) -> dict[str, Path]:
+    """The file or the folder of each split of a folder of examples; none if all of it is every split."""
+    if any(each.suffix.lower() in _EXAMPLES for each in folder.iterdir()):
+        return _splits(folder, _EXAMPLES)
+    parts = {split: folder / split for split in SPLITS if (folder / split).is_dir()}
+    return parts if "train" in parts else {}
 
 
 def _holds_examples(path: Path) -> bool:

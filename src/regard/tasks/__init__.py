@@ -5,7 +5,8 @@ import typing
 from regard.tasks.classifier import Classifier
 from regard.tasks.judging import Judged
 from regard.tasks.loading import bundled, load
-from regard.tasks.recipe import RECIPES, Recipe
+from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
+from regard.tasks.recipe import Recipe
 from regard.tasks.scoring import LabelScore, Scores
 from regard.tasks.tagger import TaggedWord, Tagger
 
@@ -13,16 +14,19 @@ if typing.TYPE_CHECKING:
     from regard.tasks.fit import train
 
 __all__ = [
+    "NAMED_RECIPES",
     "RECIPES",
     "Classifier",
     "Judged",
     "LabelScore",
+    "NamedRecipe",
     "Recipe",
     "Scores",
     "TaggedWord",
     "Tagger",
     "bundled",
     "load",
+    "recipe_for",
     "train",
 ]
 

@@ -14,8 +14,9 @@ from regard.tasks.batching import key
 from regard.tasks.classifying import ClassifierJob
 from regard.tasks.learner import Job
 from regard.tasks.loading import load
+from regard.tasks.named_recipes import RECIPES
 from regard.tasks.progress import Silent, choose_progress
-from regard.tasks.recipe import RECIPES, Recipe
+from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
 from regard.tasks.store import round_weights
 from regard.tasks.surroundings import as_was, explained, interruptible, quiet

@@ -7,13 +7,12 @@ from typing import Any
 
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
-from regard.inputs import WordFeatures
 from regard.modules.networks import NETWORKS
 from regard.tasks.inputs import INPUTS, Words
 from regard.tasks.settings import Settings, one_of, real, real_or_none, section, share, whole
 from regard.tasks.targets import TASKS, Tagging
 
-__all__ = ["RECIPES", "Recipe"]
+__all__ = ["Recipe"]
 
 
 @dataclass(frozen=True)
@@ -119,33 +118,3 @@ class Recipe(Settings):
         except ArgumentError as error:
             error.args = (f"{path}: {error}",)
             raise
-
-
-RECIPES = {
-    "english-pos": Recipe(task=Tagging(auxiliary={"xpos": 0.3, "feats": 0.3})),
-    "chinese-pos": Recipe(
-        input=Words(
-            features=WordFeatures(
-                minimum_count=3,
-                fold="width",
-                prefixes=0,
-                suffixes=0,
-                first_characters=2,
-                last_characters=2,
-                shortest_ngram=1,
-                longest_ngram=1,
-                flags=False,
-                length_buckets=6,
-                affix_ids=8192,
-                ngram_ids=8192,
-            ),
-            word_width=32,
-            affix_width=48,
-            ngram_width=48,
-        ),
-        epochs=30,
-        # The last third of a half cosine is where it gains; six epochs of waiting would sometimes miss it.
-        patience=12,
-        task=Tagging(auxiliary={"upos": 0.2, "deprel": 0.3}),
-    ),
-}

@@ -1,0 +1,71 @@
+"""Train the rows of the table of tasks by their recipes, and write down every run.
+
+    python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--threads 1]
+
+A row is a name in tasks.json and of a recipe (`regard.tasks.NAMED_RECIPES`), which says the data. A run that is
+written in results/tasks.jsonl isn't run again; one that was stopped goes on in runs/. Another network is the recipe
+with nothing else changed.
+"""
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from training import RUNS, train
+
+from regard.files import write_json, write_text
+from regard.modules.networks import NETWORKS
+from regard.tasks import NAMED_RECIPES, Recipe
+
+HERE = Path(__file__).parent
+ROWS: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
+"""The rows: for each its title, the measure, and what is asked of it."""
+LINES = HERE / "results" / "tasks.jsonl"
+
+
+def lines() -> list[dict[str, Any]]:
+    """Every run that is written down."""
+    return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
+
+
+def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
+    """Whether a line is of this row's run by this recipe."""
+    return line["row"] == row and Recipe.from_json(line["recipe"]) == recipe
+
+
+def run(row: str, seed: int, network: str | None = None, threads: int = 1) -> None:
+    """One run, unless it is written down; then it is."""
+    named = NAMED_RECIPES[row]
+    recipe = dataclasses.replace(named.recipe, seed=seed, network=network or named.recipe.network)
+    if any(same(line, row, recipe) for line in lines()):
+        return
+    name, words = row, named.command
+    if recipe.network != named.recipe.network:
+        name = f"{row}-{recipe.network}"
+        path = RUNS / f"{name}.json"
+        write_json(path, dataclasses.replace(recipe, seed=named.recipe.seed).to_json())
+        words = (*words, "--recipe", f"{RUNS.name}/{path.name}")
+    line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads)}
+    if not same(line, row, recipe):
+        raise SystemExit(f"runs/{name}-{seed} was trained by another recipe. Delete it, and run this again.")
+    write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
+    print(f"{name} {seed}: {line['measure']} dev {line['dev']:.4f}, test {line['test']:.4f}, {line['seconds']:.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("rows", nargs="+", metavar="ROW", choices=ROWS, help=", ".join(ROWS))
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N - 1")
+    parser.add_argument("--network", choices=NETWORKS, help="instead of the recipe's")
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
+    given = parser.parse_args()
+    RUNS.mkdir(exist_ok=True)
+    for row in given.rows:
+        for seed in range(given.seeds):
+            run(row, seed, given.network, given.threads)
+
+
+if __name__ == "__main__":
+    main()

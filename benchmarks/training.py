@@ -1,0 +1,84 @@
+"""Training by the command itself: a run from its beginning or from where it was stopped, and what is written of it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from measuring import processor
+
+ROOT = Path(__file__).parent.parent
+RUNS = ROOT / "runs"
+
+# What a line says under a name of its own, or not at all: a tagger's figure for each of hundreds of labels.
+_SAID = ("measure", "score", "accuracy", "interval", "method", "labels")
+
+
+def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> dict[str, Any]:
+    """Run a command that trains in runs/NAME-SEED, unless its model is there; go on with it if it was stopped.
+
+    Args:
+        name: of the run.
+        command: its words, but for the folder, the seed and the threads.
+        seed: of the run.
+        threads: of the CPU.
+
+    Returns:
+        the line of JSON that is kept of it: command, recipe, scores, time, machine, versions.
+
+    Raises:
+        SystemExit: the command failed.
+    """
+    folder = RUNS / f"{name}-{seed}"
+    words = [*command, "--out", str(folder.relative_to(ROOT)), "--seed", str(seed)]
+    if threads > 1:
+        words += ["--threads", str(threads)]
+    if not (folder / "model" / "model.json").exists():
+        resume = ["--resume"] if (folder / "run.json").exists() else []
+        run = subprocess.Popen(
+            [sys.executable, "-m", *words, "--progress", "lines", *resume],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+        )
+        for line in run.stderr or ():
+            print(f"{folder.name}: {line}", end="", flush=True)
+        if run.wait():
+            raise SystemExit(f"`{' '.join(words)}` failed")
+    return described(" ".join(words), json.loads((folder / "model" / "model.json").read_text(encoding="utf-8")))
+
+
+def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a run whose model has this description.
+
+    Args:
+        command: that made it.
+        model: what its model.json holds.
+    """
+    about = model["about"]
+    scores, training = about["scores"], about["training"]
+    test = scores.get("test", {})
+    return {
+        "command": command,
+        "seed": training["seed"],
+        "recipe": model["recipe"],
+        "parameters": model["parameters"],
+        # A tagger's labels have one measure, which goes without saying.
+        "measure": scores["dev"].get("measure", "accuracy"),
+        "dev": _figure(scores["dev"]),
+        "test": _figure(test),
+        "interval": test.get("interval"),
+        "more": {key: value for key, value in test.items() if key not in _SAID and isinstance(value, int | float)},
+        "seconds": training["seconds"],
+        "epochs": training["epochs"],
+        "threads": training["threads"],
+        "versions": training["versions"],
+        "machine": processor(),
+    }
+
+
+def _figure(scores: dict[str, Any]) -> float | None:
+    return scores.get("score", scores.get("accuracy"))

@@ -1,0 +1,125 @@
+"""The tables of tasks: what each recipe scores, and what other networks do in its place, from the runs written down."""
+
+import json
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from regard.tasks import NAMED_RECIPES, Recipe
+
+__all__ = ["TABLES", "baselines", "scores", "table"]
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+Row = dict[str, Any]
+
+
+def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
+    """A row for each task: what is asked, and what the runs of its recipe have scored.
+
+    Args:
+        rows: what benchmarks/tasks.json holds.
+        lines: the runs that are written down; those of another recipe than today's don't count.
+    """
+    table = [("task", "data, measure", "floor", "goal", "score", "parameters", "minutes", "trained by")]
+    shown: list[Row] = []
+    for name, row in rows.items():
+        runs = _runs(name, lines)
+        shown += runs
+        measure = runs[0]["measure"] if runs else ""
+        table.append(
+            (
+                row["title"],
+                ", ".join(filter(None, [NAMED_RECIPES[name].data, measure])),
+                _asked(row, "floor"),
+                _asked(row, "goal"),
+                _score(row, runs),
+                f"{runs[0]['parameters']:,}" if runs else "",
+                f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}" if runs else "",
+                f"`{' '.join(NAMED_RECIPES[name].command)}`",
+            )
+        )
+    return _markdown(table) + _conditions(shown)
+
+
+def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
+    """A row for each network, with a column for each task that all of them were trained for; one seed each."""
+    compared = {name: row for name, row in rows.items() if row.get("networks")}
+    known = {
+        (network, name): run for name in compared for network in _NETWORKS if (run := _run_of(name, network, lines))
+    }
+    table = [("network", *(row["title"] for row in compared.values()))]
+    for network, said in _NETWORKS.items():
+        cells = (_score(row, [run] if (run := known.get((network, name))) else []) for name, row in compared.items())
+        table.append((said, *cells))
+    return _markdown(table) + _conditions([*known.values()])
+
+
+TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {"scores": scores, "baselines": baselines}
+"""The tables by name."""
+
+_NETWORKS = {
+    "connected": "fully connected, each vector alone",
+    "window": "fully connected, a window of vectors",
+    "convolution": "convolution",
+    "recurrent": "recurrent",
+    "bidirectional": "recurrent, both ways",
+    "attention": "attention",
+}
+
+
+def table(name: str) -> str:
+    """One of the tables, from the files in benchmarks/."""
+    path = BENCHMARKS / "results" / "tasks.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return TABLES[name](json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8")), lines)
+
+
+def _runs(name: str, lines: Iterable[Row], network: str | None = None) -> list[Row]:
+    """The runs by today's recipe, each seed once, with its own network or another."""
+    wanted = NAMED_RECIPES[name].recipe.to_json()
+    wanted["network"] = network or wanted["network"]
+    found = {
+        line["seed"]: line
+        for line in lines
+        if line["row"] == name and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
+    }
+    return [found[seed] for seed in sorted(found)]
+
+
+def _run_of(name: str, network: str, lines: Iterable[Row]) -> Row | None:
+    return next(iter(_runs(name, lines, network)), None)
+
+
+def _asked(row: Row, what: str) -> str:
+    value = row.get(what, "")
+    return f"{value} %" if row.get("percent") and not isinstance(value, str) else str(value)
+
+
+def _score(row: Row, runs: list[Row]) -> str:
+    if not runs:
+        return "not measured yet"
+    scale, digits, unit = (100, 2, " %") if row.get("percent") else (1, row.get("digits", 3), "")
+    tests = [scale * run["test"] for run in runs]
+    spread = f" ± {(max(tests) - min(tests)) / 2:.{digits}f}" if len(tests) > 1 else ""
+    seeds = f" ({len(tests)} seeds)" if len(tests) > 1 else ""
+    return f"{statistics.mean(tests):.{digits}f}{spread}{unit}{seeds}"
+
+
+def _conditions(runs: list[Row]) -> str:
+    if not runs:
+        return ""
+    machines, threads = ({run[key] for run in runs} for key in ("machine", "threads"))
+    versions = {", ".join(f"{name} {version}" for name, version in run["versions"].items()) for run in runs}
+    counted = "1 thread" if threads == {1} else f"{', '.join(map(str, sorted(threads)))} threads"
+    return (
+        f"\n{'; '.join(sorted(machines))}; {counted}; {'; '.join(sorted(versions))}. Test scores; recipes were chosen "
+        "on dev. Spread: half the range. Every run: benchmarks/results/tasks.jsonl.\n"
+    )
+
+
+def _markdown(rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, "| " + " | ".join("---" for _ in rows[0]) + " |")
+    return "\n".join(lines) + "\n"

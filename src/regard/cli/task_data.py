@@ -1,0 +1,158 @@
+"""The data of a command that trains or judges: found, and checked to hold what the task is about."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import ArgumentError, UnknownNameError
+
+if TYPE_CHECKING:
+    from regard.datasets import ExampleSet
+    from regard.tasks import Recipe
+
+__all__ = ["TaskData"]
+
+# What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
+_ABOUT = {"tagger": ("items",), "classifier": ("label", "number", "labels")}
+_SAID = {
+    "items": "a label for each item",
+    "label": "one label",
+    "number": "a number",
+    "labels": "several labels",
+    "text": "a text",
+}
+# Which kind of input reads what a data set holds.
+_INPUT_OF = {
+    "text": "words",
+    "sound": "speech",
+    "picture": "pictures",
+    "vectors": "vectors",
+    "molecule": "molecules",
+    "graph": "graphs",
+}
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A data set by name, or a user's own.
+
+    Args:
+        task: the kind of the task.
+        given: how the user named it.
+        name: what to call it.
+        label: what its examples are labelled with; None where its files say so themselves.
+        known: what regard knows of it by name, if it isn't a treebank.
+    """
+
+    task: str
+    given: str
+    name: str
+    label: str | None
+    known: "ExampleSet | None"
+
+    @classmethod
+    def find(cls, task: str, given: str, label: str | None = None) -> "TaskData":
+        """Find what a user named.
+
+        Args:
+            task: the kind of the task.
+            given: a data set's name, or a path.
+            label: what to predict, where there is a choice.
+
+        Raises:
+            UnknownNameError: neither a known name nor a path that is there, or a label that it hasn't got.
+            ArgumentError: its targets are nothing for this kind of task.
+            DataError: no files in the folder.
+        """
+        from regard.datasets import EXAMPLE_SETS, is_treebank, resolve
+
+        known = EXAMPLE_SETS.get(given)
+        if is_treebank(given):
+            source = resolve(given)
+            found, gives = cls(task, given, source.name, label or source.label, None), "items"
+        elif known is not None:
+            if label is not None and label not in known.labels:
+                raise UnknownNameError("label", label, known.labels)
+            found = cls(task, given, given, label or known.label, known)
+            gives = known.target(found.label or "")
+        else:
+            found, gives = cls(task, given, Path(given).name, label, None), "label"
+        if gives not in _ABOUT[task]:
+            wanted = " or ".join(_SAID[kind] for kind in _ABOUT[task])
+            raise ArgumentError(
+                f"`--data` must have {wanted} for a source, to be for a {task}, but {given} has {_SAID[gives]}."
+                f"{found._step(gives)}"
+            )
+        return found
+
+    @property
+    def is_treebank(self) -> bool:
+        """Whether its sources are sentences whose words have labels in columns."""
+        from regard.datasets import is_treebank
+
+        return is_treebank(self.given)
+
+    def read(self, split: str) -> list[Any]:
+        """The examples of a split."""
+        from regard.datasets import read
+
+        return read(self.given, split, self.label)
+
+    def about(self) -> dict[str, Any]:
+        """Where the data come from, for the card."""
+        import hashlib
+
+        from regard.datasets import DATASETS, resolve
+
+        about: dict[str, Any] = {"name": self.name, "label": self.label or ""}
+        if self.name in DATASETS:
+            known = DATASETS[self.name]
+            about |= {
+                "title": known.title,
+                "licence": known.licence,
+                "source": known.source,
+                "citation": known.citation,
+            }
+        if self.is_treebank:
+            paths = resolve(self.given).files.values()
+            about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+        return about
+
+    def usual_recipe(self, examples: list[Any]) -> "Recipe":
+        """The recipe that was found on this data, else one whose input reads it.
+
+        Args:
+            examples: of train: of a user's own data they show what a source is.
+        """
+        from regard.tasks import RECIPES, Recipe, recipe_for
+
+        if found := recipe_for(self.name, self.label or "", self.task):
+            return found.recipe
+        if self.is_treebank:
+            return RECIPES["english-pos"]
+        kind = _INPUT_OF[self.known.reads] if self.known is not None else _input_of(examples)
+        source: dict[str, Any] = {"kind": kind}
+        if kind == "words" and self.known is not None and self.known.language == "Chinese":
+            source["cut"] = "characters"
+        # The nodes of a graph come in no order, and stand at no distance but along edges.
+        position = "none" if kind in ("graphs", "molecules") else Recipe().position
+        return Recipe(task={"kind": self.task}, input=source, position=position)
+
+    def _step(self, gives: str) -> str:
+        """What to type instead, where there is something."""
+        labels = () if self.known is None else self.known.labels
+        for label in labels:
+            if self.known is not None and self.known.target(label) in _ABOUT[self.task]:
+                return f" Take --label {label}."
+        return "".join(f" Take regard train {task}." for task, kinds in _ABOUT.items() if gives in kinds)
+
+
+def _input_of(examples: list[Any]) -> str:
+    """Which kind of input reads the sources of a user's own."""
+    from torch import Tensor
+
+    source = examples[0].source if examples else ""
+    if isinstance(source, Path):
+        return "pictures" if source.suffix.lower() in _PICTURES else "speech"
+    return "vectors" if isinstance(source, Tensor) else "words"

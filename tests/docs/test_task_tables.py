@@ -1,0 +1,65 @@
+"""The tables of tasks, from runs made up here: only those of today's recipe count, whatever their order."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.tasks import NAMED_RECIPES
+
+ROOT = Path(__file__).parent.parent.parent
+ROWS = {"speaker": {"title": "who", "percent": True, "floor": 98, "goal": 99.7, "networks": True}}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("task_tables")
+
+
+def run(seed: int, test: float, **changes):
+    recipe = {**NAMED_RECIPES["speaker"].recipe.to_json(), "seed": seed, **changes}
+    return {
+        "row": "speaker",
+        "network": recipe["network"],
+        "recipe": recipe,
+        "seed": seed,
+        "measure": "accuracy",
+        "test": test,
+        "parameters": 1234,
+        "seconds": 90.0,
+        "threads": 1,
+        "machine": "an abacus",
+        "versions": {"regard": "1"},
+    }
+
+
+def test_scores(tables):
+    lines = [run(1, 0.98), run(0, 0.96), run(2, 0.5, width=8), run(0, 0.1, network="connected")]
+    said = tables.scores(ROWS, lines).splitlines()
+    assert said[2].startswith(
+        "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 1,234 | 1.5 | `regard"
+    )
+    assert said[4].startswith("an abacus; 1 thread; regard 1. Test scores")
+
+
+def test_baselines(tables):
+    lines = [run(0, 0.96), run(1, 0.98), run(0, 0.5, network="connected"), run(0, 0.1, network="window", width=8)]
+    said = tables.baselines(ROWS, lines)
+    assert "| fully connected, each vector alone | 50.00 % |" in said
+    assert "| attention | 96.00 % |" in said
+    assert "| fully connected, a window of vectors | not measured yet |" in said
+
+
+def test_nothing_measured(tables):
+    assert tables.scores(ROWS, []).splitlines()[-1].count("not measured yet") == 1
+    assert "thread" not in tables.scores(ROWS, []) + tables.baselines(ROWS, [])
+
+
+def test_every_row_has_a_recipe():
+    rows = json.loads((ROOT / "benchmarks" / "tasks.json").read_text(encoding="utf-8"))
+    assert {*rows} <= {*NAMED_RECIPES}
+    for row in rows.values():
+        assert {"title", "floor", "goal"} <= row.keys() <= {"title", "floor", "goal", "percent", "digits", "networks"}
