@@ -9,6 +9,7 @@ from regard.attention import INPUT_POSITIONS, POSITIONS
 from regard.attention.input_positions import InputPosition
 from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
+from regard.modules.dropout import Dropout
 
 __all__ = ["Encoder", "EncoderLayer", "place_position"]
 
@@ -46,10 +47,8 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(width) if attention else None
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, **parts) if attention else None
         self.connected_norm = nn.LayerNorm(width)
-        self.connected = nn.Sequential(
-            nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width)
-        )
-        self.dropout = nn.Dropout(dropout)
+        self.connected = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), Dropout(dropout), nn.Linear(hidden, width))
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.attention import Relative
 from regard.inputs import Batch
 from regard.modules import EncoderLayer
+from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
@@ -27,7 +28,7 @@ class SourceNetwork(nn.Module):
     def __init__(self, recipe: Recipe, reader: Any, outputs: int):
         super().__init__()
         self.embedding = recipe.input.embedding(reader, recipe.width)
-        self.dropout = nn.Dropout(recipe.dropout)
+        self.dropout = Dropout(recipe.dropout)
         self.network = build_network(
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
