@@ -252,6 +252,11 @@ def test_a_tagger_of_anything_that_has_items():
     assert tagger.evaluate(pairs).accuracy == 1.0
     assert tagger.evaluate(pairs).words == sum(label is not None for each in labels for label in each)
     assert [item.text for item in tagger.tag(vectors[:1])[0]] == ["1", "2", "3"]
+    assert tagger.evaluate(pairs).roc_auc == 1.0
+    turned = [(each, [{"up": "down", "down": "up", None: None}[label] for label in row]) for each, row in pairs]
+    assert tagger.evaluate(turned).roc_auc == 0.0
+    # Of one label alone, nothing can be ranked.
+    assert tagger.evaluate([(each, ["up"] * len(each)) for each in vectors]).roc_auc is None
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
         train(recipe, [(vectors[0], ["up"])], pairs, progress="none", device="cpu")
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
@@ -266,6 +271,7 @@ def test_a_number_each(tmp_path):
     judged = tagger.evaluate(pairs)
     assert judged.measure == "RMSE"
     assert judged.score < 0.5
+    assert 0.5 < judged.r2 <= 1
     item = tagger.tag(vectors[:1])[0][0]
     assert (item.text, item.number) == ("1", pytest.approx(pairs[0][1][0], abs=1.5))
     tagger.save(tmp_path / "model")
