@@ -23,7 +23,7 @@ class _GraphSource(Source):
     node_dropout: float
     feature_dropout: float
 
-    def batch(self, reader: Any, items: Sequence[Graph]) -> Batch:
+    def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
         batch = Batch.pad([item.vectors for item in items])
         return Batch(batch.vectors, batch.lengths, mask=mask_of(items) if self.edges else None)
 
@@ -110,7 +110,7 @@ class Molecules(_GraphSource):
     def item(self, reader: MoleculeAtoms, source: str) -> "_Related":
         graph = reader.graph(source)
         if not self.reach:
-            return _Related(graph.with_loops(), None)
+            return _Related(graph.with_loops(), torch.zeros(0, 0))
         relations = graph.relations(self.reach)
         # How many bonds of each kind: attention alone, a mean, couldn't tell the bonds between atoms that are alike.
         counts = one_hot(relations, self.relations).sum(1).float().log1p()
@@ -134,10 +134,10 @@ class Molecules(_GraphSource):
 
 @dataclass(frozen=True, eq=False)
 class _Related:
-    """A molecule, and what each of its atoms is to each other."""
+    """A molecule, and what each of its atoms is to each other, where that is asked."""
 
     graph: Graph
-    relations: Tensor | None
+    relations: Tensor
 
     def __len__(self) -> int:
         return len(self.graph)
