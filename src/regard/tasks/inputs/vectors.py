@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Standardise
+from regard.modules.dropout import Dropout
 from regard.tasks.inputs.source import Source
 from regard.tasks.settings import share
 
@@ -77,25 +78,26 @@ class VectorEmbedding(nn.Module):
         super().__init__()
         self.linear = nn.Linear(size, width)
         self.item_dropout, self.span = item_dropout, span
-        self.feature_span, self.feature_dropout = feature_span, feature_dropout
+        self.feature_span = feature_span
+        self.feature_dropout = Dropout(feature_dropout)
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
         """The vectors, mapped."""
-        if self.training and self.item_dropout:
+        return self.linear(self.blanked(vectors) if self.training else vectors)
+
+    def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
+        """The vectors with what training leaves out of them."""
+        if self.item_dropout:
             begins = torch.rand(vectors.shape[:2], device=vectors.device) < self.item_dropout / self.span
             # A span covers its first item and those behind it.
             covered = nn.functional.max_pool1d(nn.functional.pad(begins.float(), (self.span - 1, 0)), self.span, 1) > 0
             vectors = vectors.masked_fill(covered.unsqueeze(-1), 0.0)
-        if self.training and self.feature_span:
+        if self.feature_span:
             places = torch.arange(vectors.shape[-1], device=vectors.device)
             first = torch.randint(vectors.shape[-1], (len(vectors), 1, 1), device=vectors.device)
             size = torch.randint(self.feature_span + 1, (len(vectors), 1, 1), device=vectors.device)
             vectors = vectors.masked_fill((places >= first) & (places < first + size), 0.0)
-        if self.training and self.feature_dropout:
-            # A third of the time that nn.Dropout takes, and a graph's vectors are long.
-            kept = torch.rand_like(vectors) >= self.feature_dropout
-            vectors = vectors * kept / (1 - self.feature_dropout)
-        return self.linear(vectors)
+        return self.feature_dropout(vectors)
 
 
 def _tensor(source: Any) -> Float[Tensor, "item width"]:
