@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.extras import require
 from regard.inputs import FOLDS, Batch, as_list, as_sentences
 from regard.tasks.answers import Answer, Label
 from regard.tasks.examples import as_examples, as_pairs
@@ -141,7 +142,21 @@ class Tagger(Model[Answer]):
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
-        return score_labels(true, found, seen=seen)
+        scores = score_labels(true, found, seen=seen)
+        return dataclasses.replace(scores, roc_auc=self._area(pairs, given))
+
+    def _area(self, pairs: list[Any], given: list[Tensor]) -> float | None:
+        """The area under the ROC curve, where there are two labels and both occur."""
+        if len(self.labels) != 2:
+            return None
+        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
+        known = wanted >= 0
+        if len(wanted[known].unique()) < 2:
+            return None
+        scores = torch.cat(given)[known]
+        return float(
+            require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
+        )
 
     def _judged(self, pairs: list[Any], given: list[Tensor]) -> Judged:
         wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])

@@ -52,6 +52,11 @@ class Source(Settings):
         """The module that makes vectors of this size of a batch's."""
         raise NotImplementedError(f"{type(self).__name__} must say its vectors")
 
+    @property
+    def relations(self) -> int:
+        """How many relations between items a batch tells apart; 0 if none."""
+        return 0
+
     def names(self, reader: Any, source: Any) -> list[str]:
         """What to call each vector of a source, for showing."""
         raise NotImplementedError(f"{type(self).__name__} must name its vectors")
