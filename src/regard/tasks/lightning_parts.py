@@ -156,31 +156,28 @@ class AfterEpoch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         training = _ours(pl_module)
-        (score, loss), weights = training.judged()
-        epoch = len(training.history) + 1
-        best = training.history[training.history[-1]["best_epoch"] - 1] if training.history else None
-        better = (
-            best is None
-            or training.learner.measure.better(score, than=best["score"])
-            or (score == best["score"] and loss < best["dev_loss"])
-        )
-        if best is None or better:
-            best = {"epoch": epoch, "score": score}
-        row = {
-            "epoch": epoch,
+        (score, dev_loss), weights = training.judged()
+        row: dict[str, Any] = {
+            "epoch": len(training.history) + 1,
             "loss": training.loss_sum / max(training.loss_count, 1),
             "score": score,
-            "dev_loss": loss,
+            "dev_loss": dev_loss,
+        }
+        best = training.history[training.history[-1]["best_epoch"] - 1] if training.history else row
+        as_good = score == best["score"] and dev_loss < best["dev_loss"]
+        if as_good or training.learner.measure.better(score, than=best["score"]):
+            best = row
+        row |= {
             "best": best["score"],
             "best_epoch": best["epoch"],
             "seconds": round(self._spent + time.monotonic() - self._started, 3),
         }
         training.history.append(row)
         # The best before the last: a kill between them leaves a last that leads to the same best again.
-        if better:
+        if best is row:
             training.best = weights
             if self._run is not None:
-                write_state(self._run.best, {"epoch": epoch, "score": score, "weights": weights})
+                write_state(self._run.best, {"epoch": row["epoch"], "score": score, "weights": weights})
         if self._run is not None:
             trainer.save_checkpoint(self._run.last)
             self._run.write_log(training.history)
