@@ -100,7 +100,8 @@ def _asked(row: Row, compared: list[Row] | None) -> tuple[str, str]:
     """Floor and goal: numbers, or what the runs of another network score, and so much above their mean."""
     if compared is None:
         unit = " %" if row.get("percent") else ""
-        return f"{row['floor']}{unit}", f"{row['goal']}{unit}"
+        floor, goal = (f"{row[each]}{'' if isinstance(row[each], str) else unit}" for each in ("floor", "goal"))
+        return floor, goal
     floor = f"{_NETWORKS[row['floor']]}: {_score(row, compared)}"
     if not compared:
         return floor, f"{row['goal']} above"
