@@ -159,6 +159,7 @@ _TRAINING = (
     ("seconds", "seconds"),
     ("machine", "machine"),
     ("threads", "threads"),
+    ("processes", "devices"),
     ("chosen", "chosen"),
 )
 
