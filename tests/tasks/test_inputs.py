@@ -10,7 +10,7 @@ import torch
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.inputs import Graph, Sound, write_sound
-from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.inputs.vectors import VectorEmbedding
 
 SECOND = torch.arange(8000) / 8000
@@ -163,11 +163,74 @@ def test_an_atom_sees_only_its_bonds():
     assert dataclasses.replace(source, edges=False).batch(reader, [source.item(reader, "CCO")]).mask is None
 
 
+def test_what_atoms_are_to_each_other():
+    pytest.importorskip("rdkit")
+    source = Molecules(features="one-hot", edges=False, reach=2)
+    assert Molecules().relations == 0
+    assert source.relations == 2 + 6
+    reader = source.fit([])
+    items = [source.item(reader, smiles) for smiles in ("C=CCC", "CO")]
+    batch = source.batch(reader, items)
+    # Single is the first kind of bond, double the second.
+    assert batch.relations[0].tolist() == [[1, 4, 2, 0], [4, 1, 3, 2], [2, 3, 1, 3], [0, 2, 3, 1]]
+    assert batch.relations[1].tolist() == [[1, 3, 0, 0], [3, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("edges", [True, False])
+def test_bonds_are_told_apart_by_their_kind(edges):
+    pytest.importorskip("rdkit")
+    # The same atoms, each with the same neighbours: only the bonds differ.
+    pairs = [("CCO", 0.0), ("C=CO", 1.0), ("CC=O", 2.0), ("C=C=O", 3.0)]
+    recipe = Recipe(
+        task={"kind": "classifier", "pooling": "mean"},
+        input={"kind": "molecules", "features": "one-hot", "edges": edges, "reach": 3},
+        position="none",
+        width=16,
+        heads=2,
+        hidden=16,
+        dropout=0.0,
+        attention_dropout=0.0,
+        epochs=40,
+        patience=40,
+        learning_rate=0.02,
+    )
+    model = train(recipe, pairs, pairs, progress="none", device="cpu")
+    sources = [source for source, _ in pairs]
+    assert model.evaluate(pairs).score < 0.3
+    blind = train(
+        dataclasses.replace(recipe, input={"kind": "molecules", "features": "one-hot", "edges": edges}),
+        pairs,
+        pairs,
+        progress="none",
+        device="cpu",
+    )
+    assert blind.evaluate(pairs).score > 1.0
+    # Whoever stands beside it in a batch.
+    alone = [model.classify([each])[0] for each in sources]
+    assert model.classify([*sources, "CCCCCCCCCCO"])[:4] == pytest.approx(alone, abs=1e-4)
+
+
+def test_a_network_without_attention_has_no_use_for_relations():
+    pytest.importorskip("rdkit")
+    recipe = Recipe(task={"kind": "classifier"}, input={"kind": "molecules", "reach": 3}, network="connected", epochs=1)
+    pairs = [("CO", 0.0), ("CC", 1.0)]
+    assert train(recipe, pairs, pairs, progress="none", device="cpu").network.relations is None
+
+
 class TestVectorEmbedding:
     def test_nothing_is_left_out_outside_of_training(self):
-        embedding = VectorEmbedding(4, 3, item_dropout=0.9, span=3, feature_span=4).eval()
+        embedding = VectorEmbedding(4, 3, item_dropout=0.9, span=3, feature_span=4, feature_dropout=0.9).eval()
         vectors = torch.randn(2, 7, 4)
         assert torch.equal(embedding(vectors), embedding.linear(vectors))
+
+    def test_so_many_numbers_are_left_blank_and_the_others_make_up_for_it(self):
+        torch.manual_seed(0)
+        embedding = VectorEmbedding(1, 1, feature_dropout=0.75)
+        torch.nn.init.ones_(embedding.linear.weight)
+        torch.nn.init.zeros_(embedding.linear.bias)
+        left = embedding(torch.ones(50, 200, 1))
+        assert left.unique().tolist() == [0, 4]
+        assert left.mean().item() == pytest.approx(1, abs=0.05)
 
     def test_about_so_many_are_left_blank_and_neighbours_with_them(self):
         torch.manual_seed(0)
@@ -189,6 +252,11 @@ def test_a_tagger_of_anything_that_has_items():
     assert tagger.evaluate(pairs).accuracy == 1.0
     assert tagger.evaluate(pairs).words == sum(label is not None for each in labels for label in each)
     assert [item.text for item in tagger.tag(vectors[:1])[0]] == ["1", "2", "3"]
+    assert tagger.evaluate(pairs).roc_auc == 1.0
+    turned = [(each, [{"up": "down", "down": "up", None: None}[label] for label in row]) for each, row in pairs]
+    assert tagger.evaluate(turned).roc_auc == 0.0
+    # Of one label alone, nothing can be ranked.
+    assert tagger.evaluate([(each, ["up"] * len(each)) for each in vectors]).roc_auc is None
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
         train(recipe, [(vectors[0], ["up"])], pairs, progress="none", device="cpu")
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
@@ -203,9 +271,73 @@ def test_a_number_each(tmp_path):
     judged = tagger.evaluate(pairs)
     assert judged.measure == "RMSE"
     assert judged.score < 0.5
+    assert 0.5 < judged.r2 <= 1
     item = tagger.tag(vectors[:1])[0][0]
     assert (item.text, item.number) == ("1", pytest.approx(pairs[0][1][0], abs=1.5))
     tagger.save(tmp_path / "model")
     assert load(tmp_path / "model").tag(vectors) == tagger.tag(vectors)
     with pytest.raises(ArgumentError, match=r"must be of one kind, but are 1\.0 and 'a'"):
         train(recipe, [(vectors[0], [1.0, "a", 2.0])], pairs, progress="none", device="cpu")
+
+
+def test_frames_are_scaled_as_those_of_training():
+    """By the mean and spread of all: a loud recording stays louder than a quiet one, other than with `normalise`."""
+    pytest.importorskip("librosa")
+    loud, quiet = tone(300, 0.2), Sound(tone(300, 0.2).samples / 100, 8000)
+    source = Speech(normalise=False, standardise=True, together=2)
+    reader = source.fit([loud, quiet])
+    both = torch.cat([source.item(reader, each) for each in (loud, quiet)]).unflatten(1, (2, 40)).flatten(0, 1)
+    assert both.mean(0).abs().max() < 1e-4
+    assert (both.std(0, correction=0) - 1).abs().max() < 1e-4
+    assert source.item(reader, loud).mean() > 0.5 > source.item(reader, quiet).mean()
+
+
+@pytest.mark.parametrize("saved", [3, {}, {"frames": {}}, {"frames": {}, "standard": None, "more": 1}])
+def test_what_is_no_reader_of_speech(saved):
+    with pytest.raises(ArgumentError, match="must be an object of frames and standard"):
+        Speech().reader(saved)
+
+
+def embedded(source: Source, reader, vectors: torch.Tensor) -> torch.Tensor:
+    """What the embedding makes of vectors in training before it maps them."""
+    return source.embedding(reader, 3).train().blanked(vectors)
+
+
+def test_speech_is_heard_faster_or_slower():
+    """A ramp stays a ramp of another steepness, from the same beginning; frames that are one vector don't matter."""
+    source = Speech(filters=2, together=2, frame_dropout=0.0, band_dropout=0, stretch=0.2)
+    ramp = torch.arange(1.0, 101.0).repeat(64, 1).unsqueeze(-1).expand(64, 100, 2).reshape(64, 50, 4)
+    heard = embedded(source, source.fit([]), ramp).reshape(64, 100, 2)
+    steps = heard.diff(dim=1)[:, :60]
+    assert torch.allclose(steps, steps[:, :1].expand_as(steps), atol=1e-4)
+    assert 0.8 <= steps.min() < 0.9
+    assert 1.1 < steps.max() <= 1.2
+    assert torch.allclose(heard[:, 0], torch.ones(64, 2))
+    # What is played faster is over sooner.
+    assert (heard[:, -1, 0] == 0).sum() == (steps[:, 0, 0] > 1.0102).sum()
+    assert source.embedding(source.fit([]), 3).eval()(ramp).shape == (64, 50, 3)
+
+
+def test_a_band_is_left_out_of_every_frame():
+    source = Speech(filters=7, together=3, frame_dropout=0.0, band_dropout=7)
+    frames = embedded(source, source.fit([]), torch.ones(64, 5, 21)).reshape(64, 15, 7)
+    assert (frames == frames[:, :1]).all()
+    assert 0 < (frames == 0).float().mean() < 1
+
+
+def test_pictures_are_shifted_in_training_and_their_places_are_not():
+    source = Pictures(patch=2, height=4, width=6, waves=1, shift=1)
+    reader = source.fit([])
+    picture = np.zeros((4, 6))
+    picture[1, 2] = 1
+    item = source.item(reader, picture)
+    made = embedded(source, reader, item.expand(200, *item.shape))
+    assert torch.equal(made[:, :, 4:], item[:, 4:].expand(200, 6, 4))
+    seen = set()
+    for each in made:
+        spots = (reader.picture_of((each[:, :4] + 1) / 2, (2, 3))[..., 0] == 1).nonzero()
+        assert len(spots) == 1
+        seen.add(tuple(spots[0].tolist()))
+    assert seen == {(row, column) for row in (0, 1, 2) for column in (1, 2, 3)}
+    with pytest.raises(ArgumentError, match="`shift` must be 0 without `height` and `width`"):
+        Pictures(shift=1)

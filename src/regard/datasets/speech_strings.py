@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from regard.datasets.example import Example
+from regard.datasets.noise import frame_levels, with_noise
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, read_sound
 
@@ -18,8 +19,10 @@ FRAMES = 100
 SILENCE = "silence"
 """The label of a frame in whose middle nobody speaks."""
 
-STRING_LABELS = ("digits", "frames", "speaker")
-"""What a string can be labelled with: the text, a label for each frame, who speaks."""
+STRING_LABELS = ("digits", "frames", "speaker", "energy")
+"""What a string can be labelled with: the text, a label for each frame, who speaks; and how loud each frame was.
+
+For "energy" the sound has noise in it as strong as the speech, and the target is of the sound without."""
 
 _DIGITS = (3, 8)
 _PAUSE = (0.05, 0.2)  # seconds
@@ -27,18 +30,21 @@ _PAUSE = (0.05, 0.2)  # seconds
 
 def speech_strings(
     recordings: Sequence[Example[Path, str]], count: int, *, seed: int = 0, label: str = "digits"
-) -> list[Example[Sound, str | tuple[str, ...]]]:
+) -> list[Example[Sound, str | tuple[str, ...] | tuple[float, ...]]]:
     """Join 3 to 8 recordings of one speaker to a string, with 0.05 to 0.2 s of zeros before, between and behind them.
 
     Speakers, recordings and silences are drawn evenly, and follow from the seed alone. A frame is 10 ms; its label is
     what is heard in the middle of it, so that every frame has one, whatever the joints are: frame i is a digit if the
     sample at (i + 1/2) / 100 s belongs to that digit's recording. A last frame that is less than half there is silence.
 
+    With "energy" the target is `frame_levels` of the string, and the source has white noise throughout, at 0 dB: of the
+    mean power of the samples that are no pause (`with_noise`), which follows from the seed and the string's place.
+
     Args:
         recordings: of one digit each, labelled with it, with the speaker as the group.
         count: how many strings.
         seed: of the draws.
-        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is.
+        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is, but for noise.
 
     Raises:
         ArgumentError: no recordings, one without a speaker, or a label that isn't known.
@@ -71,11 +77,11 @@ def speech_strings(
     # NumPy promises that this generator, unlike its newer ones, draws the same in every version.
     draws = np.random.RandomState(seed)
     names = sorted(speakers)
-    strings: list[Example[Sound, str | tuple[str, ...]]] = []
-    for _ in range(count):
+    strings: list[Example[Sound, str | tuple[str, ...] | tuple[float, ...]]] = []
+    for place in range(count):
         speaker = names[draws.randint(len(names))]
         own = speakers[speaker]
-        spoken = [own[place] for place in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
+        spoken = [own[each] for each in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
         pauses = draws.uniform(*_PAUSE, size=len(spoken) + 1)
         parts = [samples(each.source) for each in spoken]
         rate = next(iter(rates))
@@ -85,6 +91,10 @@ def speech_strings(
             pieces += [part, torch.zeros(round(pause * rate))]
             said += [each.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
+        if label == "energy":
+            noisy = with_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, place))
+            strings.append(Example(noisy, frame_levels(sound), group=speaker))
+            continue
         targets = {
             "digits": "".join(each.target for each in spoken),
             "frames": _frames([len(piece) for piece in pieces], said, rate),
