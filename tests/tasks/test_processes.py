@@ -156,7 +156,7 @@ def test_a_script_runs_once_and_ctrl_c_ends_all(tmp_path):
 @several
 @pytest.mark.slow
 def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
-    real, begun = subprocess.Popen, []
+    real, begun, judged = subprocess.Popen, [], Training.judged
 
     def popen(*given, **options):
         begun.append(real(*given, **options))
@@ -164,7 +164,7 @@ def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
 
     def kill(self):
         begun[0].kill()
-        return 0.0, {}
+        return judged(self)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(Training, "judged", kill)
