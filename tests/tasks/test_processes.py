@@ -29,8 +29,13 @@ from regard.tasks.processes import helped
 
 HERE = Path(__file__).parent
 several = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="each process wants a processor")
-# No two batches are of one size, none can be halved, and one is of a single sentence.
-RECIPE = tiny(**BY_HEART | {"epochs": 4, "batch_items": 31}, average=0.9)
+TOY = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
+# Nothing is dropped. Batches differ in size, halves of one in their items, and some hold a single source.
+LEARNED = {
+    "tagger": (tiny(**BY_HEART | {"epochs": 4, "batch_items": 31}, average=0.9), generated(37), Tagger),
+    "classifier": (dataclasses.replace(test_classifier.RECIPE, patience=5, batch_items=7), TOY, Classifier),
+    "writer": (dataclasses.replace(test_writer.RECIPE, epochs=6, batch_items=12), test_writer.PAIRS, Writer),
+}
 
 
 def fit(recipe, pairs, dev=None, **options):
@@ -42,24 +47,32 @@ def same_bits(first: Path, second: Path) -> None:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
 def rows(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 @several
-def test_two_processes_make_the_updates_of_one_and_leave_no_trace(tmp_path, capfd):
-    """Where nothing is dropped, only the order of sums differs, though half a batch never is half of its items."""
-    pairs = generated(37)
-    one = fit(RECIPE, pairs, out=tmp_path / "one")
+@pytest.mark.parametrize(
+    "kind",
+    ["tagger", pytest.param("classifier", marks=pytest.mark.slow), pytest.param("writer", marks=pytest.mark.slow)],
+)
+def test_two_processes_make_the_updates_of_one_and_leave_no_trace(tmp_path, capfd, kind):
+    recipe, pairs, made = LEARNED[kind]
+    one = fit(recipe, pairs, out=tmp_path / "one")
     before = dict(os.environ), signal.getsignal(signal.SIGTERM), sys.excepthook, list(warnings.filters)
-    two = fit(RECIPE, pairs, out=tmp_path / "two", devices=2)
+    two = fit(recipe, pairs, out=tmp_path / "two", devices=2)
     assert (dict(os.environ), signal.getsignal(signal.SIGTERM), sys.excepthook, list(warnings.filters)) == before
     assert not torch.distributed.is_initialized()
     assert capfd.readouterr() == ("", "")
-    assert isinstance(two, Tagger)
+    assert isinstance(two, made)
     assert two.about["training"]["devices"] == 2
+    assert files(tmp_path / "one") == files(tmp_path / "two")
     for first, second in zip(rows(tmp_path / "one"), rows(tmp_path / "two"), strict=True):
-        assert second["loss"] == pytest.approx(first["loss"], rel=1e-4)
+        assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
         assert second["score"] == pytest.approx(first["score"], abs=0.01)
     for (name, alone), together in zip(
         one.network.state_dict().items(), two.network.state_dict().values(), strict=True
@@ -67,7 +80,6 @@ def test_two_processes_make_the_updates_of_one_and_leave_no_trace(tmp_path, capf
         # The softmax doesn't see a key's bias: its gradient is nothing but rounding, which AdamW makes as large as any.
         if not name.endswith("key.bias"):
             torch.testing.assert_close(together, alone, rtol=0.02, atol=0.02, msg=name)
-    assert {path.name for path in (tmp_path / "two").iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
 
 
 @several
@@ -91,26 +103,6 @@ def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(
     assert resumed.about["training"]["devices"] == 2
     same_bits(tmp_path / "whole", tmp_path / "run")
     assert [row["epoch"] for row in rows(tmp_path / "run")] == [1, 2, 3, 4]
-
-
-@several
-@pytest.mark.slow
-def test_a_classifier_learns_by_heart():
-    pairs = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
-    model = fit(dataclasses.replace(test_classifier.RECIPE, patience=5), pairs, devices=2)
-    assert isinstance(model, Classifier)
-    assert model.evaluate(pairs).score == 1.0
-    # Early stopping is one decision, though only the first process judges.
-    assert model.about["training"]["epochs"] < test_classifier.RECIPE.epochs
-
-
-@several
-@pytest.mark.slow
-def test_a_writer_learns_by_heart():
-    recipe = dataclasses.replace(test_writer.RECIPE, epochs=100, batch_items=12)
-    model = fit(recipe, test_writer.PAIRS, devices=2)
-    assert isinstance(model, Writer)
-    assert [each.text for each in model.write(test_writer.SOURCES)] == [text for _, text in test_writer.PAIRS]
 
 
 @several
@@ -164,7 +156,7 @@ def test_a_script_runs_once_and_ctrl_c_ends_all(tmp_path):
 @several
 @pytest.mark.slow
 def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
-    real, begun = subprocess.Popen, []
+    real, begun, judged = subprocess.Popen, [], Training.judged
 
     def popen(*given, **options):
         begun.append(real(*given, **options))
@@ -172,7 +164,7 @@ def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
 
     def kill(self):
         begun[0].kill()
-        return 0.0, {}
+        return judged(self)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(Training, "judged", kill)
@@ -231,7 +223,6 @@ def test_several_are_refused_on_a_gpu(monkeypatch):
         fit(tiny(), SAWS, devices=2, device="gpu")
 
 
-TOY = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
 NETS = {
     f"{network} {pooling}": (
         dataclasses.replace(test_classifier.RECIPE, network=network, task={"kind": "classifier", "pooling": pooling}),
