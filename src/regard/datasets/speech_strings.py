@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,8 +19,8 @@ FRAMES = 100
 SILENCE = "silence"
 """The label of a frame in whose middle nobody speaks."""
 
-STRING_LABELS = ("digits", "frames", "speaker")
-"""What a string can be labelled with: the text, a label for each frame, who speaks."""
+STRING_LABELS = ("digits", "frames", "speaker", "speech")
+"""What a string can be labelled with: the text, a label for each frame, who speaks; "speech" turns it round."""
 
 _DIGITS = (3, 8)
 _PAUSE = (0.05, 0.2)  # seconds
@@ -27,7 +28,7 @@ _PAUSE = (0.05, 0.2)  # seconds
 
 def speech_strings(
     recordings: Sequence[Example[Path, str]], count: int, *, seed: int = 0, label: str = "digits"
-) -> list[Example[Sound, str | tuple[str, ...]]]:
+) -> list[Example[Any, Any]]:
     """Join 3 to 8 recordings of one speaker to a string, with 0.05 to 0.2 s of zeros before, between and behind them.
 
     Speakers, recordings and silences are drawn evenly, and follow from the seed alone. A frame is 10 ms; its label is
@@ -38,7 +39,8 @@ def speech_strings(
         recordings: of one digit each, labelled with it, with the speaker as the group.
         count: how many strings.
         seed: of the draws.
-        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is.
+        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is. For "speech" the
+            sound is the target, and the source is what to say: "jackson 4 0 7", the speaker and the digits.
 
     Raises:
         ArgumentError: no recordings, one without a speaker, or a label that isn't known.
@@ -71,7 +73,7 @@ def speech_strings(
     # NumPy promises that this generator, unlike its newer ones, draws the same in every version.
     draws = np.random.RandomState(seed)
     names = sorted(speakers)
-    strings: list[Example[Sound, str | tuple[str, ...]]] = []
+    strings: list[Example[Any, Any]] = []
     for _ in range(count):
         speaker = names[draws.randint(len(names))]
         own = speakers[speaker]
@@ -90,7 +92,11 @@ def speech_strings(
             "frames": _frames([len(piece) for piece in pieces], said, rate),
             "speaker": speaker,
         }
-        strings.append(Example(sound, targets[label], group=speaker))
+        if label == "speech":
+            text = " ".join([speaker, *(each.target for each in spoken)])
+            strings.append(Example(text, sound, group=speaker))
+        else:
+            strings.append(Example(sound, targets[label], group=speaker))
     return strings
 
 

@@ -13,13 +13,15 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.inputs.sound import Sound, resample
 
-__all__ = ["FEATURES", "SpeechFrames"]
+__all__ = ["FEATURES", "LOUDEST", "SpeechFrames"]
 
 FEATURES = ("samples", "filterbank", "mfcc")
 """What the vector of a frame holds: its samples as they are, how loud each band of pitch is, or its cepstrum."""
 
+LOUDEST = 25.0
+"""Log power; no sound has more in a filter, whatever the rate."""
+
 _FLOOR = 1e-10  # power; about what rounding to 16 bits leaves in a filter, so that silence has a logarithm
-_LOUDEST = 25.0  # log power; no sound has more in a filter, whatever the rate
 _LEAST_SPREAD = 1e-5  # what varies less doesn't vary: one step of 16 bits is 3e-5
 _AT_ONCE = 6000  # frames; spectra are wide, and a recording may last for hours
 _RATES = range(2_000, 192_001, 400)
@@ -184,8 +186,8 @@ class SpeechFrames:
         if log_mel.shape[1] != self.filters:
             raise ArgumentError(f"`log_mel` must have {self.filters} numbers a frame, but has {log_mel.shape[1]}.")
         # NaN is not below anything, so it is refused too.
-        if not (log_mel <= _LOUDEST).all():
-            raise ArgumentError(f"`log_mel` must be logarithms of power, at most {_LOUDEST:g}, but some are not.")
+        if not (log_mel <= LOUDEST).all():
+            raise ArgumentError(f"`log_mel` must be logarithms of power, at most {LOUDEST:g}, but some are not.")
         if not len(log_mel):
             return Sound(torch.zeros(1, 0), self.rate)
         librosa = require("librosa", extra="speech")

@@ -40,6 +40,8 @@ def _what(model: Mapping[str, Any]) -> str:
     """What it gives, in a sentence."""
     if model["kind"] == "seq2seq":
         return "A writer: it writes a text for a source, and decides its length."
+    if model["kind"] == "synthesis":
+        return "A speaker: it says a source, and decides how long that takes; what it says are filter banks."
     answer = model["answer"]
     names = answer.get("names", ())
     listed = f"{len(names)} labels ({', '.join(names)})"
@@ -54,7 +56,7 @@ def _what(model: Mapping[str, Any]) -> str:
 
 
 def _verb(model: Mapping[str, Any]) -> str:
-    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write"}[model["kind"]]
+    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write", "synthesis": "say"}[model["kind"]]
 
 
 def _net(model: Mapping[str, Any]) -> str:
