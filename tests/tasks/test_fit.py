@@ -77,17 +77,29 @@ def test_the_best_epoch_is_kept_not_the_last(tmp_path):
     # A learning rate that destroys what was learned: the last epochs are bad.
     tagger = fit(tiny(**BY_HEART | {"epochs": 9, "learning_rate": 0.3}), out=tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
-    best = max(rows, key=lambda row: row["score"])
+    best = max(rows, key=lambda row: (row["score"], -row["dev_loss"]))
     assert tagger.about["training"]["best_epoch"] == best["epoch"]
     assert best["score"] > rows[-1]["score"] or best["epoch"] < rows[-1]["epoch"]
     assert tagger.evaluate(SAWS).accuracy == pytest.approx(best["score"])
+
+
+def test_of_equal_scores_the_lower_loss_is_best(tmp_path):
+    """One dev word: every epoch is right or wrong, and the loss goes on falling."""
+    tagger = fit(tiny(**BY_HEART | {"epochs": 12}), dev=[(["cat"], ["NOUN"])], out=tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    right = [row for row in rows if row["score"] == 1.0]
+    assert len(right) > 1
+    best = min(right, key=lambda row: row["dev_loss"])
+    assert best != right[0]
+    assert (rows[-1]["best_epoch"], tagger.about["training"]["best_epoch"]) == (best["epoch"], best["epoch"])
 
 
 def test_patience_stops(tmp_path):
     fit(tiny(**BY_HEART | {"epochs": 60, "patience": 2}), out=tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert len(rows) < 60
-    assert rows[-1]["epoch"] - rows[-1]["best_epoch"] == 2
+    # Counted from when the score last rose: as good with a lower loss is no better score.
+    assert rows[-1]["epoch"] - next(row["epoch"] for row in rows if row["best"] == rows[-1]["best"]) == 2
 
 
 def test_the_time_limit_stops():

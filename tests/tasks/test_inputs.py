@@ -10,7 +10,7 @@ import torch
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.inputs import Graph, Sound, write_sound
-from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.inputs.vectors import VectorEmbedding
 
 SECOND = torch.arange(8000) / 8000
@@ -209,3 +209,66 @@ def test_a_number_each(tmp_path):
     assert load(tmp_path / "model").tag(vectors) == tagger.tag(vectors)
     with pytest.raises(ArgumentError, match=r"must be of one kind, but are 1\.0 and 'a'"):
         train(recipe, [(vectors[0], [1.0, "a", 2.0])], pairs, progress="none", device="cpu")
+
+
+def test_frames_are_scaled_as_those_of_training():
+    """By the mean and spread of all: a loud recording stays louder than a quiet one, other than with `normalise`."""
+    pytest.importorskip("librosa")
+    loud, quiet = tone(300, 0.2), Sound(tone(300, 0.2).samples / 100, 8000)
+    source = Speech(normalise=False, standardise=True, together=2)
+    reader = source.fit([loud, quiet])
+    both = torch.cat([source.item(reader, each) for each in (loud, quiet)]).unflatten(1, (2, 40)).flatten(0, 1)
+    assert both.mean(0).abs().max() < 1e-4
+    assert (both.std(0, correction=0) - 1).abs().max() < 1e-4
+    assert source.item(reader, loud).mean() > 0.5 > source.item(reader, quiet).mean()
+
+
+@pytest.mark.parametrize("saved", [3, {}, {"frames": {}}, {"frames": {}, "standard": None, "more": 1}])
+def test_what_is_no_reader_of_speech(saved):
+    with pytest.raises(ArgumentError, match="must be an object of frames and standard"):
+        Speech().reader(saved)
+
+
+def embedded(source: Source, reader, vectors: torch.Tensor) -> torch.Tensor:
+    """What the embedding makes of vectors in training before it maps them."""
+    return source.embedding(reader, 3).train().blanked(vectors)
+
+
+def test_speech_is_heard_faster_or_slower():
+    """A ramp stays a ramp of another steepness, from the same beginning; frames that are one vector don't matter."""
+    source = Speech(filters=2, together=2, frame_dropout=0.0, band_dropout=0, stretch=0.2)
+    ramp = torch.arange(1.0, 101.0).repeat(64, 1).unsqueeze(-1).expand(64, 100, 2).reshape(64, 50, 4)
+    heard = embedded(source, source.fit([]), ramp).reshape(64, 100, 2)
+    steps = heard.diff(dim=1)[:, :60]
+    assert torch.allclose(steps, steps[:, :1].expand_as(steps), atol=1e-4)
+    assert 0.8 <= steps.min() < 0.9
+    assert 1.1 < steps.max() <= 1.2
+    assert torch.allclose(heard[:, 0], torch.ones(64, 2))
+    # What is played faster is over sooner.
+    assert (heard[:, -1, 0] == 0).sum() == (steps[:, 0, 0] > 1.0102).sum()
+    assert source.embedding(source.fit([]), 3).eval()(ramp).shape == (64, 50, 3)
+
+
+def test_a_band_is_left_out_of_every_frame():
+    source = Speech(filters=7, together=3, frame_dropout=0.0, band_dropout=7)
+    frames = embedded(source, source.fit([]), torch.ones(64, 5, 21)).reshape(64, 15, 7)
+    assert (frames == frames[:, :1]).all()
+    assert 0 < (frames == 0).float().mean() < 1
+
+
+def test_pictures_are_shifted_in_training_and_their_places_are_not():
+    source = Pictures(patch=2, height=4, width=6, waves=1, shift=1)
+    reader = source.fit([])
+    picture = np.zeros((4, 6))
+    picture[1, 2] = 1
+    item = source.item(reader, picture)
+    made = embedded(source, reader, item.expand(200, *item.shape))
+    assert torch.equal(made[:, :, 4:], item[:, 4:].expand(200, 6, 4))
+    seen = set()
+    for each in made:
+        spots = (reader.picture_of((each[:, :4] + 1) / 2, (2, 3))[..., 0] == 1).nonzero()
+        assert len(spots) == 1
+        seen.add(tuple(spots[0].tolist()))
+    assert seen == {(row, column) for row in (0, 1, 2) for column in (1, 2, 3)}
+    with pytest.raises(ArgumentError, match="`shift` must be 0 without `height` and `width`"):
+        Pictures(shift=1)

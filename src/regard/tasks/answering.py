@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.learner import Learner, Loss
+from regard.tasks.learner import Learner, Loss, Verdict
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 
@@ -57,11 +57,12 @@ class AnswerLearner(Learner):
             total = total + share * answer.loss(head(features), labels, 0.0)[0]
         return Loss(total, own.item(), known)
 
-    def judge(self) -> float:
+    def judge(self) -> Verdict:
         device = next(self.parameters()).device
         given, wanted = [], []
         for members in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
             lesson = self.dev.lesson(members)
             given.append(self.network(lesson.batch.to(device)).cpu())
             wanted.append(lesson.wanted)
-        return self.answers[0].judge(torch.cat(given), torch.cat(wanted))
+        both = torch.cat(given), torch.cat(wanted)
+        return Verdict(self.answers[0].judge(*both), self.answers[0].loss(*both, 0.0)[0].item())

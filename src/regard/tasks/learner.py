@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.tasks.batching import Batches
 from regard.tasks.measure import Measure
 
-__all__ = ["Job", "Learner", "Loss"]
+__all__ = ["Job", "Learner", "Loss", "Verdict"]
 
 
 class Loss(NamedTuple):
@@ -24,12 +24,24 @@ class Loss(NamedTuple):
     items: int
 
 
+class Verdict(NamedTuple):
+    """How good a net is on the dev examples.
+
+    Args:
+        score: the figure that it is chosen by.
+        loss: what decides between equal scores: of few dev examples, or by an area, many epochs have the same.
+    """
+
+    score: float
+    loss: float
+
+
 class Learner(nn.Module):
     """A net, and beside it what learns with it and is thrown away in the end.
 
     Args:
         network: the net that is kept.
-        measure: what `judge` gives.
+        measure: what the score of `judge` is.
     """
 
     def __init__(self, network: nn.Module, measure: Measure):
@@ -45,8 +57,8 @@ class Learner(nn.Module):
         """The loss of a batch."""
         raise NotImplementedError(f"{type(self).__name__} must say its loss")
 
-    def judge(self) -> float:
-        """The figure on the dev examples, of the net as it is now; asked for in evaluation mode, without gradients."""
+    def judge(self) -> Verdict:
+        """How good the net is now on the dev examples; asked for in evaluation mode, without gradients."""
         raise NotImplementedError(f"{type(self).__name__} must judge itself")
 
 

@@ -19,7 +19,7 @@ from regard.errors import ModelError, RegardError
 from regard.tasks.averaging import MovingAverage
 from regard.tasks.batching import Batches, key
 from regard.tasks.checkpoints import read_state, write_state
-from regard.tasks.learner import Learner
+from regard.tasks.learner import Learner, Verdict
 from regard.tasks.progress import Silent
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
@@ -123,16 +123,16 @@ class Training(LightningModule):
         if self.average is not None:
             self.average.load(checkpoint[OURS]["average"])
 
-    def judged(self) -> tuple[float, dict[str, Tensor]]:
-        """The figure on the dev examples, and the weights that gave it: the average, if one is kept."""
+    def judged(self) -> tuple[Verdict, dict[str, Tensor]]:
+        """How good it is on the dev examples, and the weights that gave it: the average, if one is kept."""
         with self.average.in_place() if self.average is not None else nullcontext():
             self.learner.eval()
             with torch.no_grad():
-                score = self.learner.judge()
+                verdict = self.learner.judge()
             self.learner.train()
             # A copy even on the CPU: the weights go on changing.
             network = self.learner.network.state_dict()
-            return score, {name: value.detach().cpu().clone() for name, value in network.items()}
+            return verdict, {name: value.detach().cpu().clone() for name, value in network.items()}
 
 
 class AfterEpoch(Callback):
@@ -156,16 +156,23 @@ class AfterEpoch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         training = _ours(pl_module)
-        score, weights = training.judged()
-        before = training.history[-1] if training.history else {"best": None, "best_epoch": 0}
+        (score, loss), weights = training.judged()
         epoch = len(training.history) + 1
-        better = training.learner.measure.better(score, than=before["best"])
+        best = training.history[training.history[-1]["best_epoch"] - 1] if training.history else None
+        better = (
+            best is None
+            or training.learner.measure.better(score, than=best["score"])
+            or (score == best["score"] and loss < best["dev_loss"])
+        )
+        if best is None or better:
+            best = {"epoch": epoch, "score": score}
         row = {
             "epoch": epoch,
             "loss": training.loss_sum / max(training.loss_count, 1),
             "score": score,
-            "best": score if better else before["best"],
-            "best_epoch": epoch if better else before["best_epoch"],
+            "dev_loss": loss,
+            "best": best["score"],
+            "best_epoch": best["epoch"],
             "seconds": round(self._spent + time.monotonic() - self._started, 3),
         }
         training.history.append(row)
@@ -188,7 +195,9 @@ def is_over(recipe: Recipe, history: Sequence[dict[str, Any]]) -> str | None:
     last = history[-1]
     if last["epoch"] >= recipe.epochs:
         return "all epochs are done"
-    if last["epoch"] - last["best_epoch"] >= recipe.patience:
+    # As good with a lower loss is another best epoch, but no better score.
+    risen = next(row["epoch"] for row in history if row["best"] == last["best"])
+    if last["epoch"] - risen >= recipe.patience:
         return f"no better dev score for {recipe.patience} epochs"
     if recipe.minutes is not None and last["seconds"] >= 60 * recipe.minutes:
         return f"the time limit of {recipe.minutes:g} minutes has passed"

@@ -18,8 +18,8 @@ class Measure:
     Example:
         >>> ACCURACY.said(0.9512), Measure("RMSE", falls=True).said(0.88)
         ('95.12 %', '0.8800')
-        >>> Measure("RMSE", falls=True).better(0.8, than=0.9), ACCURACY.better(0.8, than=None)
-        (True, True)
+        >>> Measure("RMSE", falls=True).better(0.8, than=0.9), ACCURACY.better(0.8, than=0.9)
+        (True, False)
     """
 
     name: str
@@ -27,9 +27,9 @@ class Measure:
     falls: bool = False
     digits: int = 4
 
-    def better(self, score: float, *, than: float | None) -> bool:
-        """Whether a figure is better than another; anything is better than none."""
-        return than is None or (score < than if self.falls else score > than)
+    def better(self, score: float, *, than: float) -> bool:
+        """Whether a figure is better than another."""
+        return score < than if self.falls else score > than
 
     def said(self, score: float) -> str:
         """The figure, for people."""

@@ -65,6 +65,8 @@ class Writing(Settings):
             "inputs".
         guide: for tasks that go from left to right: how far, as a share of the source, each piece may look to either
             side of where it should be at that time; None: anywhere.
+        monotonic: for tasks that go from left to right: how much it counts beside 1, in training only, that the
+            source's vectors spell the text by themselves, in order; 0: not at all.
         beams, length_penalty, longest, spare: how a text is sought, as in `modules.beam_search`.
         measure: what models are chosen by, a name in `TEXT_MEASURES`.
         tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
@@ -86,6 +88,7 @@ class Writing(Settings):
     keys: str = one_of("states", "states", "outputs", "inputs")
     values: str = one_of("outputs", "states", "outputs", "inputs")
     guide: float | None = real_or_none(0.0)
+    monotonic: float = real(0.0, 0.0)
     beams: int = whole(4, 1)
     length_penalty: float = real(0.6, 0.0)
     longest: float = real(2.0, 0.0)

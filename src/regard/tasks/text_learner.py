@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from torch.nn.functional import cross_entropy, pad
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, ctc_loss, pad
 
 from regard.modules.seq2seq import Seq2Seq
 from regard.special_ids import END, PADDING, START
@@ -36,6 +37,8 @@ class TextLearner(Learner):
         self, network: Seq2Seq, recipe: Recipe, corpus: Corpus, text: Text, dev: Sequence[tuple[Any, Sequence[str]]]
     ):
         super().__init__(network, TEXT_MEASURES[recipe.task.measure].measure)
+        # Its blank is the id of padding, which no text holds.
+        self.spelling = nn.Linear(recipe.width, text.vocabulary.size) if recipe.task.monotonic else None
         self.recipe, self.corpus, self.text, self.dev = recipe, corpus, text, dev
 
     def batches(self, epoch: int) -> Batches:
@@ -54,10 +57,24 @@ class TextLearner(Learner):
         pieces = int(real.sum()) + len(real)
         smoothing = self.recipe.smoothing
         loss = cross_entropy(scores, wanted.flatten(), ignore_index=PADDING, label_smoothing=smoothing)
-        return Loss(loss, loss.item(), pieces)
+        total = loss
+        if self.spelling is not None:
+            scores = self.spelling(memory.part("keys"))
+            total = loss + self.recipe.task.monotonic * _misspelled(scores, memory.lengths, ids, real.sum(1))
+        return Loss(total, loss.item(), pieces)
 
     def judge(self) -> float:
         sources = [source for source, _ in self.dev]
         said = written(self.network, self.recipe, self.corpus.reader, self.text, sources, beams=1)
         texts = ["" if each is None else each.text for each in said]
         return judge_texts(self.recipe.task, texts, [right for _, right in self.dev]).score
+
+
+def _misspelled(scores: Tensor, lengths: Tensor, ids: Tensor, counts: Tensor) -> Tensor:
+    """How unlikely it is that a source's vectors spell its text in order, a piece; 0 where there are too few of them.
+
+    Source: Graves et al. 2006, "Connectionist temporal classification"; beside attention: Kim et al. 2017 (arXiv
+        1609.06773), section 2.3.
+    """
+    likely = scores.float().log_softmax(-1).transpose(0, 1)
+    return ctc_loss(likely, ids, lengths, counts, blank=PADDING, zero_infinity=True)

@@ -32,6 +32,8 @@ class WriterJob:
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
+        if recipe.task.monotonic and recipe.task.architecture == "recurrent":
+            raise ArgumentError("`task.monotonic` must be 0 for the architecture 'recurrent', which keeps one vector.")
         if auxiliary:
             raise ArgumentError(f"`auxiliary` must be None for seq2seq, but has {list(auxiliary)}.")
         self.recipe = recipe

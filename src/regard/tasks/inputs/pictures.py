@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, read_picture
+from regard.tasks.inputs.shifted import ShiftedEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
 from regard.tasks.settings import one_of, share, whole
@@ -31,9 +33,11 @@ class Pictures(Source):
         channels: a name in `inputs.CHANNELS`.
         waves: how many lengths of waves over the rows, and as many over the columns; 0 for a set without places.
         patch_dropout: how often a patch is left blank during training.
+        shift: in training each picture is shifted by up to so many pixels, in both directions; only for pictures of one
+            size, which `height` and `width` say.
 
     Raises:
-        ArgumentError: a value of the wrong type or outside its range.
+        ArgumentError: a value of the wrong type or outside its range, or a shift without a size.
 
     Source: waves over places: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions.
     """
@@ -46,11 +50,14 @@ class Pictures(Source):
     channels: str = one_of("grey", *CHANNELS)
     waves: int = whole(6, 0, 64)
     patch_dropout: float = share(0.0)
+    shift: int = whole(0, 0, 64)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # What can't be together is refused here.
         self._vectors()
+        if self.shift and not self.height:
+            raise ArgumentError(f"`shift` must be 0 without `height` and `width`, but is {self.shift}.")
 
     def fit(self, sources: Iterable[Any]) -> PictureVectors:
         return self._vectors()
@@ -71,7 +78,17 @@ class Pictures(Source):
         return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
 
     def embedding(self, reader: PictureVectors, width: int) -> nn.Module:
-        return VectorEmbedding(reader.width + 4 * self.waves, width, item_dropout=self.patch_dropout)
+        size, side = reader.width + 4 * self.waves, self.patch
+        if not self.shift:
+            return VectorEmbedding(size, width, item_dropout=self.patch_dropout)
+        grid = (-(-self.height // side), -(-self.width // side))
+        return ShiftedEmbedding(
+            size,
+            width,
+            item_dropout=self.patch_dropout,
+            shape=(*grid, side, side, CHANNELS[self.channels]),
+            most=self.shift,
+        )
 
     def names(self, reader: PictureVectors, source: Any) -> list[str]:
         rows, columns = reader.grid(self._picture(source))

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import FEATURES, Sound, SpeechFrames, read_sound
+from regard.inputs import FEATURES, Sound, SpeechFrames, Standardise, read_sound
+from regard.tasks.inputs.heard import HeardFrames, SpeechEmbedding
 from regard.tasks.inputs.source import Source
-from regard.tasks.inputs.vectors import VectorEmbedding
 from regard.tasks.settings import one_of, share, truth, whole
 
 __all__ = ["Speech"]
@@ -28,9 +28,12 @@ class Speech(Source):
         coefficients: how many cepstra, for "mfcc".
         deltas: whether their changes stand beside them.
         normalise: whether each recording is shifted and scaled to mean 0 and variance 1.
+        standardise: whether each number is scaled by the mean and the spread that it has in all of training: other than
+            `normalise` it leaves what a voice and a microphone sound like.
         together: so many frames are one vector: a third of the items for 3. What is left at the end has zeros behind.
         frame_dropout: the share of frames that are left blank during training, five neighbours at a time.
-        band_dropout: up to so many neighbouring numbers of a vector are left blank in all frames.
+        band_dropout: up to so many neighbouring numbers of a frame are left blank in all frames.
+        stretch: in training each recording is heard faster or slower by up to this share.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -44,40 +47,42 @@ class Speech(Source):
     coefficients: int = whole(13, 1, 128)
     deltas: bool = truth(False)
     normalise: bool = truth(True)
+    standardise: bool = truth(False)
     together: int = whole(1, 1, 100)
     frame_dropout: float = share(0.1)
     band_dropout: int = whole(8, 0)
+    stretch: float = share(0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # What can't be together is refused here.
         self._frames()
 
-    def fit(self, sources: Iterable[Any]) -> SpeechFrames:
-        return self._frames()
+    def fit(self, sources: Iterable[Any]) -> HeardFrames:
+        plain = HeardFrames(self._frames())
+        if not self.standardise:
+            return plain
+        return HeardFrames(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
 
-    def reader(self, saved: Any) -> SpeechFrames:
-        return SpeechFrames.from_json(saved)
+    def reader(self, saved: Any) -> HeardFrames:
+        return HeardFrames.from_json(saved)
 
-    def item(self, reader: SpeechFrames, source: Any) -> Float[Tensor, "item width"]:
-        if isinstance(source, str | Path):
-            source = read_sound(source)
-        if not isinstance(source, Sound):
-            raise ArgumentError(f"a source must be the path of a recording or a Sound, but is {source!r:.60}.")
-        frames = reader.frames(source)
+    def item(self, reader: HeardFrames, source: Any) -> Float[Tensor, "item width"]:
+        frames = reader.vectors(_sound(source))
         missing = -len(frames) % self.together
-        return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * reader.width)
+        return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
 
-    def embedding(self, reader: SpeechFrames, width: int) -> nn.Module:
-        return VectorEmbedding(
-            self.together * reader.width,
+    def embedding(self, reader: HeardFrames, width: int) -> nn.Module:
+        return SpeechEmbedding(
+            reader.frames.width,
             width,
-            item_dropout=self.frame_dropout,
-            span=5,
-            feature_span=self.band_dropout,
+            together=self.together,
+            frame_dropout=self.frame_dropout,
+            band_dropout=self.band_dropout,
+            stretch=self.stretch,
         )
 
-    def names(self, reader: SpeechFrames, source: Any) -> list[str]:
+    def names(self, reader: HeardFrames, source: Any) -> list[str]:
         step = 0.01 * self.together
         return [f"{place * step:.2f} s" for place in range(len(self.item(reader, source)))]
 
@@ -90,3 +95,11 @@ class Speech(Source):
             deltas=self.deltas,
             normalise=self.normalise,
         )
+
+
+def _sound(source: Any) -> Sound:
+    if isinstance(source, str | Path):
+        source = read_sound(source)
+    if not isinstance(source, Sound):
+        raise ArgumentError(f"a source must be the path of a recording or a Sound, but is {source!r:.60}.")
+    return source

@@ -70,17 +70,21 @@ class VectorEmbedding(nn.Module):
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
         """The vectors, mapped."""
-        if self.training and self.item_dropout:
+        return self.linear(self.blanked(vectors) if self.training else vectors)
+
+    def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
+        """The vectors with what training leaves out of them."""
+        if self.item_dropout:
             begins = torch.rand(vectors.shape[:2], device=vectors.device) < self.item_dropout / self.span
             # A span covers its first item and those behind it.
             covered = nn.functional.max_pool1d(nn.functional.pad(begins.float(), (self.span - 1, 0)), self.span, 1) > 0
             vectors = vectors.masked_fill(covered.unsqueeze(-1), 0.0)
-        if self.training and self.feature_span:
+        if self.feature_span:
             places = torch.arange(vectors.shape[-1], device=vectors.device)
             first = torch.randint(vectors.shape[-1], (len(vectors), 1, 1), device=vectors.device)
             size = torch.randint(self.feature_span + 1, (len(vectors), 1, 1), device=vectors.device)
             vectors = vectors.masked_fill((places >= first) & (places < first + size), 0.0)
-        return self.linear(vectors)
+        return vectors
 
 
 def _tensor(source: Any) -> Float[Tensor, "item width"]:
