@@ -19,6 +19,7 @@ from regard.cli import data, train
 from regard.cli.evaluate import evaluate
 from regard.cli.models import models
 from regard.cli.predict import predict
+from regard.cli.say import say
 from regard.cli.tag import tag
 from regard.errors import ArgumentError, RegardError
 from regard.version import __version__
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.command()(tag)
 app.command()(predict)
+app.command()(say)
 app.command()(models)
 app.add_typer(train.app, name="train")
 app.command()(evaluate)

@@ -6,7 +6,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
 from regard.modules import FrameSeq2Seq
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
-from regard.tasks.learner import Learner, Loss
+from regard.tasks.learner import Learner, Loss, Verdict
 from regard.tasks.recipe import Recipe
 from regard.tasks.speech import DECIBELS, FRAME_ERROR
 from regard.tasks.speech_corpus import SpeechCorpus, SpeechLesson
@@ -19,7 +19,10 @@ class SpeechLearner(Learner):
 
     The loss is the mean distance of the bands of real frames, in spreads of training, plus the cross-entropy of each
     step's being the last. Distances, not their squares: where two things may come next, the pause's end or more of
-    the pause, their mean is neither.
+    the pause, their mean is neither. Some of the steps that the net hears are its own, from a first pass in which it
+    heard the true ones.
+
+    Source: Mihaylova and Martins 2019, "Scheduled sampling for transformers" (arXiv 1906.07651), section 3.
 
     Args:
         network: the net to train.
@@ -40,7 +43,14 @@ class SpeechLearner(Learner):
 
     def loss(self, batch: SpeechLesson) -> Loss:
         together = self.corpus.speech.together
-        said, last = _said(self.network, batch)
+        memory = self.network.encode(batch.batch.vectors, batch.batch.lengths)
+        heard = _behind(batch.steps)
+        if self.training and self.recipe.task.own:
+            with torch.no_grad():
+                own = _behind(self.network(memory, heard)[0])
+            chosen = torch.rand(heard.shape[:2], device=heard.device) < self.recipe.task.own
+            heard = torch.where(chosen.unsqueeze(2), own, heard)
+        said, last = self.network(memory, heard)
         real = batch.real(together)
         distance = (said - batch.steps).abs().unflatten(2, (together, -1)).mean(3).flatten(1)
         ends = batch.ends(together).unsqueeze(1)
@@ -49,9 +59,10 @@ class SpeechLearner(Learner):
         loss = distance[real].mean() + ending[places <= ends].mean()
         return Loss(loss, loss.item(), int(real.sum()))
 
-    def judge(self) -> float:
+    def judge(self) -> Verdict:
         sums = frame_errors(self.network, self.dev, 2 * self.recipe.batch_items).sum(0)
-        return float(sums[0] / sums[1])
+        error = float(sums[0] / sums[1])
+        return Verdict(error, error)
 
 
 def frame_errors(network: FrameSeq2Seq, corpus: SpeechCorpus, batch_items: int) -> Tensor:
@@ -71,7 +82,8 @@ def frame_errors(network: FrameSeq2Seq, corpus: SpeechCorpus, batch_items: int) 
     found = torch.zeros(len(corpus.lengths), 2, dtype=torch.float64)
     for members in batches_by_length(corpus.lengths, batch_items):
         lesson = corpus.lesson(members)
-        said, _ = _said(network, lesson.to(device))
+        given = lesson.to(device)
+        said, _ = network(network.encode(given.batch.vectors, given.batch.lengths), _behind(given.steps))
         distance = (said.cpu().double() - lesson.steps).abs().unflatten(2, (speech.together, -1))
         errors = (distance * spreads).mean(3).flatten(1)
         found[members, 0] = errors.where(lesson.real(speech.together), 0.0).sum(1)
@@ -79,7 +91,6 @@ def frame_errors(network: FrameSeq2Seq, corpus: SpeechCorpus, batch_items: int) 
     return found
 
 
-def _said(network: FrameSeq2Seq, lesson: SpeechLesson) -> tuple[Tensor, Tensor]:
-    """What the net says after each true step, the first after one of zeros."""
-    memory = network.encode(lesson.batch.vectors, lesson.batch.lengths)
-    return network(memory, pad(lesson.steps[:, :-1], (0, 0, 1, 0)))
+def _behind(steps: Tensor) -> Tensor:
+    """What is heard before each step: the one before it, and zeros before the first."""
+    return pad(steps[:, :-1], (0, 0, 1, 0))

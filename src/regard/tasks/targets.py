@@ -112,6 +112,8 @@ class Speaking(Settings):
         decoder_layers: how many layers speak.
         frame_dropout: the share dropped, in training, of what a frame becomes before the decoder hears it: one that
             hears too well what it has said repeats it instead of reading on.
+        own: the share of steps that the decoder hears, in training, as it would have said them itself, not as they
+            truly were: else it never learns to go on from what it says.
         guide: how far, as a share of the source, each step may look to either side of where it should be at that time;
             None: anywhere.
         longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
@@ -127,6 +129,7 @@ class Speaking(Settings):
     together: int = whole(4, 1, 100)
     decoder_layers: int = whole(2, 1)
     frame_dropout: float = share(0.5)
+    own: float = share(0.5)
     guide: float | None = real_or_none(0.0)
     longest: float = real(1.0, 0.0)
     spare: float = real(1.0, 0.0)
