@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.inputs.sound import Sound, resample
+from regard.inputs.spectra import spectra_of
 
 __all__ = ["FEATURES", "LOUDEST", "SpeechFrames"]
 
@@ -192,9 +193,9 @@ class SpeechFrames:
             return Sound(torch.zeros(1, 0), self.rate)
         librosa = require("librosa", extra="speech")
         size = _transform_size(self.rate)
-        power = log_mel.detach().float().cpu().exp().T.numpy()
+        power = spectra_of(log_mel.detach().double().cpu().exp(), _mel_filters(self.rate, self.filters))
         samples = librosa.griffinlim(
-            librosa.feature.inverse.mel_to_stft(power, sr=self.rate, n_fft=size),
+            power.sqrt().float().T.numpy(),
             hop_length=self.step,
             win_length=self.window,
             n_fft=size,
