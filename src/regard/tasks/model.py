@@ -20,6 +20,7 @@ from regard.tasks.looking import look
 from regard.tasks.measure import Measure
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
+from regard.tasks.speech import Speech
 from regard.tasks.store import write_model
 from regard.tasks.text import Text
 
@@ -29,7 +30,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound=Answer | Text)
+_Given = TypeVar("_Given", bound=Answer | Text | Speech)
 
 
 class Model(Generic[_Given]):
