@@ -138,7 +138,7 @@ class Model(Generic[_Given]):
             numbers = self.network(batch).cpu()
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
 
-    def say(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
         """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
         raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
 
