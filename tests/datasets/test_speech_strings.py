@@ -86,7 +86,7 @@ def test_what_can_not_be_joined_says_why(recordings, tmp_path):
     with pytest.raises(ArgumentError, match="`recordings` must have their speakers as groups"):
         speech_strings([Example(tmp_path / "a.wav", "1")], 3)
     with pytest.raises(
-        UnknownNameError, match="`label` must be one of digits, frames, speaker, speech, but is 'digit'"
+        UnknownNameError, match="digits, frames, speaker, speech, but is 'digit'"
     ):
         speech_strings(recordings, 3, label="digit")
     write_sound(recordings[2].source, Sound(torch.zeros(1, 300), 11025))

@@ -65,7 +65,7 @@ def judge(answer: Answer, given: Tensor, wanted: Tensor) -> Judged:
     return Judged(answer.measure.name, score, (float(low), float(high)), _METHOD, len(given), **more)
 
 
-def interval_of_sums(counts: np.ndarray, figure: Callable[[np.ndarray], float]) -> tuple[tuple[float, float], str]:
+def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tuple[tuple[float, float], str]:
     """Between which a figure lies that is made of sums over examples, and how that was found.
 
     Args:
