@@ -31,8 +31,13 @@ def test_every_frame_is_labelled_by_its_middle(recordings):
     strings = speech_strings(recordings, 53, seed=3)
     frames = speech_strings(recordings, 53, seed=3, label="frames")
     speakers = speech_strings(recordings, 53, seed=3, label="speaker")
-    for string, framed, speaker in zip(strings, frames, speakers, strict=True):
+    speeches = speech_strings(recordings, 53, seed=3, label="speech")
+    for string, framed, speaker, speech in zip(strings, frames, speakers, speeches, strict=True):
         heard = string.source.mono
+        # Turned round: who says what, and how that sounds.
+        assert speech.source == " ".join([speaker.target, *string.target])
+        assert torch.equal(speech.target.mono, heard)
+        assert speech.group == string.group
         assert torch.equal(heard, framed.source.mono)
         assert speaker.target == string.group == ("anna" if heard.sum() > 0 else "bert")
         assert len(framed.target) == -(-len(heard) // 80)
@@ -101,7 +106,7 @@ def test_what_can_not_be_joined_says_why(recordings, tmp_path):
     with pytest.raises(ArgumentError, match="`recordings` must have their speakers as groups"):
         speech_strings([Example(tmp_path / "a.wav", "1")], 3)
     with pytest.raises(
-        UnknownNameError, match="`label` must be one of digits, frames, speaker, energy, but is 'digit'"
+        UnknownNameError, match="`label` must be one of digits, frames, speaker, energy, speech, but is 'digit'"
     ):
         speech_strings(recordings, 3, label="digit")
     write_sound(recordings[2].source, Sound(torch.zeros(1, 300), 11025))

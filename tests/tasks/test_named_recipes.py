@@ -20,7 +20,12 @@ def test_every_file_is_a_recipe_by_name():
 @pytest.mark.parametrize("named", NAMED_RECIPES.values(), ids=lambda named: named.name)
 def test_a_recipe_fits_its_data(named):
     """The data set is there, can be labelled so, and gives what this kind of task is about."""
-    kinds = {"tagger": {"items"}, "classifier": {"label", "number", "labels"}, "seq2seq": {"text"}}
+    kinds = {
+        "tagger": {"items"},
+        "classifier": {"label", "number", "labels"},
+        "seq2seq": {"text"},
+        "synthesis": {"sound"},
+    }
     if named.data in CATALOG:
         assert (named.recipe.task.kind, named.recipe.input.kind) == ("tagger", "words")
     else:

@@ -30,11 +30,13 @@ class Answered(NamedTuple):
 
 
 def check_readable(model: Any, name: str) -> None:
-    """Refuse a model whose sources are neither texts nor files.
+    """Refuse a model whose sources are neither texts nor files, or whose answers are sounds.
 
     Raises:
         ArgumentError: it is one.
     """
+    if model.kind == "synthesis":
+        raise ArgumentError(f"`MODEL` must answer in text, but {name} speaks: ask it by regard say.")
     kind = model.recipe.input.kind
     if kind not in _TEXTS + _FILES:
         raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {kind}: use it from Python.")

@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 __all__ = ["TaskData"]
 
 # What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
-_ABOUT = {"tagger": ("items",), "classifier": ("label", "number", "labels"), "seq2seq": ("text",)}
+_ABOUT = {
+    "tagger": ("items",),
+    "classifier": ("label", "number", "labels"),
+    "seq2seq": ("text",),
+    "synthesis": ("sound",),
+}
 _SAID = {
     "items": "a label for each item",
     "label": "one label",
     "number": "a number",
     "labels": "several labels",
     "text": "a text",
+    "sound": "a sound",
 }
 # Which kind of input reads what a data set holds.
 _INPUT_OF = {
@@ -133,10 +139,10 @@ class TaskData:
         if self.is_treebank:
             return RECIPES["english-pos"]
         kind = _INPUT_OF[self.known.reads] if self.known is not None else _input_of(examples)
-        if self.task == "seq2seq" and kind == "words":
+        if self.task in ("seq2seq", "synthesis") and kind == "words":
             kind = "texts"
         source: dict[str, Any] = {"kind": kind}
-        if self.task == "seq2seq" and kind in ("graphs", "molecules"):
+        if self.task in ("seq2seq", "synthesis") and kind in ("graphs", "molecules"):
             source["edges"] = False
         if kind == "words" and self.known is not None and self.known.language == "Chinese":
             source["cut"] = "characters"

@@ -63,6 +63,21 @@ Examples:
   regard train seq2seq --data my-pairs/ --out mine --recipe small.json --seed 7
   regard evaluate mine --data my-pairs/
 """
+_SYNTHESIS = """Train a model that says a sound for each source, judge it on dev and test, and save it with a card.
+
+It says filter banks, step by step, and decides itself when it is through; regard say makes them heard. Dev and test
+have the error of each frame after the true ones before it: how well one understands what it says, listen. Killed or
+stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+
+A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "synthesis", "together": 3}, "input":
+{"kind": "texts", "vocabulary": "characters"}}.
+
+\b
+Examples:
+  regard train synthesis --data fsdd-strings --label speech --out speaker
+  regard say speaker "jackson 4 0 7 1" --out numbers.wav
+  regard evaluate speaker --data fsdd-strings
+"""
 
 
 class Shown(StrEnum):
@@ -83,6 +98,7 @@ def _train(context: typer.Context) -> None:
       regard train tagger --data ud-english-ewt --out english
       regard train classifier --data sst2 --out sentiment
       regard train seq2seq --data multi30k --label de-en --out translator
+      regard train synthesis --data fsdd-strings --label speech --out speaker
       regard train tagger --help
     """
     if context.invoked_subcommand is None:
@@ -133,5 +149,6 @@ def _command(task: str) -> Callable[..., None]:
     return command
 
 
-for _task, _said in {"tagger": _TAGGER, "classifier": _CLASSIFIER, "seq2seq": _SEQ2SEQ}.items():
+_HELP = {"tagger": _TAGGER, "classifier": _CLASSIFIER, "seq2seq": _SEQ2SEQ, "synthesis": _SYNTHESIS}
+for _task, _said in _HELP.items():
     app.command(_task, help=_said)(_command(_task))

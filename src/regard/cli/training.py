@@ -87,6 +87,8 @@ def train_and_save(
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
+    if task == "synthesis":
+        model.about["example"] = dev[0].source
     return _page(model, scores, model.save(out / "model"), data)
 
 
@@ -150,7 +152,10 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
     steps = [judge]
-    if example := model.about.get("example"):
+    example = model.about.get("example")
+    if model.kind == "synthesis":
+        steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
+    elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
     elif model.recipe.input.kind not in ("graphs", "vectors"):
         steps.insert(0, ["regard", "predict", name, "-f", "FILE"])

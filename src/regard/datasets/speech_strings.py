@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +20,11 @@ FRAMES = 100
 SILENCE = "silence"
 """The label of a frame in whose middle nobody speaks."""
 
-STRING_LABELS = ("digits", "frames", "speaker", "energy")
+STRING_LABELS = ("digits", "frames", "speaker", "energy", "speech")
 """What a string can be labelled with: the text, a label for each frame, who speaks; and how loud each frame was.
 
-For "energy" the sound has noise in it as strong as the speech, and the target is of the sound without."""
+For "energy" the sound has noise in it as strong as the speech, and the target is of the sound without. "speech" turns
+it round: from the text to the sound."""
 
 _DIGITS = (3, 8)
 _PAUSE = (0.05, 0.2)  # seconds
@@ -30,7 +32,7 @@ _PAUSE = (0.05, 0.2)  # seconds
 
 def speech_strings(
     recordings: Sequence[Example[Path, str]], count: int, *, seed: int = 0, label: str = "digits"
-) -> list[Example[Sound, str | tuple[str, ...] | tuple[float, ...]]]:
+) -> list[Example[Any, Any]]:
     """Join 3 to 8 recordings of one speaker to a string, with 0.05 to 0.2 s of zeros before, between and behind them.
 
     Speakers, recordings and silences are drawn evenly, and follow from the seed alone. A frame is 10 ms; its label is
@@ -44,7 +46,8 @@ def speech_strings(
         recordings: of one digit each, labelled with it, with the speaker as the group.
         count: how many strings.
         seed: of the draws.
-        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is, but for noise.
+        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is, but for noise. For
+            "speech" the sound is the target, and the source what to say: "jackson 4 0 7", the speaker and the digits.
 
     Raises:
         ArgumentError: no recordings, one without a speaker, or a label that isn't known.
@@ -77,7 +80,7 @@ def speech_strings(
     # NumPy promises that this generator, unlike its newer ones, draws the same in every version.
     draws = np.random.RandomState(seed)
     names = sorted(speakers)
-    strings: list[Example[Sound, str | tuple[str, ...] | tuple[float, ...]]] = []
+    strings: list[Example[Any, Any]] = []
     for place in range(count):
         speaker = names[draws.randint(len(names))]
         own = speakers[speaker]
@@ -91,16 +94,18 @@ def speech_strings(
             pieces += [part, torch.zeros(round(pause * rate))]
             said += [each.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
-        if label == "energy":
-            noisy = with_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, place))
-            strings.append(Example(noisy, frame_levels(sound), group=speaker))
-            continue
-        targets = {
-            "digits": "".join(each.target for each in spoken),
-            "frames": _frames([len(piece) for piece in pieces], said, rate),
-            "speaker": speaker,
-        }
-        strings.append(Example(sound, targets[label], group=speaker))
+        digits = [each.target for each in spoken]
+        match label:
+            case "energy":
+                noisy = with_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, place))
+                source, target = noisy, frame_levels(sound)
+            case "speech":
+                source, target = " ".join([speaker, *digits]), sound
+            case "frames":
+                source, target = sound, _frames([len(piece) for piece in pieces], said, rate)
+            case _:
+                source, target = sound, speaker if label == "speaker" else "".join(digits)
+        strings.append(Example(source, target, group=speaker))
     return strings
 
 

@@ -17,7 +17,7 @@ from regard.inputs.profiles import Profile, ProfileEncoder
 from regard.inputs.sentences import as_list, as_sentences
 from regard.inputs.sequences import VectorSequences
 from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
-from regard.inputs.sound import Sound, read_sound, resample, write_sound
+from regard.inputs.sound import Sound, read_sound, resample, wav, write_sound
 from regard.inputs.splitting import longest_match, split_characters, split_chinese, split_words
 from regard.inputs.standardise import Standardise
 from regard.inputs.subwords import Subwords
@@ -82,6 +82,7 @@ __all__ = [
     "split_chinese",
     "split_words",
     "vocabulary_from_json",
+    "wav",
     "word_shape",
     "write_sound",
 ]

@@ -13,14 +13,17 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.inputs.saving import check_types
 from regard.inputs.sound import Sound, resample
+from regard.inputs.spectra import spectra_of
 
-__all__ = ["FEATURES", "SpeechFrames"]
+__all__ = ["FEATURES", "LOUDEST", "SpeechFrames"]
 
 FEATURES = ("samples", "filterbank", "mfcc")
 """What the vector of a frame holds: its samples as they are, how loud each band of pitch is, or its cepstrum."""
 
+LOUDEST = 25.0
+"""Log power; no sound has more in a filter, whatever the rate."""
+
 _FLOOR = 1e-10  # power; about what rounding to 16 bits leaves in a filter, so that silence has a logarithm
-_LOUDEST = 25.0  # log power; no sound has more in a filter, whatever the rate
 _LEAST_SPREAD = 1e-5  # what varies less doesn't vary: one step of 16 bits is 3e-5
 _AT_ONCE = 6000  # frames; spectra are wide, and a recording may last for hours
 _RATES = range(2_000, 192_001, 400)
@@ -180,15 +183,15 @@ class SpeechFrames:
         if log_mel.shape[1] != self.filters:
             raise ArgumentError(f"`log_mel` must have {self.filters} numbers a frame, but has {log_mel.shape[1]}.")
         # NaN is not below anything, so it is refused too.
-        if not (log_mel <= _LOUDEST).all():
-            raise ArgumentError(f"`log_mel` must be logarithms of power, at most {_LOUDEST:g}, but some are not.")
+        if not (log_mel <= LOUDEST).all():
+            raise ArgumentError(f"`log_mel` must be logarithms of power, at most {LOUDEST:g}, but some are not.")
         if not len(log_mel):
             return Sound(torch.zeros(1, 0), self.rate)
         librosa = require("librosa", extra="speech")
         size = _transform_size(self.rate)
-        power = log_mel.detach().float().cpu().exp().T.numpy()
+        power = spectra_of(log_mel.detach().double().cpu().exp(), _mel_filters(self.rate, self.filters))
         samples = librosa.griffinlim(
-            librosa.feature.inverse.mel_to_stft(power, sr=self.rate, n_fft=size),
+            power.sqrt().float().T.numpy(),
             hop_length=self.step,
             win_length=self.window,
             n_fft=size,

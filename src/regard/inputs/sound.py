@@ -15,7 +15,7 @@ from regard.errors import ArgumentError, DataError
 from regard.extras import require
 from regard.files import write_bytes
 
-__all__ = ["Sound", "read_sound", "resample", "write_sound"]
+__all__ = ["Sound", "read_sound", "resample", "wav", "write_sound"]
 
 _MOST_CHANNELS = 1024  # as many as libsndfile reads and writes
 _LOUDEST = 100  # 40 dB above full scale: what is beyond was never divided by it
@@ -138,9 +138,23 @@ def write_sound(path: str | Path, sound: Sound) -> None:
         MissingExtraError: the library `soundfile` is not installed.
         OSError: the disk is full or the folder can't be written.
     """
-    soundfile = require("soundfile", extra="speech")
     if Path(path).suffix.lower() != ".wav":
         raise ArgumentError(f"`path` must end in .wav, the format that is written, but is {str(path)!r}.")
+    write_bytes(path, wav(sound))
+
+
+def wav(sound: Sound) -> bytes:
+    """A sound as the bytes of a WAV file of 16 bits, as `write_sound` writes it.
+
+    Raises:
+        ArgumentError: the sound is louder than full scale.
+        MissingExtraError: the library `soundfile` is not installed.
+
+    Example:
+        >>> wav(Sound(torch.zeros(1, 8), rate=8000))[:4], len(wav(Sound(torch.zeros(1, 8), rate=8000)))
+        (b'RIFF', 60)
+    """
+    soundfile = require("soundfile", extra="speech")
     samples = sound.samples.double()
     peak = float(samples.abs().max()) if samples.numel() else 0.0
     if peak > 1:
@@ -148,7 +162,7 @@ def write_sound(path: str | Path, sound: Sound) -> None:
     whole = (samples * 32768).round().clamp(max=32767).to(torch.int16)
     content = BytesIO()
     soundfile.write(content, whole.T.cpu().numpy(), sound.rate, format="WAV", subtype="PCM_16")
-    write_bytes(path, content.getvalue())
+    return content.getvalue()
 
 
 def resample(sound: Sound, rate: int) -> Sound:

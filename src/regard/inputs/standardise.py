@@ -103,6 +103,23 @@ class Standardise:
             )
         return standard
 
+    def undo(self, standard: Float[Tensor, "item width"]) -> Float[Tensor, "item width"]:
+        """The vectors whose standardised ones these are; a column that was constant is what it was.
+
+        Raises:
+            ArgumentError: another width.
+
+        Example:
+            >>> Standardise((2.0, 5.0), (3.0, 0.0)).undo(torch.tensor([[1.0, 9.0]]))
+            tensor([[5., 5.]])
+        """
+        if standard.shape[1] != self.width:
+            raise ArgumentError(f"`standard` must be {self.width} wide, but is {standard.shape[1]}.")
+        means, spreads = (
+            torch.tensor(values, dtype=torch.float64, device=standard.device) for values in (self.means, self.spreads)
+        )
+        return (standard.double() * spreads + means).to(standard.dtype)
+
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON holds them."""
         return {"means": list(self.means), "spreads": list(self.spreads)}

@@ -28,9 +28,10 @@ class FrameSeq2Seq(nn.Module):
     Args:
         source: the size of the source's vocabulary, or a module, as in `Seq2Seq`.
         features: the size of a frame.
-        width, layers, heads, hidden, position, guide, **parts: as in `TransformerSeq2Seq`.
-        dropout: the share dropped, also of what a frame becomes before it enters the decoder: a frame is nearly the one
-            before it, and a decoder that sees it too well learns to repeat it.
+        width, layers, heads, hidden, decoder_layers, position, guide, **parts: as in `TransformerSeq2Seq`.
+        dropout: the share dropped.
+        frame_dropout: the share dropped of what a frame becomes before it enters the decoder; None: as `dropout`. A
+            frame is nearly the one before it, and a decoder that sees it too well learns to repeat it.
 
     Source: Li et al. 2019 (arXiv 1809.08895), section 3, without the net behind; the notes, 001 and 004, speech.
 
@@ -52,21 +53,25 @@ class FrameSeq2Seq(nn.Module):
         *,
         hidden: int,
         dropout: float = 0.0,
+        frame_dropout: float | None = None,
+        decoder_layers: int | None = None,
         position: Any = "sinusoidal",
         guide: Guide | None = None,
         **parts: Any,
     ):
         super().__init__()
         check_count("features", features, "the size of a frame")
-        check_count("layers", layers, "how many layers the encoder and the decoder have")
+        decoder_layers = layers if decoder_layers is None else decoder_layers
+        check_count("layers", layers, "how many layers the encoder has", least=0)
+        # A decoder without a layer would never look at the source.
+        check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
         self.width, self.features, self.guide = width, features, guide
         self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
-        self.target = nn.Sequential(
-            nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width), nn.Dropout(dropout)
-        )
+        drop = nn.Dropout(dropout if frame_dropout is None else frame_dropout)
+        self.target = nn.Sequential(nn.Linear(features, width), nn.ReLU(), drop, nn.Linear(width, width), drop)
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
         self.encoder = Encoder(width, layers, heads, **parts)
-        self.decoder = Decoder(width, layers, heads, **parts)
+        self.decoder = Decoder(width, decoder_layers, heads, **parts)
         self.output = nn.Linear(width, features + 1)
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:

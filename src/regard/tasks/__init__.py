@@ -1,6 +1,6 @@
 """Tasks: from data to a trained, saved, usable model.
 
-A tagger answers for each item, a classifier for the whole, a writer writes a text.
+A tagger answers for each item, a classifier for the whole, a writer writes a text, a speaker says it.
 """
 
 import typing
@@ -11,6 +11,7 @@ from regard.tasks.loading import bundled, load
 from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
 from regard.tasks.recipe import Recipe
 from regard.tasks.scoring import LabelScore, Scores
+from regard.tasks.speaker import Said, Speaker
 from regard.tasks.tagger import TaggedWord, Tagger
 from regard.tasks.writer import Writer, Written
 
@@ -25,7 +26,9 @@ __all__ = [
     "LabelScore",
     "NamedRecipe",
     "Recipe",
+    "Said",
     "Scores",
+    "Speaker",
     "TaggedWord",
     "Tagger",
     "Writer",

@@ -31,7 +31,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         *_scores(about.get("scores", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
-        _limits(about),
+        _limits(model["kind"], about),
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -40,6 +40,8 @@ def _what(model: Mapping[str, Any]) -> str:
     """What it gives, in a sentence."""
     if model["kind"] == "seq2seq":
         return "A writer: it writes a text for a source, and decides its length."
+    if model["kind"] == "synthesis":
+        return "A speaker: it says a source, and decides how long that takes; what it says are filter banks."
     answer = model["answer"]
     names = answer.get("names", ())
     listed = f"{len(names)} labels ({', '.join(names)})"
@@ -54,7 +56,7 @@ def _what(model: Mapping[str, Any]) -> str:
 
 
 def _verb(model: Mapping[str, Any]) -> str:
-    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write"}[model["kind"]]
+    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write", "synthesis": "say"}[model["kind"]]
 
 
 def _net(model: Mapping[str, Any]) -> str:
@@ -164,9 +166,16 @@ _TRAINING = (
 )
 
 
-def _limits(about: Mapping[str, Any]) -> str:
-    return about.get(
-        "limits",
+_LIMITS = {
+    "synthesis": "It says what it was trained on, in the voices of its data; a word that it never heard is refused. "
+    "What it says are filter banks, whose phases are guessed: it sounds hollow. Its voices are those of real people; "
+    "don't let them say what they never would."
+}
+
+
+def _limits(kind: str, about: Mapping[str, Any]) -> str:
+    return about.get("limits") or _LIMITS.get(
+        kind,
         "It knows one language and one kind of annotation. Its score for a word is a softmax probability, which is "
         "not calibrated: on text unlike its data it is wrong more often than it says. It expects words; how the text "
         "is cut into words matters. The attention shows what the net looked at, which need not be why it decided.",

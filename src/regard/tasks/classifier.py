@@ -54,9 +54,9 @@ class Classifier(Model[Answer]):
             ArgumentError: a source that the model can't read, or that is longer than `longest`.
         """
         given = self._outputs(as_list("sources", sources, "sources"), batch_items, longest)
-        return [self.say([], numbers) for numbers in given]
+        return [self.answer_of([], numbers) for numbers in given]
 
-    def say(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
         """The one answer, whatever the items are called; None where there are none."""
         return None if numbers is None else self.answer.read(numbers[None])[0]
 

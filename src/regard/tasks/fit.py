@@ -22,6 +22,7 @@ from regard.tasks.processes import helped
 from regard.tasks.progress import Silent, choose_progress
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
+from regard.tasks.speaking import SpeakerJob
 from regard.tasks.store import round_weights
 from regard.tasks.surroundings import as_was, explained, interruptible, quiet
 from regard.tasks.tagging import TaggerJob
@@ -30,7 +31,12 @@ from regard.version import __version__
 
 __all__ = ["JOBS", "train"]
 
-JOBS: dict[str, Callable[..., Job]] = {"tagger": TaggerJob, "classifier": ClassifierJob, "seq2seq": WriterJob}
+JOBS: dict[str, Callable[..., Job]] = {
+    "tagger": TaggerJob,
+    "classifier": ClassifierJob,
+    "seq2seq": WriterJob,
+    "synthesis": SpeakerJob,
+}
 """What checks the data of each kind of task, and makes of them what learns."""
 
 
@@ -53,7 +59,8 @@ def train(
     Args:
         recipe: how.
         examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
-            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None; for seq2seq the same with texts.
+            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None; for seq2seq the same with texts,
+            for synthesis with sounds.
         dev: more of them, which aren't trained on: they decide which epoch is best and when to stop.
         auxiliary: for each label set that a tagger's `recipe.task.auxiliary` names, the labels of `examples`.
         out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
@@ -69,8 +76,8 @@ def train(
         data: where the sentences come from, for the card: name, title, licence, source, files.
 
     Returns:
-        the `Tagger`, `Classifier` or `Writer`. Its weights are rounded to float16, as in its saved folder, so that it
-        is what it will be when loaded.
+        the `Tagger`, `Classifier`, `Writer` or `Speaker`. Its weights are rounded to float16, as in its saved folder,
+        so that it is what it will be when loaded.
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,

@@ -1,6 +1,6 @@
 """How good answers are: the figure of their kind, with an interval, and beside it what else says something."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.extras import require
 from regard.tasks.answers import Answer, Label, Number
 
-__all__ = ["Judged", "judge"]
+__all__ = ["Judged", "interval_of_sums", "judge"]
 
 _RESAMPLES = 1000
 _METHOD = f"95 % percentile bootstrap over examples, {_RESAMPLES} resamples, seed 0"
@@ -79,6 +79,22 @@ def _explained(given: Tensor, wanted: Tensor) -> float | None:
     if len(wanted[known].unique()) < 2:
         return None
     return float(require("sklearn.metrics", extra="train").r2_score(wanted[known].double(), given[known].double()))
+
+
+def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tuple[tuple[float, float], str]:
+    """Between which a figure lies that is made of sums over examples, and how that was found.
+
+    Args:
+        counts: (example, count) what each example adds to the sums.
+        figure: of the sums.
+
+    Example:
+        >>> interval_of_sums(np.array([[1.0, 2.0], [1.0, 2.0]]), lambda sums: float(sums[0] / sums[1]))[0]
+        (0.5, 0.5)
+    """
+    drawn = np.random.default_rng(0).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_RESAMPLES)
+    low, high = np.quantile([figure(sums) for sums in drawn @ counts], [0.025, 0.975])
+    return (float(low), float(high)), _METHOD
 
 
 def _of_labels(answer: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from regard.tasks.classifier import Classifier
 from regard.tasks.folders import standing
 from regard.tasks.model import SEEN, Model
 from regard.tasks.recipe import Recipe
+from regard.tasks.speaker import Speaker
 from regard.tasks.store import DESCRIPTION, FILES, read_model
 from regard.tasks.tagger import Tagger
 from regard.tasks.writer import Writer
@@ -19,7 +20,7 @@ from regard.tasks.writer import Writer
 __all__ = ["MODELS", "bundled", "load"]
 
 _MODELS = Path(__file__).parent / "models"
-MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier, Writer)}
+MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier, Writer, Speaker)}
 """The kinds of models by name."""
 
 

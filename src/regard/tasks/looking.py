@@ -37,11 +37,11 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
     kind = model.recipe.input
     for source, item in group:
         if not len(item):
-            yield Record((), model=model.name, noun=kind.noun, answer=model.say([], None))
+            yield Record((), model=model.name, noun=kind.noun, answer=model.answer_of([], None))
             continue
         numbers, layers, pooling = next(seen)
         names = kind.names(model.reader, source)
-        answer = model.say(names, numbers)
+        answer = model.answer_of(names, numbers)
         # An item's answer is its name, what is said of it and, of a label, how sure that is.
         own = [] if model.network.pooling is not None else answer
         yield Record(

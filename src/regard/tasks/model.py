@@ -20,6 +20,7 @@ from regard.tasks.looking import look
 from regard.tasks.measure import Measure
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
+from regard.tasks.speech import Speech
 from regard.tasks.store import write_model
 from regard.tasks.text import Text
 
@@ -29,7 +30,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound=Answer | Text)
+_Given = TypeVar("_Given", bound=Answer | Text | Speech)
 
 
 class Model(Generic[_Given]):
@@ -137,7 +138,7 @@ class Model(Generic[_Given]):
             numbers = self.network(batch).cpu()
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
 
-    def say(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
         """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
         raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
 

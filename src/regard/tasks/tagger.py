@@ -91,10 +91,10 @@ class Tagger(Model[Answer]):
         ]
         known = [numbers for numbers in outputs if numbers is not None]
         # All at once: thousands of sentences one by one would take as long as the net.
-        said = iter(self.say([*chain.from_iterable(names)], torch.cat(known) if known else None))
+        said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
         return [list(islice(said, len(own))) for own in names]
 
-    def say(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The answer for each item, beside its name."""
         answers = [] if numbers is None else self.answer.read(numbers)
         if isinstance(self.answer, Label):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from regard.inputs import VOCABULARIES
+from regard.inputs import VOCABULARIES, SpeechFrames
 from regard.modules.pooling import POOLINGS
-from regard.tasks.settings import Settings, one_of, real, real_or_none, shares, truth, whole
+from regard.tasks.settings import Settings, one_of, real, real_or_none, share, shares, truth, whole
 from regard.tasks.text_measures import TEXT_MEASURES, TOKENIZERS
 
-__all__ = ["ARCHITECTURES", "TASKS", "Classifying", "Tagging", "Writing"]
+__all__ = ["ARCHITECTURES", "TASKS", "Classifying", "Speaking", "Tagging", "Writing"]
 
 ARCHITECTURES = ("transformer", "attentive", "recurrent")
 """How a text is made of a source: by attention alone, by RNNs with attention, by RNNs through one fixed vector."""
@@ -99,4 +99,49 @@ class Writing(Settings):
     judged: int = whole(1000, 1)
 
 
-TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying, Writing)}
+@dataclass(frozen=True)
+class Speaking(Settings):
+    """A sound for each source, of a length that the model decides: filter banks, heard through Griffin-Lim.
+
+    The recipe's `layers` read; `network` plays no part.
+
+    Args:
+        rate: samples a second of what is said.
+        filters: how many bands of pitch a frame of 10 ms has.
+        together: so many frames are said at a step.
+        decoder_layers: how many layers speak.
+        frame_dropout: the share dropped, in training, of what a frame becomes before the decoder hears it: one that
+            hears too well what it has said repeats it instead of reading on.
+        own: the share of steps that the decoder hears, in training, as it would have said them itself, not as they
+            truly were: else it never learns to go on from what it says.
+        guide: how far, as a share of the source, each step may look to either side of where it should be at that time;
+            None: anywhere.
+        longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "synthesis"
+
+    rate: int = whole(8000, 2000, 192_000)
+    filters: int = whole(40, 1, 128)
+    together: int = whole(4, 1, 100)
+    decoder_layers: int = whole(2, 1)
+    frame_dropout: float = share(0.5)
+    own: float = share(0.5)
+    guide: float | None = real_or_none(0.0)
+    longest: float = real(1.0, 0.0)
+    spare: float = real(1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # What can't be together is refused here.
+        self.frames()
+
+    def frames(self) -> SpeechFrames:
+        """What a sound is made of, and back."""
+        return SpeechFrames(rate=self.rate, filters=self.filters, normalise=False)
+
+
+TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying, Writing, Speaking)}

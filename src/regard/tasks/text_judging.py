@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 
 from regard.extras import require
-from regard.tasks.judging import Judged
+from regard.tasks.judging import Judged, interval_of_sums
 from regard.tasks.targets import Writing
 from regard.tasks.text_measures import TEXT_MEASURES
 
 __all__ = ["judge_texts"]
-
-_RESAMPLES = 1000
-_METHOD = f"95 % percentile bootstrap over texts, {_RESAMPLES} resamples, seed 0"
 
 
 def judge_texts(
@@ -38,12 +35,10 @@ def judge_texts(
     measure = TEXT_MEASURES[task.measure]
     settings = {"tokenize": task.tokenize, "lowercase": task.lowercase}
     counts = np.array([measure.counts(text, known, settings) for text, known in zip(texts, right, strict=True)])
-    generator = np.random.default_rng(0)
-    drawn = generator.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_RESAMPLES)
-    low, high = np.quantile([measure.figure(sums) for sums in drawn @ counts], [0.025, 0.975])
+    interval, method = interval_of_sums(counts, measure.figure)
     score = float(measure.figure(counts.sum(0)))
     more = _beside_bleu(texts, right, settings) if thorough and task.measure == "bleu" else {}
-    return Judged(measure.measure.name, score, (float(low), float(high)), _METHOD, len(counts), more=more)
+    return Judged(measure.measure.name, score, interval, method, len(counts), more=more)
 
 
 def _beside_bleu(texts: Sequence[str], right: Sequence[Sequence[str]], settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""A trained speaker: a source in, a sound of a length of its own out."""
+
+import math
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import ArgumentError
+from regard.inputs import Characters, Sound, Words, as_list
+from regard.inputs.special_ids import UNKNOWN_PIECE
+from regard.modules import FrameSeq2Seq, speak
+from regard.tasks.batching import batches_by_length
+from regard.tasks.judging import Judged, interval_of_sums
+from regard.tasks.measure import Measure
+from regard.tasks.model import Model
+from regard.tasks.recipe import Recipe
+from regard.tasks.speaking_network import speaking_network
+from regard.tasks.speech import FRAME_ERROR, Speech
+from regard.tasks.speech_corpus import SpeechCorpus, as_spoken, frames_of
+from regard.tasks.speech_learner import frame_errors
+
+__all__ = ["Said", "Speaker"]
+
+
+class Said(NamedTuple):
+    """A sound that a model made.
+
+    Args:
+        sound: the sound.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+    """
+
+    sound: Sound
+    ended: bool
+
+
+class Speaker(Model[Speech]):
+    """A trained speaker; `regard.train` makes one, `regard.load` reads one.
+
+    Example:
+        >>> import regard
+        >>> from regard.inputs import Sound
+        >>> hum = torch.sin(torch.arange(1600) / 8)
+        >>> pairs = [("low", Sound(hum[None] / 2, rate=8000)), ("low low", Sound(hum.repeat(2)[None] / 2, rate=8000))]
+        >>> recipe = regard.Recipe(
+        ...     task={"kind": "synthesis"}, input={"kind": "texts", "vocabulary": "words"}, position="sinusoidal",
+        ...     width=16, heads=2, hidden=16, layers=1, epochs=2,
+        ... )
+        >>> speaker = regard.train(recipe, pairs, pairs, progress="none")
+        >>> said, nothing = speaker.say(["low", ""])
+        >>> said.sound.rate, nothing
+        (8000, None)
+    """
+
+    kind = "synthesis"
+    verb = "say"
+
+    @classmethod
+    def read_answer(cls, saved: Any) -> Speech:
+        return Speech.from_json(saved)
+
+    @classmethod
+    def new_network(cls, recipe: Recipe, reader: Any, answer: Speech) -> FrameSeq2Seq:
+        return speaking_network(recipe, reader, answer)
+
+    @property
+    def measure(self) -> Measure:
+        return FRAME_ERROR
+
+    def say(self, sources: Iterable[Any], *, batch_items: int = 4000) -> list[Said | None]:
+        """Say each source.
+
+        Args:
+            sources: what the recipe's `input` reads: texts, ...
+            batch_items: about how many steps are said at a time.
+
+        Returns:
+            for each source, in the order given, what is heard; None for a source that holds nothing.
+
+        Raises:
+            ArgumentError: a source that the model can't read, one with a piece that it never learned to say, or a
+                number that can't be.
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        _check_batch_items(batch_items)
+        source, task = self.recipe.input, self.recipe.task
+        given = as_list("sources", sources, "sources")
+        items = [source.item(self.reader, each) for each in given]
+        for each in given:
+            self._check_known(each)
+        present = [index for index, item in enumerate(items) if len(item)]
+        device = next(self.network.parameters()).device
+        # The recipe counts in seconds, the net in steps.
+        second = 100 / self.answer.together
+        limits = {"longest": task.longest * second, "spare": math.ceil(task.spare * second)}
+        found: list[Said | None] = [None] * len(items)
+        lengths = [math.ceil(len(items[index]) / self.answer.rate) for index in present]
+        for places in batches_by_length(lengths, batch_items):
+            members = [present[place] for place in places]
+            batch = source.batch(self.reader, [items[index] for index in members]).to(device)
+            said = speak(self.network, batch.vectors, batch.lengths, **limits)
+            for index, each in zip(members, said, strict=True):
+                found[index] = Said(self.answer.sound(each.frames), each.ended)
+        return found
+
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Judged:
+        """How far each frame is from the true one, each made of the true ones before it.
+
+        That is what is trained; how well one understands what `say` says, a recogniser has to tell.
+
+        Args:
+            examples: (source, sound) pairs, or `Example`s; a sound is a `Sound` or the path of a recording.
+            batch_items: about how many items go through the net at a time.
+
+        Raises:
+            ArgumentError: there is nothing to judge, or an example is not of that form.
+            DataError: a recording that can't be read.
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        _check_batch_items(batch_items)
+        pairs = as_spoken(examples)
+        items = [self.recipe.input.item(self.reader, source) for source, _ in pairs]
+        spoken = frames_of(self.answer.frames, pairs)
+        corpus = SpeechCorpus(self.recipe.input, self.reader, self.answer, items, spoken)
+        if not corpus.lengths:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        started = time.perf_counter()
+        self.network.eval()
+        with torch.inference_mode():
+            sums = frame_errors(self.network, corpus, batch_items).numpy()
+        seconds = time.perf_counter() - started
+
+        def figure(sums: Any) -> float:
+            return float(sums[0] / sums[1])
+
+        interval, method = interval_of_sums(sums, figure)
+        return Judged(
+            self.measure.name,
+            figure(sums.sum(0)),
+            interval,
+            method,
+            len(sums),
+            empty=len(pairs) - len(sums),
+            seconds=seconds,
+        )
+
+    def _check_known(self, source: Any) -> None:
+        """Of words or characters, each must be one of training: what was never heard can't be said."""
+        if not isinstance(self.reader, Characters | Words):
+            return
+        for piece, known in zip(self.reader.split(source), self.reader.encode(source), strict=True):
+            if known == UNKNOWN_PIECE:
+                heard = ", ".join(self.reader.listed[:20]) + (", ..." if len(self.reader.listed) > 20 else "")
+                raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {piece!r:.40}.")
+
+
+def _check_batch_items(batch_items: int) -> None:
+    if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
+        raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")

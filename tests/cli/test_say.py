@@ -1,0 +1,129 @@
+"""`regard train synthesis` and `regard say`: from recordings of one's own to a model, and from that to WAV files."""
+
+import csv
+import json
+
+import pytest
+import torch
+
+from regard import load
+from regard.cli.main import main
+from regard.inputs import Sound, read_sound, write_sound
+
+RECIPE = {
+    "task": {"kind": "synthesis", "filters": 8, "decoder_layers": 1, "longest": 0.2, "spare": 0.1},
+    "input": {"kind": "texts", "vocabulary": "words", "size": 16},
+    "width": 8,
+    "heads": 2,
+    "hidden": 8,
+    "layers": 1,
+    "epochs": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with tables for every split, recordings, a recipe, and a model that was trained of them."""
+    folder = tmp_path_factory.mktemp("synthesis")
+    hum = torch.sin(torch.arange(800) / 4)[None] / 2
+    write_sound(folder / "low.wav", Sound(hum, 8000))
+    write_sound(folder / "high.wav", Sound(hum[:, ::2], 8000))
+    (folder / "data").mkdir()
+    for split in ("train", "dev", "test"):
+        with (folder / "data" / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            rows = [(word, str(folder / f"{word}.wav")) for word in ("low", "high")]
+            csv.writer(file).writerows([("text", "target"), *rows])
+    (folder / "recipe.json").write_text(json.dumps(RECIPE), encoding="utf-8")
+    words = ["train", "synthesis", "--data", folder / "data", "--out", folder / "out"]
+    words += ["--recipe", folder / "recipe.json", "--device", "cpu", "--progress", "none"]
+    assert main([str(word) for word in words]) == 0
+    return folder
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_training_saves_a_judged_model_and_says_what_to_do_next(trained, capsys):
+    model = load(trained / "out")
+    assert model.kind == "synthesis"
+    assert model.about["scores"]["test"]["measure"] == "error in dB"
+    card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
+    for text in ("# Synthesis of data", 'model.say(["low"])', "sounds hollow", "| test | error in dB |"):
+        assert text in card
+    code, out, _ = run(capsys, "evaluate", trained / "out", "--data", trained / "data")
+    assert code == 0
+    assert "error in dB on 2 examples" in " ".join(out.split())
+
+
+def test_one_text_becomes_a_file_and_several_a_folder(trained, tmp_path, capsys):
+    code, out, _ = run(capsys, "say", trained / "out", "low high", "--out", tmp_path / "new" / "a.wav")
+    assert code == 0
+    assert out.startswith(f"{tmp_path / 'new' / 'a.wav'}  ")
+    assert read_sound(tmp_path / "new" / "a.wav").seconds > 0
+    (tmp_path / "list.txt").write_text("low\n\nlow high\n", encoding="utf-8")
+    code, out, _ = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "all")
+    assert code == 0
+    assert [line.split()[-1] for line in out.splitlines()] == ["low", "high"]
+    # As the lines are numbered; an empty one is no text.
+    assert sorted(each.name for each in (tmp_path / "all").iterdir()) == ["1.wav", "3.wav"]
+    # The same text is the same sound.
+    code, _, _ = run(capsys, "say", trained / "out", "low high", "--out", tmp_path / "b.wav")
+    assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "new" / "a.wav").read_bytes()
+
+
+def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
+    model = load(trained / "out")
+    with torch.no_grad():
+        model.network.output.bias[-1] = -100.0
+    model.save(tmp_path / "endless")
+    code, out, _ = run(capsys, "say", tmp_path / "endless", "low", "--out", tmp_path / "a.wav")
+    assert code == 0
+    assert "cut: it found no end" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["low", "tone", "--out", "{}/x"], 2, "must be made of high, low, but 'tone' has 'tone'"),
+        (["-f", "{}/list.txt", "--out", "{}/x"], 1, "list.txt, line 2: `sources` must be made of"),
+        (["low", "", "--out", "{}/x"], 2, "`TEXT` must hold something to say, but '' holds nothing"),
+        (["low", "high", "--out", "{}/x.wav"], 2, "`--out` must be a folder for 2 texts"),
+        (["low", "--out", "{}/full"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
+        (["low", "--out", "{}/list.txt"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
+        (["--out", "{}/x.wav"], 2, "give either texts or -f FILE"),
+        (["low"], 2, "--out"),
+    ],
+)
+def test_what_can_not_be_said_leaves_nothing_behind(trained, tmp_path, capsys, words, code, sentence):
+    (tmp_path / "list.txt").write_text("low\ntone\n", encoding="utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("kept", encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    found = run(capsys, "say", trained / "out", *(word.format(tmp_path) for word in words))
+    assert found[0] == code
+    assert found[2].startswith("regard: ")
+    assert sentence in found[2]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
+    code, _, said = run(capsys, "say", model, "low", "--out", tmp_path / "x.wav")
+    assert (code, list(tmp_path.iterdir())) == (2, [])
+    assert "`MODEL` must be one that speaks" in said
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "sentence"),
+    [
+        ("synthesis", "digits", "must have a sound for a source, to be for a synthesis"),
+        ("seq2seq", "speech", "has a sound. Take --label digits."),
+    ],
+)
+def test_the_other_way_round_is_told(task, label, sentence, tmp_path, capsys):
+    words = ["train", task, "--data", "fsdd-strings", "--label", label, "--out", tmp_path / "x"]
+    code, _, said = run(capsys, *words)
+    assert code == 2
+    assert sentence in said

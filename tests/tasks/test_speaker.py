@@ -1,0 +1,304 @@
+"""Speakers: toys that hum, saved, loaded, resumed, judged, refused."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from regard import Recipe, load, train
+from regard.errors import ArgumentError, DataError, ModelError
+from regard.inputs import Sound, write_sound
+from regard.tasks import Speaker
+from regard.tasks.speaking import SpeakerJob
+from regard.tasks.speech import Speech
+from regard.tasks.speech_corpus import SpeechCorpus
+from regard.tasks.speech_learner import frame_errors
+from regard.tasks.targets import Speaking
+
+RATE = 8000
+PITCH = {"low": 300, "high": 2000}
+
+
+def hum(text, seconds=0.12):
+    """Each word as a tone of its own, with nothing before and behind it."""
+    time = torch.arange(round(seconds * RATE)) / RATE
+    quiet = torch.zeros(round(0.04 * RATE))
+    parts = [torch.cat([torch.sin(2 * torch.pi * PITCH[word] * time) / 2, quiet]) for word in text.split()]
+    return Sound(torch.cat([quiet, *parts])[None], RATE)
+
+
+def pitches(sound):
+    """Which tones are heard, in order."""
+    heard = []
+    for part in sound.mono.unfold(0, 400, 200):
+        power = torch.fft.rfft(part * torch.hann_window(400)).abs().square()
+        loudest = int(power.argmax()) * RATE / 400
+        word = min(PITCH, key=lambda word: abs(PITCH[word] - loudest))
+        if power.sum() > 10 and heard[-1:] != [word]:
+            heard.append(word)
+    return heard
+
+
+PAIRS = [(text, hum(text)) for text in ("low high", "high low", "low", "high")]
+SOURCES = [source for source, _ in PAIRS]
+RECIPE = Recipe(
+    task={
+        "kind": "synthesis",
+        "filters": 20,
+        "together": 4,
+        "decoder_layers": 1,
+        "frame_dropout": 0.0,
+        "own": 0.5,
+        "guide": 0.6,
+        "longest": 0.4,
+        "spare": 0.1,
+    },
+    input={"kind": "texts", "vocabulary": "words", "piece_dropout": 0.0},
+    width=32,
+    heads=2,
+    hidden=32,
+    layers=1,
+    position="sinusoidal",
+    dropout=0.0,
+    attention_dropout=0.0,
+    epochs=200,
+    patience=200,
+    learning_rate=0.01,
+)
+
+
+def fit(pairs=PAIRS, recipe=RECIPE, **changes):
+    return train(dataclasses.replace(recipe, **changes), pairs, pairs, progress="none", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def speaker():
+    return fit()
+
+
+def test_learned_by_heart_saved_and_loaded(tmp_path, speaker):
+    for source, said in zip(SOURCES, speaker.say(SOURCES), strict=True):
+        assert said.ended
+        assert pitches(said.sound) == source.split()
+        assert said.sound.seconds == pytest.approx(hum(source).seconds, abs=0.031)
+    judged = speaker.evaluate(PAIRS)
+    assert judged.measure == "error in dB"
+    assert judged.score < 3
+    assert judged.interval[0] <= judged.score <= judged.interval[1]
+    speaker.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert isinstance(loaded, Speaker)
+    assert loaded.evaluate(PAIRS).score == judged.score
+    for one, two in zip(loaded.say(SOURCES), speaker.say(SOURCES), strict=True):
+        assert torch.equal(one.sound.samples, two.sound.samples)
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "A speaker: " in card
+    assert "model.say(" in card
+
+
+def test_what_is_empty_is_not_said_and_the_others_are_as_alone(speaker):
+    together = speaker.say([*SOURCES, ""], batch_items=40)
+    assert together[-1] is None
+    for source, said in zip(SOURCES, together, strict=False):
+        (alone,) = speaker.say([source])
+        assert alone.sound.samples.shape == said.sound.samples.shape
+    assert speaker.say([]) == []
+
+
+def test_what_was_never_heard_is_refused(speaker):
+    with pytest.raises(ArgumentError, match=r"must be made of high, low, but 'low tone' has 'tone'"):
+        speaker.say(["low", "low tone"])
+    for sources, said in ((["low", 3], "a source must be a text, but is 3"), ("low", "`sources` must be")):
+        with pytest.raises(ArgumentError, match=said):
+            speaker.say(sources)
+    with pytest.raises(ArgumentError, match="`batch_items` must be a whole number"):
+        speaker.say(["low"], batch_items=0)
+
+
+def test_one_that_does_not_end_is_cut_and_says_so(speaker):
+    model = Speaker(speaker.network, speaker.reader, speaker.answer, speaker.recipe)
+    bias = model.network.output.bias.detach().clone()
+    with torch.no_grad():
+        model.network.output.bias[-1] = -1e4
+    said, longer = model.say(["low", "low high"])
+    with torch.no_grad():
+        model.network.output.bias.copy_(bias)
+    assert (said.ended, longer.ended) == (False, False)
+    # 0.4 s for each word and 0.1 s, in steps of 40 ms; the spare is rounded up.
+    assert (said.sound.seconds, longer.sound.seconds) == pytest.approx((0.52, 0.92))
+
+
+def test_the_guide_goes_as_fast_as_training_did(speaker):
+    # 6 words, in sounds of 36, 36, 20 and 20 frames, four at a step.
+    assert speaker.network.guide.rate == pytest.approx(6 / (9 + 9 + 5 + 5))
+
+
+def lesson_of(recipe=RECIPE, pairs=PAIRS):
+    learner = SpeakerJob(recipe, pairs, pairs, None).learner().eval()
+    return learner, learner.corpus.lesson(range(len(pairs)))
+
+
+def test_the_loss_is_of_real_frames_and_the_end_by_hand():
+    learner, lesson = lesson_of()
+    loss = learner.loss(lesson)
+    speech, distance, ending, count, steps = learner.corpus.speech, 0.0, 0.0, 0, 0
+    for place, (source, sound) in enumerate(PAIRS):
+        log_mel = speech.frames.frames(sound)
+        true = (log_mel.double() - torch.tensor(speech.standard.means)) / torch.tensor(speech.standard.spreads)
+        number = -(-len(true) // 4)
+        item = RECIPE.input.item(learner.corpus.reader, source)
+        inputs = torch.cat([torch.zeros(1, 80), lesson.steps[place, : number - 1]])
+        memory = learner.network.encode(item[None], torch.tensor([len(item)]))
+        said, last = learner.network(memory, inputs[None])
+        said = said.reshape(-1, 20)[: len(true)]
+        distance += (said - true).abs().sum().item() / 20
+        chances = last[0].sigmoid()
+        ending -= (1 - chances[:-1]).log().sum().item() + chances[-1].log().item()
+        count, steps = count + len(true), steps + number
+    assert loss.items == count
+    assert loss.shown == pytest.approx(distance / count + ending / steps, rel=1e-4)
+
+
+def test_what_stands_at_padding_does_not_matter():
+    learner, lesson = lesson_of(pairs=[*PAIRS, ("low", hum("low", 0.11))])
+    # The last sound has 19 frames, three quarters of its fifth step.
+    assert lesson.counts.tolist() == [36, 36, 20, 20, 19]
+    before = learner.loss(lesson).shown
+    lesson.steps[4, 4, 60:] = 1e3
+    # The third sound has 20 frames, five whole steps.
+    lesson.steps[2, 5:] = 1e3
+    lesson.batch.vectors[2, 1:] = 5
+    assert learner.loss(lesson).shown == pytest.approx(before, abs=1e-6)
+
+
+def test_errors_are_in_decibels_of_real_frames():
+    """A net that says the mean always: the error is the mean distance from it."""
+    learner, _ = lesson_of()
+    torch.nn.init.zeros_(learner.network.output.weight)
+    torch.nn.init.zeros_(learner.network.output.bias)
+    with torch.no_grad():
+        sums = frame_errors(learner.network, learner.corpus, 1000)
+    speech = learner.corpus.speech
+    for (_, sound), (total, count) in zip(PAIRS, sums.tolist(), strict=True):
+        log_mel = speech.frames.frames(sound).double()
+        expected = (log_mel - torch.tensor(speech.standard.means)).abs().mean(1).sum() * 10 / math.log(10)
+        assert count == len(log_mel)
+        assert total == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_steps_and_back_to_the_sound():
+    sound = hum("low high")
+    frames = Speaking(filters=40, together=7).frames()
+    speech = Speech.fit(Speaking(filters=40, together=7), [frames.frames(sound)], source_items=2)
+    steps = speech.steps(frames.frames(sound))
+    assert steps.shape == (6, 7 * 40)  # 36 frames
+    assert pitches(speech.sound(steps)) == ["low", "high"]
+    # A net may say what no sound is.
+    assert speech.sound(torch.full((2, 280), 1e6)).samples.isfinite().all()
+    assert speech.sound(torch.zeros(0, 280)).seconds == 0
+
+
+def test_from_files_as_from_sounds(tmp_path):
+    for place, (_, sound) in enumerate(PAIRS):
+        write_sound(tmp_path / f"{place}.wav", sound)
+    files = [(source, tmp_path / f"{place}.wav") for place, source in enumerate(SOURCES)]
+    kept = [(source, Sound((sound.samples * 32768).round() / 32768, RATE)) for source, sound in PAIRS]
+    for pairs in (files, [(source, str(path)) for source, path in files]):
+        job = SpeakerJob(RECIPE, pairs, pairs, None)
+        corpus = job.learner().corpus
+        known = SpeakerJob(RECIPE, kept, kept, None).learner().corpus
+        assert torch.equal(corpus.lesson([0, 2]).steps, known.lesson([0, 2]).steps)
+        before = job.digests
+        write_sound(tmp_path / "0.wav", hum("low"))
+        assert SpeakerJob(RECIPE, pairs, pairs, None).digests != before
+        write_sound(tmp_path / "0.wav", PAIRS[0][1])
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
+    import regard.tasks.lightning_parts as parts
+
+    recipe = dataclasses.replace(
+        RECIPE, dropout=0.2, average=0.9, epochs=4, task=dataclasses.replace(RECIPE.task, frame_dropout=0.5, own=0.5)
+    )
+    whole = fit(recipe=recipe)
+    judged, count = parts.Training.judged, 0
+
+    def stop(self):
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return judged(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.Training, "judged", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, PAIRS, PAIRS, out=tmp_path / "run", progress="none", device="cpu")
+    resumed = train(recipe, PAIRS, PAIRS, out=tmp_path / "run", resume=True, progress="none", device="cpu")
+    for name, tensor in whole.network.state_dict().items():
+        assert torch.equal(tensor, resumed.network.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([], "`examples` must hold at least one example"),
+        ([("low", 1.0)], r"target of `examples\[0\]` must be a Sound or the path of a recording, but is 1\.0"),
+        ([("", hum("low"))], "at least one source that isn't empty"),
+        ([("low", Sound(torch.zeros(1, 0), RATE))], r"target of `examples\[0\]` must be a sound, but has no samples"),
+        ([(3, hum("low"))], "a source must be a text, but is 3|`text` must be a text, but is 3"),
+    ],
+)
+def test_what_can_not_be_learned_is_refused(pairs, said):
+    with pytest.raises(ArgumentError, match=said):
+        train(RECIPE, pairs, PAIRS, progress="none")
+
+
+def test_a_recording_that_is_not_there_is_told():
+    with pytest.raises(DataError, match=r"nowhere\.wav: it can't be opened"):
+        train(RECIPE, PAIRS, [("low", "nowhere.wav")], progress="none")
+
+
+def test_settings_that_can_not_be_are_refused():
+    with pytest.raises(ArgumentError, match="`rate` must be a multiple of 400"):
+        Speaking(rate=8001)
+    with pytest.raises(ArgumentError, match="`filters` must be from 1 to 80"):
+        Speaking(rate=4000, filters=81)
+    with pytest.raises(ArgumentError, match="`auxiliary` must be None for synthesis"):
+        train(RECIPE, PAIRS, PAIRS, auxiliary={"a": []}, progress="none")
+    recipe = dataclasses.replace(RECIPE, input={"kind": "molecules"})
+    with pytest.raises(ArgumentError, match=r"`input\.edges` must be false"):
+        train(recipe, [("CO", hum("low"))], [("CO", hum("low"))], progress="none")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "text"},
+        {"rate": 0},
+        {"rate": float("nan")},
+        {"together": 0},
+        {"together": True},
+        {"frames": None},
+        {"standard": {"means": [0.0], "spreads": [1.0]}},
+        {"more": 1},
+    ],
+)
+def test_a_broken_answer_is_told(changes):
+    saved = Speech.fit(Speaking(filters=2), [torch.randn(5, 2)], source_items=2).to_json()
+    assert Speech.from_json(saved).to_json() == saved
+    with pytest.raises((ModelError, ArgumentError), match="must"):
+        Speech.from_json({**saved, **changes})
+    with pytest.raises(ModelError, match="`answer` must be of kind 'speech'"):
+        Speech.from_json(None)
+
+
+def test_an_empty_source_among_others_is_left_out_and_counted(speaker):
+    judged = speaker.evaluate([*PAIRS, ("", hum("low"))])
+    assert (judged.examples, judged.empty) == (4, 1)
+    assert judged.score == speaker.evaluate(PAIRS).score
+    with pytest.raises(ArgumentError, match="at least one source that isn't empty"):
+        speaker.evaluate([("", hum("low"))])
+    corpus = SpeechCorpus(RECIPE.input, speaker.reader, speaker.answer, [[]], [torch.zeros(1, 20)])
+    assert corpus.lengths == []
