@@ -291,6 +291,16 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     assert (tmp_path / "run" / final).read_bytes() == (tmp_path / "whole" / final).read_bytes()
 
 
+def test_sigterm_ends_at_once_and_not_as_if_all_were_done(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(Training, "on_train_batch_start", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit) as ended:
+        fit(tiny(), out=tmp_path / "run")
+    assert ended.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert not (tmp_path / "run" / "log.jsonl").exists()
+
+
 def test_training_works_in_a_thread():
     results = []
     thread = threading.Thread(target=lambda: results.append(fit(tiny(epochs=1))))

@@ -3,17 +3,19 @@
 Imported only by `fit.py`, when training starts, as `lightning_parts.py` is.
 """
 
+import signal
+import threading
 from typing import Any
 
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from lightning.pytorch import Callback, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.strategies import DDPStrategy, Strategy
 
 from regard.tasks.lightning_parts import StateFolders
 from regard.tasks.place import Place
 from regard.tasks.recipe import Recipe
 
-__all__ = ["Here", "trainer_of"]
+__all__ = ["Here", "Terminable", "trainer_of"]
 
 
 class Here(LightningEnvironment):
@@ -34,6 +36,25 @@ class Here(LightningEnvironment):
         return 0
 
 
+class Terminable(Callback):
+    """Lets SIGTERM end training at once, as Ctrl-C does, if nobody else answers it.
+
+    Lightning's own answer speaks to the other processes from within the signal, and may wait for ever; alone, it
+    ends with exit code 0, as if all were done.
+    """
+
+    def __init__(self):
+        self._before = signal.getsignal(signal.SIGTERM)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _end if self._before in (None, signal.SIG_DFL) else self._before)
+
+
+def _end(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
+
+
 def trainer_of(recipe: Recipe, place: Place, accelerator: str, callbacks: list[Callback], folder: Any) -> Trainer:
     """A trainer that does what the recipe says and leaves the rest to the callbacks.
 
@@ -52,7 +73,7 @@ def trainer_of(recipe: Recipe, place: Place, accelerator: str, callbacks: list[C
         strategy="auto" if place.devices == 1 else several,
         max_epochs=recipe.epochs,
         gradient_clip_val=recipe.gradient_clip,
-        callbacks=callbacks,
+        callbacks=[Terminable(), *callbacks],
         plugins=[StateFolders(), Here(place)],
         default_root_dir=folder,
         reload_dataloaders_every_n_epochs=1,
