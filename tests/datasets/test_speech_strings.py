@@ -85,9 +85,7 @@ def test_what_can_not_be_joined_says_why(recordings, tmp_path):
         speech_strings([], 3)
     with pytest.raises(ArgumentError, match="`recordings` must have their speakers as groups"):
         speech_strings([Example(tmp_path / "a.wav", "1")], 3)
-    with pytest.raises(
-        UnknownNameError, match="digits, frames, speaker, speech, but is 'digit'"
-    ):
+    with pytest.raises(UnknownNameError, match="digits, frames, speaker, speech, but is 'digit'"):
         speech_strings(recordings, 3, label="digit")
     write_sound(recordings[2].source, Sound(torch.zeros(1, 300), 11025))
     with pytest.raises(DataError, match=r".wav: it has (8000|11025) samples a second, but others have"):
