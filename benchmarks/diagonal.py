@@ -5,7 +5,6 @@ from measuring import conditions, save
 
 import regard
 from regard import datasets
-from regard.inspection import look
 
 MODELS = {"english-pos": "ud-english-ewt", "chinese-pos": "ud-chinese-gsd"}
 
@@ -15,7 +14,7 @@ def main() -> None:
     for model, data in MODELS.items():
         sentences = [sentence.words for sentence in datasets.read(data, "test") if len(sentence.words) > 1]
         words, largest = 0, {}
-        for record in look(regard.load(model), sentences):
+        for record in regard.load(model).look(sentences):
             words += len(record.items)
             for layer in record.layers:
                 on_itself = layer.weights.argmax(-1) == torch.arange(len(record.items))

@@ -27,13 +27,14 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
     for name, row in rows.items():
         runs = _runs(name, lines)
         shown += runs
-        measure = runs[0]["measure"] if runs else ""
+        measure = _FIGURES[row["figure"]] if "figure" in row else runs[0]["measure"] if runs else ""
+        floor, goal = _asked(row, _runs(name, lines, row["floor"]) if row["floor"] in _NETWORKS else None)
         table.append(
             (
                 row["title"],
                 ", ".join(filter(None, [NAMED_RECIPES[name].data, measure])),
-                _asked(row, "floor"),
-                _asked(row, "goal"),
+                floor,
+                goal,
                 _score(row, runs),
                 f"{runs[0]['parameters']:,}" if runs else "",
                 f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}" if runs else "",
@@ -58,6 +59,9 @@ def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
 
 TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {"scores": scores, "baselines": baselines}
 """The tables by name."""
+
+_FIGURES = {"r2": "R2", "roc_auc": "ROC-AUC"}
+"""What a row may be judged by instead of the measure by which an epoch is chosen: a figure of the test, in words."""
 
 _NETWORKS = {
     "connected": "fully connected, each vector alone",
@@ -92,16 +96,27 @@ def _run_of(name: str, network: str, lines: Iterable[Row]) -> Row | None:
     return next(iter(_runs(name, lines, network)), None)
 
 
-def _asked(row: Row, what: str) -> str:
-    value = row.get(what, "")
-    return f"{value} %" if row.get("percent") and not isinstance(value, str) else str(value)
+def _asked(row: Row, compared: list[Row] | None) -> tuple[str, str]:
+    """Floor and goal: numbers, or what the runs of another network score, and so much above their mean."""
+    if compared is None:
+        unit = " %" if row.get("percent") else ""
+        floor, goal = (f"{row[each]}{'' if isinstance(row[each], str) else unit}" for each in ("floor", "goal"))
+        return floor, goal
+    floor = f"{_NETWORKS[row['floor']]}: {_score(row, compared)}"
+    if not compared:
+        return floor, f"{row['goal']} above"
+    return floor, f"{statistics.mean(_test(row, run) for run in compared) + row['goal']:.{row.get('digits', 3)}f}"
+
+
+def _test(row: Row, run: Row) -> float:
+    return run["more"][row["figure"]] if "figure" in row else run["test"]
 
 
 def _score(row: Row, runs: list[Row]) -> str:
     if not runs:
         return "not measured yet"
     scale, digits, unit = (100, 2, " %") if row.get("percent") else (1, row.get("digits", 3), "")
-    tests = [scale * run["test"] for run in runs]
+    tests = [scale * _test(row, run) for run in runs]
     spread = f" ± {(max(tests) - min(tests)) / 2:.{digits}f}" if len(tests) > 1 else ""
     seeds = f" ({len(tests)} seeds)" if len(tests) > 1 else ""
     return f"{statistics.mean(tests):.{digits}f}{spread}{unit}{seeds}"

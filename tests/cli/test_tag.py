@@ -162,8 +162,8 @@ def test_standard_input(tag):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "there is nothing to tag, it is empty"),
-        (b"\n \r\n\t\n", "there is nothing to tag, every line in it is empty"),
+        (b"", "there is nothing to answer, it is empty"),
+        (b"\n \r\n\t\n", "there is nothing to answer, every line in it is empty"),
         (b"fine .\nbad \xff byte\n", "line 2: it isn't UTF-8: byte 5 of the line is 0xff"),
         (b"\x7fELF\x02\x01\x00\x00", "line 1: it holds a zero byte: it isn't text"),
         ("saw".encode("utf-16"), "line 1: it holds a zero byte: it looks like UTF-16; save it as UTF-8"),
@@ -187,13 +187,13 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(tag, tmp_path, conten
 
 
 def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatch):
-    monkeypatch.setattr("regard.inspection.looking.MOST_WORDS", 4)
-    monkeypatch.setattr("regard.cli.tagging.MOST_WORDS", 4)
+    monkeypatch.setattr("regard.tasks.looking.MOST_ITEMS", 4)
+    monkeypatch.setattr("regard.cli.showing.MOST_ITEMS", 4)
     out = tag(SENTENCE)[1]
-    assert "The sentence has 5 words; what they attended to is kept for 4 at most." in out
+    assert "The source has 5 words; what they attended to is kept for 4 at most." in out
     found = json.loads(tag(SENTENCE, "--format", "json")[1])
     assert (found["layer"], found["items"][0]["attends"]) == (None, [])
-    assert found["why_no_attention"] == "The sentence has 5 words; what they attended to is kept for 4 at most."
+    assert found["why_no_attention"] == "The source has 5 words; what they attended to is kept for 4 at most."
     assert "why_no_attention" not in json.loads(tag(SENTENCE, "--format", "json", "--top", 0)[1])
 
 
@@ -276,7 +276,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
     (tmp_path / "many.txt").write_text("a .\n" * 51)
     code, _, err = tag("-f", tmp_path / "many.txt", "--html", tmp_path / "many.html")
     assert code == 2
-    assert "`--html` takes up to 50 sentences" in err
+    assert "`--html` takes up to 50 sources" in err
     assert not (tmp_path / "many.html").exists()
 
 

@@ -19,7 +19,7 @@ from regard.inputs import FOLDS
 from regard.inputs.sound import Sound
 
 held = cache(read)  # a data set is read once, for all tests
-GIVES = {"label", "number", "text", "items", "labels"}
+GIVES = {"label", "number", "text", "sound", "items", "labels"}
 
 
 @pytest.mark.parametrize("name", EXAMPLE_SETS)

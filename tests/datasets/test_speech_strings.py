@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.datasets.example import Example
+from regard.datasets.noise import frame_levels
 from regard.datasets.speech_strings import SILENCE, _frames, speech_strings
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, write_sound
@@ -70,6 +71,25 @@ def test_the_seed_says_it_all(recordings):
     assert speech_strings(recordings, 0) == []
 
 
+def test_noise_as_strong_as_the_speech_and_the_levels_below_it(recordings):
+    clean = speech_strings(recordings, 7, seed=3)
+    for string, noisy in zip(clean, speech_strings(recordings, 7, seed=3, label="energy"), strict=True):
+        heard, noise = string.source.mono, noisy.source.mono - string.source.mono
+        speech = heard[heard != 0]
+        assert float(noise.square().mean() / speech.square().mean()) == pytest.approx(1, abs=0.1)
+        # The pauses have as much of it as the rest.
+        assert float(noise[heard == 0].square().mean() / noise.square().mean()) == pytest.approx(1, abs=0.1)
+        # White: neighbours know nothing of each other.
+        assert abs(float((noise[1:] * noise[:-1]).mean() / noise.square().mean())) < 0.05
+        assert noisy.target == frame_levels(string.source)
+        assert noisy.group == string.group
+    again = speech_strings(recordings, 3, seed=3, label="energy")
+    assert torch.equal(again[2].source.samples, speech_strings(recordings, 7, seed=3, label="energy")[2].source.samples)
+    # Each string has noise of its own.
+    noises = [noisy.source.mono[:400] for noisy in again]  # all begin with a pause of 400 samples or more
+    assert abs(float(torch.corrcoef(torch.stack(noises))[0, 1])) < 0.2
+
+
 def test_frames_by_hand():
     # 8 samples a frame; the middles are samples 4, 12, 20, 28.
     assert _frames([4, 9, 8], ["a", "b", "c"], 800) == ("b", "b", "c")
@@ -85,7 +105,9 @@ def test_what_can_not_be_joined_says_why(recordings, tmp_path):
         speech_strings([], 3)
     with pytest.raises(ArgumentError, match="`recordings` must have their speakers as groups"):
         speech_strings([Example(tmp_path / "a.wav", "1")], 3)
-    with pytest.raises(UnknownNameError, match="digits, frames, speaker, speech, but is 'digit'"):
+    with pytest.raises(
+        UnknownNameError, match="`label` must be one of digits, frames, speaker, energy, speech, but is 'digit'"
+    ):
         speech_strings(recordings, 3, label="digit")
     write_sound(recordings[2].source, Sound(torch.zeros(1, 300), 11025))
     with pytest.raises(DataError, match=r".wav: it has (8000|11025) samples a second, but others have"):

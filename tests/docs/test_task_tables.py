@@ -53,6 +53,17 @@ def test_baselines(tables):
     assert "| fully connected, a window of vectors | not measured yet |" in said
 
 
+def test_another_network_as_the_floor_and_another_figure(tables):
+    rows = {"speaker": {"title": "who", "figure": "r2", "floor": "connected", "goal": 0.1}}
+    lines = [
+        {**run(0, 9.0, network=network), "more": {"r2": r2}}
+        for network, r2 in ((NAMED_RECIPES["speaker"].recipe.network, 0.75), ("connected", 0.5))
+    ]
+    said = tables.scores(rows, lines).splitlines()
+    assert said[2].startswith("| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | 1,234 |")
+    assert "alone: not measured yet | 0.1 above | 0.750 |" in tables.scores(rows, lines[:1])
+
+
 def test_nothing_measured(tables):
     assert tables.scores(ROWS, []).splitlines()[-1].count("not measured yet") == 1
     assert "thread" not in tables.scores(ROWS, []) + tables.baselines(ROWS, [])
@@ -62,4 +73,5 @@ def test_every_row_has_a_recipe():
     rows = json.loads((ROOT / "benchmarks" / "tasks.json").read_text(encoding="utf-8"))
     assert {*rows} <= {*NAMED_RECIPES}
     for row in rows.values():
-        assert {"title", "floor", "goal"} <= row.keys() <= {"title", "floor", "goal", "percent", "digits", "networks"}
+        must, may = {"title", "floor", "goal"}, {"percent", "digits", "networks", "figure"}
+        assert must <= row.keys() <= must | may

@@ -59,6 +59,16 @@ def test_what_does_not_go_together_is_refused(vectors, lengths, labels, message)
         Batch(vectors, torch.tensor(lengths), labels)
 
 
+def test_relations_are_of_all_pairs():
+    vectors, relations = torch.zeros(2, 3, 5), torch.ones(2, 3, 3, dtype=torch.int64)
+    batch = Batch(vectors, torch.tensor([3, 2]), relations=relations)
+    assert torch.equal(batch.to("cpu").relations, relations)
+    assert batch.to("meta").relations.device.type == "meta"
+    for wrong in (relations[:1], relations[..., :2], relations.float()):
+        with pytest.raises(ArgumentError, match=r"`relations` must be int64 of shape \(2, 3, 3\)"):
+            Batch(vectors, torch.tensor([3, 2]), relations=wrong)
+
+
 def test_pad_refuses_what_it_cannot_pad():
     with pytest.raises(ArgumentError, match="at least one tensor"):
         Batch.pad([])

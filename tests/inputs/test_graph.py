@@ -116,3 +116,36 @@ def test_what_is_no_graph_is_refused(arguments, message):
 def test_a_mask_needs_a_graph():
     with pytest.raises(ArgumentError, match="`graphs` must hold at least one"):
         mask_of([])
+
+
+def test_relations_by_hand():
+    # A ring of four with a tail: 0 - 1 = 2 - 3 - 0, and 4 behind 3; 0 and 1 have two edges, and the larger counts.
+    ends = torch.tensor([[0, 0, 1, 2, 3, 3], [1, 1, 2, 3, 0, 4]])
+    graph = Graph(torch.eye(5), ends, kinds=torch.tensor([1, 3, 2, 1, 1, 1])).both_ways().with_loops()
+    assert graph.relations(reach=1).tolist() == [
+        [1, 4, 0, 2, 0],
+        [4, 1, 3, 0, 0],
+        [0, 3, 1, 2, 0],
+        [2, 0, 2, 1, 2],
+        [0, 0, 0, 2, 1],
+    ]
+    assert graph.relations(reach=3)[4].tolist() == [2, 3, 2, 4, 1]
+    # Edges lead from the key to the query, and one without a kind is of kind 1.
+    assert Graph(torch.eye(3), PATH).relations(reach=2).tolist() == [[1, 0, 0], [3, 1, 0], [2, 3, 1]]
+    assert Graph(torch.ones(0, 2), PATH[:, :0]).relations(reach=2).shape == (0, 0)
+    with pytest.raises(ArgumentError, match=r"`reach` must be up to how many edges away .*, 1 or more, but is 0"):
+        graph.relations(reach=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_relations_are_the_shortest_paths(seed):
+    networkx = pytest.importorskip("networkx")
+    graph, reach = random_graph(11, 13, seed), 3
+    # Turned round: who looks follows an edge back to where it comes from.
+    back = networkx.DiGraph([(query, key) for key, query in edges(graph)])
+    back.add_nodes_from(range(11))
+    found = graph.relations(reach)
+    for query, lengths in networkx.all_pairs_shortest_path_length(back):
+        named = {0: 1, 1: reach + 1, **{distance: distance for distance in range(2, reach + 1)}}
+        wanted = [named.get(lengths.get(key, 99), 0) for key in range(11)]
+        assert found[query].tolist() == wanted

@@ -94,7 +94,7 @@ def test_repeated_words_are_told_apart_by_position():
 
 
 def test_records_refuse_what_does_not_fit():
-    with pytest.raises(ArgumentError, match="`labels` must have 2 entries, one an item, but has 1"):
+    with pytest.raises(ArgumentError, match="`labels` must have 2 entries, one an item, or none, but has 1"):
         Record(("a", "b"), ("X",), (0.5, 0.5))
     with pytest.raises(ArgumentError, match=r"layer 1 has \(1, 3, 3\)"):
         Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (LayerRecord("layer 1", torch.zeros(1, 3, 3)),))

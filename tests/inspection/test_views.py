@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.inspection import LayerRecord, Record, heatmap, ranked, words
+from regard.inspection import LayerRecord, Record, answered, attended, heatmap, ranked, where, words
 from regard.page import HeatMap, as_text
 
 
@@ -15,12 +15,12 @@ def record():
         LayerRecord("layer 1", torch.full((2, 3, 3), 1 / 3), normaliser="softmax"),
         LayerRecord("layer 2", weights, normaliser="softmax"),
     )
-    return Record(("saw", "a", "saw"), ("VERB", "DET", "NOUN"), (0.75, 1.0, 0.996), layers, "toy")
+    return Record(("saw", "a", "saw"), ("VERB", "DET", "NOUN"), (0.75, 1.0, 0.996), layers, "toy", noun="word")
 
 
 def test_words_stand_over_their_labels_and_scores(record):
     assert as_text(words(record)).splitlines() == ["toy", "", "saw   a     saw", "VERB  DET   NOUN", "75%   100%  >99%"]
-    assert "no words" in as_text(words(Record((), (), ())))
+    assert "There is no word." in as_text(words(Record((), noun="word")))
 
 
 def test_ranked_words_carry_position_weight_total_and_rest(record):
@@ -72,3 +72,93 @@ def test_weights_above_one_set_the_scale(record):
     assert heatmap(wild).blocks[-1].high == 1.75
     assert "A full bar is 175%." in as_text(ranked(wild))
     assert "nothing" in as_text(ranked(wild))
+
+
+PICTURE = Record(
+    tuple(f"{row},{column}" for row in (1, 2) for column in (1, 2, 3)),
+    pooling=LayerRecord("pooling", torch.tensor([[[0.125, 0.25, 0.0, 0.5, 0.125, 0.0]]])),
+    answer=("seven", 0.75),
+    noun="patch",
+    grid=(2, 3),
+)
+TRANSLATION = Record(
+    ("ich", "sah", "es"),
+    layers=(LayerRecord("layer 1", torch.tensor([[[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]]]), normaliser="softmax"),),
+    queries=("I", "saw"),
+    noun="word",
+)
+
+
+def test_the_answer_is_drawn_from_what_the_pooling_looked_at():
+    lines = as_text(attended(PICTURE, top=2), width=60).splitlines()
+    assert lines[0] == "Pooling"
+    assert [line.split()[-2:] for line in lines[2:]] == [["50%", "50%"], ["25%", "75%"], ["25%", "100%"]]
+    assert lines[2].startswith("the whole  2,1")
+    assert lines[-1].split()[:2] == ["2", "others"]
+
+
+def test_a_picture_is_shown_where_it_was_looked_at():
+    assert as_text(where(PICTURE)).splitlines() == [
+        "Pooling",
+        "  1 2 3",
+        "1 ░░▒▒  ",
+        "2 ██░░  ",
+        "0% ·░▒▓█ 50%, in steps of 10%  blank is exactly 0",
+        "Rows and columns are those of the picture.",
+    ]
+
+
+def test_without_a_pooling_the_whole_is_the_average_over_all(record):
+    (block,) = attended(record, head=1).blocks
+    assert block.title == "Layer 2 of 2, head 1 of 2, average over all 3 words"
+    assert {bar.label: bar.value for bar in block.rankings[0].bars} == pytest.approx(
+        {"saw (1)": 0.625 / 3, "a": 1.25 / 3, "saw (3)": 1.125 / 3}
+    )
+    (drawn,) = where(record, head=1).blocks
+    assert drawn.values[0] == pytest.approx((0.625 / 3, 1.25 / 3, 1.125 / 3))
+    assert (drawn.rows, drawn.columns) == (("the whole",), ("saw (1)", "a", "saw (3)"))
+
+
+def test_what_a_translation_looked_at_is_target_by_source():
+    (drawn,) = heatmap(TRANSLATION).blocks
+    assert (drawn.rows, drawn.columns) == (("I", "saw"), ("ich", "sah", "es"))
+    assert drawn.values == ((0.75, 0.25, 0.0), (0.0, 0.5, 0.5))
+    (lists,) = ranked(TRANSLATION, top=1).blocks
+    assert [(each.label, each.bars[0].label) for each in lists.rankings] == [("I", "ich"), ("saw", "sah")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (("seven", 0.75), "answer sure seven 75%"),
+        ({"toxic": 0.25, "bitter": 0.999}, "question yes toxic 25% bitter >99%"),
+        (-3.14159, "answer -3.1416"),
+        (None, "There is no frame in it, so there is no answer."),
+    ],
+)
+def test_answers_for_the_whole(answer, shown):
+    assert " ".join(as_text(answered(Record((), answer=answer, noun="frame"))).split()) == shown
+
+
+def test_numbers_have_no_score_beside_them():
+    assert as_text(words(Record(("C1", "O2"), ("0.5", "-1.25"), noun="atom"))).splitlines() == ["C1   O2", "0.5  -1.25"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"labels": ("X",)}, "`labels` must have 3 entries, one an item, or none, but has 1"),
+        ({"layers": (LayerRecord("layer 1", torch.ones(1, 3, 2)),)}, r"`layers` must hold weights \(head, 3, 3\)"),
+        ({"pooling": LayerRecord("pooling", torch.ones(1, 2, 3))}, r"`pooling` must hold weights \(head, 1, 3\)"),
+        ({"queries": ("I",), "labels": ("X", "Y", "Z")}, "`labels` must have 1 entries"),
+        ({"grid": (2, 2)}, r"`grid` must have 3 places, one for each of `items`, but is \(2, 2\)"),
+    ],
+)
+def test_a_record_whose_parts_do_not_fit(parts, message):
+    with pytest.raises(ArgumentError, match=message):
+        Record(("a", "b", "c"), **parts)
+
+
+def test_a_record_without_weights_has_no_whole():
+    with pytest.raises(ArgumentError, match="`record` must hold the weights of a layer"):
+        attended(Record(("a",)))

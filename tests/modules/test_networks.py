@@ -120,6 +120,20 @@ class TestEveryNetwork:
         with pytest.raises(ArgumentError, match="`layers` must be how many layers"):
             make(name, layers=-1)
 
+    def test_a_bias_only_where_there_are_scores(self, name):
+        network, x, lengths = make(name), vectors(), torch.tensor(LENGTHS)
+        bias = torch.zeros(4, 3, 7, 7, dtype=torch.float64)
+        if name != "attention":
+            with pytest.raises(ArgumentError, match="`bias` must be None for a network without attention"):
+                network(x, lengths, bias=bias)
+            return
+        torch.testing.assert_close(network(x, lengths, bias=bias), network(x, lengths))
+        # So little that it is nothing: the first vector is hidden, and changes no other.
+        bias[..., 1:, 0] = -1e4
+        other = x.clone()
+        other[:, 0] += 1
+        assert torch.equal(network(x, lengths, bias=bias)[:, 1:], network(other, lengths, bias=bias)[:, 1:])
+
 
 class TestWhatEachSees:
     """Of eleven vectors, those that the output in the middle depends on."""

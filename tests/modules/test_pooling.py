@@ -106,3 +106,8 @@ class TestByHand:
     def test_one_without_a_rule_says_so(self):
         with pytest.raises(NotImplementedError, match="Pooling must say how it pools"):
             Pooling(2)(self.x, torch.tensor([3]))
+
+
+def test_a_sum_counts():
+    pooling, x = POOLINGS["sum"](1), torch.full((1, 32, 1), 2.0)
+    assert [pooling(x, torch.tensor([length])).item() for length in (0, 8, 16, 32)] == [0, 1, 2, 4]

@@ -47,6 +47,15 @@ def test_a_full_bar_is_one_unless_a_value_is_larger():
 
 
 @pytest.mark.parametrize("factor", [2, 3, 5, 11, 100])
+def test_pooling_places_keeps_what_the_whole_sums_to(factor):
+    rows, columns = 13, 11
+    values = tuple(tuple((row * 31 + column * 7) % 17 / 17 for column in range(columns)) for row in range(rows))
+    small = pool(HeatMap("", tuple(map(str, range(rows))), tuple(map(str, range(columns))), values, verb=""), factor)
+    assert sum(map(sum, small.values)) == pytest.approx(sum(map(sum, values)))
+    assert small.high >= max(map(max, small.values))
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5, 11, 100])
 def test_pooling_keeps_what_a_row_sums_to(factor):
     rows, columns = 13, 11
     values = tuple(tuple((row * 31 + column * 7) % 17 / 17 for column in range(columns)) for row in range(rows))

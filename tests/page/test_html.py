@@ -114,6 +114,16 @@ def test_a_large_map_is_pooled_and_says_so():
     assert "4 by 4 cells are joined into one" in text
 
 
+def test_places_are_said_to_be_places():
+    _, text = _parse(Page("", (HeatMap("Pooling", ("1",), ("1", "2"), ((0.25, 0.75),), verb=""),)))
+    assert "Pooling: rows and columns are those of the picture" in text
+    assert "attends to" not in text
+
+
+def test_several_of_a_noun_are_written_right():
+    assert 'aria-label="patches"' in _parse(Page("", (Items((Item("1,1"),), "patch"),)))[1]
+
+
 def test_a_language_that_is_none_is_refused():
     with pytest.raises(ArgumentError, match="`language` must be a language tag"):
         as_html(_page(), language='en"><script>')

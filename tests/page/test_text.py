@@ -257,3 +257,34 @@ def test_too_narrow_is_refused():
 
 def test_an_empty_map_says_so():
     assert "nothing to draw" in as_text(Page("", (HeatMap("t", (), (), ()),)))
+
+
+def _places(rows, columns):
+    names = tuple(tuple(str(place) for place in range(1, count + 1)) for count in (rows, columns))
+    values = tuple(tuple(1.0 if row == column else 0.25 for column in range(columns)) for row in range(rows))
+    return Page("", (HeatMap("Pooling", *names, values, verb=""),))
+
+
+def test_places_are_drawn_where_they_are():
+    assert as_text(_places(3, 5), width=40).splitlines()[1:5] == [
+        "  1 2 3 4 5",
+        "1 ██░░░░░░░░",
+        "2 ░░██░░░░░░",
+        "3 ░░░░██░░░░",
+    ]
+    assert "\x1b[" in as_text(_places(3, 5), width=40, colour=True)
+    sentences = as_text(_places(2, 2), plain=True).splitlines()
+    assert sentences[1:] == [
+        "Row 1: column 1 100 percent, column 2 25 percent.",
+        "Row 2: column 1 25 percent, column 2 100 percent.",
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("colour", [False, True])
+@pytest.mark.parametrize("count", [1, 7, 28, 97])
+def test_places_fit_every_width(width, colour, count):
+    text = re.sub("\x1b\\[[0-9;]*m", "", as_text(_places(count, count), width=width, colour=colour))
+    assert max(map(cell_len, text.splitlines())) <= width
+    if count == 97 and width < 97:
+        assert "joined into one and summed." in " ".join(text.split())

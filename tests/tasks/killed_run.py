@@ -1,4 +1,7 @@
-"""Train in a child that is killed at random moments, resume until it is finished. Run: FOLDER SEED KILLS SECONDS."""
+"""Train in a child that is killed at random moments, resume until it is finished.
+
+Run: FOLDER SEED KILLS SECONDS DEVICES.
+"""
 
 import os
 import random
@@ -17,13 +20,14 @@ from regard.tasks import train
 RECIPE = tiny(epochs=12, average=0.9, task={"auxiliary": {"again": 0.3}})
 
 
-def run(folder: Path, resume: bool) -> None:
+def run(folder: Path, resume: bool, devices: int) -> None:
     pairs = generated(60)
     again = {"again": [labels for _, labels in pairs]}
-    train(RECIPE, pairs, generated(7), auxiliary=again, out=folder, resume=resume, progress="none", device="cpu")
+    options = {"out": folder, "resume": resume, "devices": devices}
+    train(RECIPE, pairs, generated(7), auxiliary=again, progress="none", device="cpu", **options)
 
 
-def main(folder: Path, seed: int, kills: int, seconds: float) -> None:
+def main(folder: Path, seed: int, kills: int, seconds: float, devices: int) -> None:
     torch.set_num_threads(1)
     # Paid once here, not in every child, so that the children spend their time training.
     require("lightning.pytorch", extra="train")
@@ -35,7 +39,7 @@ def main(folder: Path, seed: int, kills: int, seconds: float) -> None:
         child = os.fork()
         if child == 0:
             try:
-                run(folder, resume=folder.exists())
+                run(folder, folder.exists(), devices)
             except BaseException as error:
                 print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 os._exit(1)
@@ -51,4 +55,4 @@ def main(folder: Path, seed: int, kills: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))

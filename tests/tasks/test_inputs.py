@@ -163,11 +163,74 @@ def test_an_atom_sees_only_its_bonds():
     assert dataclasses.replace(source, edges=False).batch(reader, [source.item(reader, "CCO")]).mask is None
 
 
+def test_what_atoms_are_to_each_other():
+    pytest.importorskip("rdkit")
+    source = Molecules(features="one-hot", edges=False, reach=2)
+    assert Molecules().relations == 0
+    assert source.relations == 2 + 6
+    reader = source.fit([])
+    items = [source.item(reader, smiles) for smiles in ("C=CCC", "CO")]
+    batch = source.batch(reader, items)
+    # Single is the first kind of bond, double the second.
+    assert batch.relations[0].tolist() == [[1, 4, 2, 0], [4, 1, 3, 2], [2, 3, 1, 3], [0, 2, 3, 1]]
+    assert batch.relations[1].tolist() == [[1, 3, 0, 0], [3, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("edges", [True, False])
+def test_bonds_are_told_apart_by_their_kind(edges):
+    pytest.importorskip("rdkit")
+    # The same atoms, each with the same neighbours: only the bonds differ.
+    pairs = [("CCO", 0.0), ("C=CO", 1.0), ("CC=O", 2.0), ("C=C=O", 3.0)]
+    recipe = Recipe(
+        task={"kind": "classifier", "pooling": "mean"},
+        input={"kind": "molecules", "features": "one-hot", "edges": edges, "reach": 3},
+        position="none",
+        width=16,
+        heads=2,
+        hidden=16,
+        dropout=0.0,
+        attention_dropout=0.0,
+        epochs=40,
+        patience=40,
+        learning_rate=0.02,
+    )
+    model = train(recipe, pairs, pairs, progress="none", device="cpu")
+    sources = [source for source, _ in pairs]
+    assert model.evaluate(pairs).score < 0.3
+    blind = train(
+        dataclasses.replace(recipe, input={"kind": "molecules", "features": "one-hot", "edges": edges}),
+        pairs,
+        pairs,
+        progress="none",
+        device="cpu",
+    )
+    assert blind.evaluate(pairs).score > 1.0
+    # Whoever stands beside it in a batch.
+    alone = [model.classify([each])[0] for each in sources]
+    assert model.classify([*sources, "CCCCCCCCCCO"])[:4] == pytest.approx(alone, abs=1e-4)
+
+
+def test_a_network_without_attention_has_no_use_for_relations():
+    pytest.importorskip("rdkit")
+    recipe = Recipe(task={"kind": "classifier"}, input={"kind": "molecules", "reach": 3}, network="connected", epochs=1)
+    pairs = [("CO", 0.0), ("CC", 1.0)]
+    assert train(recipe, pairs, pairs, progress="none", device="cpu").network.relations is None
+
+
 class TestVectorEmbedding:
     def test_nothing_is_left_out_outside_of_training(self):
-        embedding = VectorEmbedding(4, 3, item_dropout=0.9, span=3, feature_span=4).eval()
+        embedding = VectorEmbedding(4, 3, item_dropout=0.9, span=3, feature_span=4, feature_dropout=0.9).eval()
         vectors = torch.randn(2, 7, 4)
         assert torch.equal(embedding(vectors), embedding.linear(vectors))
+
+    def test_so_many_numbers_are_left_blank_and_the_others_make_up_for_it(self):
+        torch.manual_seed(0)
+        embedding = VectorEmbedding(1, 1, feature_dropout=0.75)
+        torch.nn.init.ones_(embedding.linear.weight)
+        torch.nn.init.zeros_(embedding.linear.bias)
+        left = embedding(torch.ones(50, 200, 1))
+        assert left.unique().tolist() == [0, 4]
+        assert left.mean().item() == pytest.approx(1, abs=0.05)
 
     def test_about_so_many_are_left_blank_and_neighbours_with_them(self):
         torch.manual_seed(0)
@@ -189,6 +252,11 @@ def test_a_tagger_of_anything_that_has_items():
     assert tagger.evaluate(pairs).accuracy == 1.0
     assert tagger.evaluate(pairs).words == sum(label is not None for each in labels for label in each)
     assert [item.text for item in tagger.tag(vectors[:1])[0]] == ["1", "2", "3"]
+    assert tagger.evaluate(pairs).roc_auc == 1.0
+    turned = [(each, [{"up": "down", "down": "up", None: None}[label] for label in row]) for each, row in pairs]
+    assert tagger.evaluate(turned).roc_auc == 0.0
+    # Of one label alone, nothing can be ranked.
+    assert tagger.evaluate([(each, ["up"] * len(each)) for each in vectors]).roc_auc is None
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
         train(recipe, [(vectors[0], ["up"])], pairs, progress="none", device="cpu")
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
@@ -203,6 +271,7 @@ def test_a_number_each(tmp_path):
     judged = tagger.evaluate(pairs)
     assert judged.measure == "RMSE"
     assert judged.score < 0.5
+    assert 0.5 < judged.r2 <= 1
     item = tagger.tag(vectors[:1])[0][0]
     assert (item.text, item.number) == ("1", pytest.approx(pairs[0][1][0], abs=1.5))
     tagger.save(tmp_path / "model")

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 def run(folder: Path, seed: int, kills: int, seconds: float) -> str:
     ended = subprocess.run(
-        [sys.executable, HERE / "killed_run.py", folder, str(seed), str(kills), str(seconds)],
+        [sys.executable, HERE / "killed_run.py", folder, str(seed), str(kills), str(seconds), "1"],
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,6 +1,14 @@
 """Toy sentences and tiny recipes: seconds, not minutes."""
 
+from typing import Any
+
+import torch
+
 from regard.tasks import Recipe
+from regard.tasks.answers import Label, Number, Several
+from regard.tasks.inputs import Source
+from regard.tasks.loading import MODELS
+from regard.tasks.network import SourceNetwork
 
 # "saw" is a verb after a pronoun and a noun after "a": only a net that looks around can tell.
 SAWS = [
@@ -53,3 +61,17 @@ def generated(sentences: int = 20) -> list[tuple[list[str], list[str]]]:
             labels.append(endings[ending])
         built.append((words, labels))
     return built
+
+
+def untrained(source: Source, sources: list, targets=None, **changes) -> Any:
+    """A model of random weights, of the labels "a" and "b" or of what the targets are: for what needs no learning."""
+    torch.manual_seed(7)
+    recipe = Recipe(
+        **{"task": {"kind": "classifier"}, "width": 8, "heads": 2, "hidden": 11, **changes, "input": source}
+    )
+    flat = targets or ["a", "b"]
+    if recipe.task.kind == "tagger" and targets:
+        flat = [each for target in targets for each in target]
+    kind = Label if isinstance(flat[0], str) else Number if isinstance(flat[0], float) else Several
+    answer, reader = kind.fit(flat), source.fit(sources)
+    return MODELS[recipe.task.kind](SourceNetwork(recipe, reader, answer.outputs), reader, answer, recipe)

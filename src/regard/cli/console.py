@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -13,9 +13,6 @@ from regard.errors import ArgumentError
 from regard.page.medium import NARROWEST
 
 __all__ = ["output_console", "progress_over"]
-
-# Less is done before a bar could be read.
-_WORTH_A_BAR = 200_000
 
 
 def output_console(*, width: int | None = None, colour: bool | None = None) -> Console:
@@ -51,21 +48,30 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
 
 
 @contextmanager
-def progress_over(path: str) -> Iterator[Callable[[Line], Line]]:
-    """Show on standard error how much of a file is done, where that helps: on a terminal that nothing else writes to.
+def progress_over(
+    lines: Iterable[Line], total: int, doing: str, *, in_bytes: bool, least: int
+) -> Iterator[Iterator[Line]]:
+    """Show on standard error how much is done, where that helps: on a terminal that nothing else writes to.
+
+    Args:
+        lines: what is worked on.
+        total: how many they are, or how many bytes they take in their file, as `in_bytes` says.
+        doing: a word for the work.
+        in_bytes: whether `total` is in bytes.
+        least: with a smaller total all is done before a bar could be read.
 
     Yields:
-        a function to pass each line through.
+        the same lines.
     """
-    size = os.path.getsize(path)
-    if size < _WORTH_A_BAR or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield lambda line: line
+    if total < least or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield iter(lines)
         return
     with Progress(console=Console(file=sys.stderr), transient=True) as progress:
-        task = progress.add_task("tagging", total=size)
+        task = progress.add_task(doing, total=total)
 
-        def passing(line: Line) -> Line:
-            progress.advance(task, len(line.text.encode()) + 1)
-            return line
+        def passing() -> Iterator[Line]:
+            for line in lines:
+                progress.advance(task, len(line.text.encode()) + 1 if in_bytes else 1)
+                yield line
 
-        yield passing
+        yield passing()

@@ -99,6 +99,8 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
         f"(95% interval {100 * low:.2f} to {100 * high:.2f}; {scores.method}).",
         f"The mean F1 of {len(scores.labels)} labels is {100 * scores.macro_f1:.2f}%.",
     ]
+    if scores.roc_auc is not None:
+        said.append(f"The area under the ROC curve is {scores.roc_auc:.4f}.")
     if scores.unseen_accuracy is not None:
         said.append(
             f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
@@ -138,6 +140,8 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
         f" {name[0].upper()}{name[1:]}: {value if isinstance(value, str) else f'{value:.4f}'}."
         for name, value in judged.more.items()
     )
+    if judged.r2 is not None:
+        text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
     if judged.empty:
         text += f" {judged.empty:,} sources held nothing and were left out."
     text += f" Answering took {seconds:.2f} s."

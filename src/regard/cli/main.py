@@ -20,6 +20,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.models import models
 from regard.cli.predict import predict
 from regard.cli.say import say
+from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.tag import tag
 from regard.errors import ArgumentError, RegardError
 from regard.version import __version__
@@ -37,6 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(tag)
+for _name, _short in SHORT_NAMES.items():
+    app.command(_name, help=_short.help)(command_of(_name))
 app.command()(predict)
 app.command()(say)
 app.command()(models)

@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["ColourOption", "Format", "FormatOption", "PlainOption", "WidthOption"]
+__all__ = [
+    "ColourOption",
+    "Format",
+    "FormatOption",
+    "HeadOption",
+    "HtmlOption",
+    "LayerOption",
+    "ListOption",
+    "MapOption",
+    "PlainOption",
+    "SourcesArgument",
+    "TopOption",
+    "WidthOption",
+    "Written",
+    "WrittenOption",
+]
 
 
 class Format(StrEnum):
@@ -15,9 +30,30 @@ class Format(StrEnum):
     json = "json"
 
 
+class Written(StrEnum):
+    """How answers are written."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
 FormatOption = Annotated[Format, typer.Option(help="How to write it.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
 WidthOption = Annotated[
     int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
 ]
 ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
+
+SourcesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Texts, or names of files; - for standard input.")
+]
+ListOption = Annotated[str | None, typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line.")]
+TopOption = Annotated[
+    int | None, typer.Option(metavar="N", help="Show what was looked at most, so many items  [default: 3 with --map]")
+]
+MapOption = Annotated[bool, typer.Option("--map", help="Show every weight, as a map.")]
+LayerOption = Annotated[int | None, typer.Option(metavar="N", help="Show this layer too  [default: the last]")]
+HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this head  [default: their average]")]
+HtmlOption = Annotated[str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at.")]
+WrittenOption = Annotated[Written, typer.Option(help="How to write it: json and csv have a line for each source.")]

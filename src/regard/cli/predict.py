@@ -1,159 +1,173 @@
-"""`regard predict`: what a model says of texts, recordings, pictures, molecules."""
+"""`regard predict`: what a model says of texts, recordings, pictures, molecules, vectors, and what it looked at."""
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
-from enum import StrEnum
-from itertools import islice
-from typing import Annotated, Any
+import os
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.reading import Line, read_file
-from regard.errors import ArgumentError, DataError, RegardError
+from regard.cli.options import (
+    ColourOption,
+    HeadOption,
+    HtmlOption,
+    LayerOption,
+    ListOption,
+    MapOption,
+    PlainOption,
+    SourcesArgument,
+    TopOption,
+    WidthOption,
+    Written,
+    WrittenOption,
+)
+from regard.cli.reading import STANDARD_INPUT, Line, read_file
+from regard.errors import ArgumentError
 
-__all__ = ["predict"]
+__all__ = ["Wanted", "answer_all", "predict"]
 
-_TOGETHER = 256
-# Sources of these kinds are files, which the command line names.
-_FILES = {"speech": "a recording", "pictures": "a picture"}
-_TEXTS = {"words": "a text", "texts": "a text", "molecules": "a molecule as SMILES"}
+_TOP = 3
+# Fewer sources, or fewer bytes of a file that lists them, are done before a bar could be read.
+_WORTH_A_BAR, _BYTES_WORTH_A_BAR = 20, 20_000
 
 
-class Written(StrEnum):
-    """How the answers are written."""
+class Wanted(NamedTuple):
+    """What the command line asked for."""
 
-    text = "text"
-    json = "json"
-    csv = "csv"
+    sources: list[str] | None
+    file: str | None
+    top: int | None
+    map: bool
+    layer: int | None
+    head: int | None
+    html: str | None
+    format: Written
+    plain: bool
+    width: int | None
+    colour: bool | None
 
 
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
-    sources: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Texts, or names of sound or picture files.")
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line; - for standard input."),
-    ] = None,
-    format: Annotated[
-        Written, typer.Option(help="How to write it: json and csv have a line for each source.")
-    ] = Written.text,
+    sources: SourcesArgument = None,
+    file: ListOption = None,
+    top: TopOption = None,
+    map: MapOption = False,
+    layer: LayerOption = None,
+    head: HeadOption = None,
+    html: HtmlOption = None,
+    format: WrittenOption = Written.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
-    """Say what a model answers for each source: a label and how sure it is, several yes or no, or a number.
+    """Say what a model answers for each source, and show what it looked at.
 
-    What a source is depends on the model: a text, the name of a sound or picture file, or a molecule as SMILES. A
-    source that holds nothing has no answer. Answers come in the order of the sources, while the rest is still read.
+    What a source is depends on the model: a text, the name of a sound or picture file or of one of vectors, or a
+    molecule as SMILES. An answer is a label and how sure it is, several yes or no, or a number; for the whole, or for
+    each item, as the model was trained. A source that holds nothing has no answer. Answers come in the order of the
+    sources, while the rest is still read.
+
+    --top lists what was attended to most: by the pooling, where one vector of attention answers for the whole (which
+    words, frames, patches or atoms the answer was drawn from), else by each item in the last layer. --layer and --head
+    count from 1 and show another. --map draws every weight; of a picture, where it stands. A weight says how much was
+    looked at, which need not be why the answer is what it is.
 
     \b
     Examples:
       regard predict sentiment/ "a warm , funny , engaging film ." "it never comes alive"
+      regard predict sentiment/ "a warm , funny film" --top 5 --map
       regard predict digits/ recordings/*.wav
+      regard predict digits/ seven.png --map --html seven.html
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    if bool(sources) == (file is not None):
-        raise ArgumentError("give either sources or -f FILE. See regard predict --help.")
-    # Here and not above: it brings torch, for which --help and a mistyped option needn't wait.
-    from regard.tasks import load
+    wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)
+    loaded: list[Any] = []
 
-    loaded = load(model)
-    kind = loaded.recipe.input.kind
-    if kind not in _FILES and kind not in _TEXTS:
-        raise ArgumentError(f"`MODEL` must read texts or files, but {model} reads {kind}: use it from Python.")
-    lines = (
-        read_file(file) if file is not None else (Line(text, number) for number, text in enumerate(sources or (), 1))
-    )
-    name = "" if file is None else "standard input" if file == "-" else file
-    write = {Written.text: _text, Written.json: _json, Written.csv: _csv}[format]
-    for place, (source, answer) in enumerate(_answers(loaded, lines, name)):
-        for line in write(loaded, source, answer, first=place == 0):
-            typer.echo(line)
+    def model_of(line: Line) -> Any:
+        if not loaded:
+            from regard.tasks import load
+
+            loaded.append(load(model))
+        return loaded[0]
+
+    answer_all(model_of, wanted, "regard predict")
 
 
-def _answers(model: Any, lines: Iterable[Line], name: str) -> Iterator[tuple[str, Any]]:
-    """Each source with its answer, some at a time; what can't be read is named by its line."""
-    ask = (
-        model.classify
-        if model.kind == "classifier"
-        else lambda given: model.tag([_split(model, each) for each in given])
-    )
-    rest = iter(lines)
-    while group := list(islice(rest, _TOGETHER)):
-        try:
-            answers = ask([line.text for line in group])
-        except RegardError:
-            # One of them is broken: asked one by one, it shows which.
-            answers = []
-            for line in group:
-                try:
-                    answers += ask([line.text])
-                except RegardError as error:
-                    if not name:
-                        raise
-                    raise DataError(str(error), path=name, line=line.number) from error
-        yield from zip((line.text for line in group), answers, strict=True)
+def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) -> None:
+    """Answer for every source, and show and write what is wanted.
 
+    Args:
+        model_of: the model for a source; what it needs is imported when it is first asked.
+        wanted: what the command line asked for.
+        command: what to call it in messages.
 
-def _split(model: Any, text: str) -> Any:
-    return model.recipe.input.names(model.reader, text) if model.recipe.input.kind == "words" else text
+    Raises:
+        RegardError: what is wanted can't be, or a source can't be used.
+    """
+    _check(wanted, command)
+    # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
+    from regard.cli.answer_lines import LINES, nothing_of, plain_answer
+    from regard.cli.console import output_console, progress_over
+    from regard.cli.html_page import HtmlPage
+    from regard.cli.predicting import answers, check_readable
+    from regard.cli.showing import Show, as_json, as_page
+    from regard.page import show
 
+    asked = wanted.map or wanted.layer is not None or wanted.head is not None
+    shown = Show(wanted.layer, wanted.head, (_TOP if asked else 0) if wanted.top is None else wanted.top, wanted.map)
+    html = None if wanted.html is None else HtmlPage(wanted.html)
+    console = output_console(width=wanted.width, colour=wanted.colour)
+    file = "-" if wanted.sources == ["-"] else wanted.file
+    origin = "" if file is None else STANDARD_INPUT if file == "-" else file
+    looking = shown.top > 0 or shown.map
+    names: list[str] = []
 
-def _plain(answer: Any) -> dict[str, Any]:
-    """An answer as names and plain values."""
-    if answer is None:
-        return {"label": None}
-    if isinstance(answer, dict):
-        return dict(answer)
-    if isinstance(answer, list):
-        return {"items": [item._asdict() for item in answer]}
-    return {"number": answer} if isinstance(answer, float) else {"label": answer[0], "score": round(answer[1], 6)}
+    def checked(line: Line) -> Any:
+        model = model_of(line)
+        if model.name not in names:
+            check_readable(model, model.name)
+            names.append(model.name)
+        return model
 
-
-def _json(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
-    yield json.dumps({"source": source, **_plain(answer)}, ensure_ascii=False)
-
-
-def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
-    rows = [{"source": source, **row} for row in _plain(answer).get("items", [_plain(answer)])]
-    for place, row in enumerate(rows):
-        held = io.StringIO()
-        writer = csv.DictWriter(held, _columns(model), lineterminator="", restval="")
-        if first and place == 0:
-            writer.writeheader()
-            yield held.getvalue()
-            held.seek(0)
-            held.truncate()
-        writer.writerow(row)
-        yield held.getvalue()
-
-
-def _columns(model: Any) -> list[str]:
-    items = ["text"] if model.kind == "tagger" else []
-    answer = {"label": ["label", "score"], "number": ["number"], "several": list(getattr(model.answer, "names", ()))}
-    return ["source", *items, *answer[model.answer.kind]]
-
-
-def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
-    from regard.page.visible import visible
-
-    shown = visible(source)
-    if answer is None:
-        yield f"{'nothing':>24}  {shown}"
-    elif isinstance(answer, dict):
-        yield shown
-        for question, share in answer.items():
-            yield f"  {share:6.1%}  {visible(question)}"
-    elif isinstance(answer, list):
-        yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
-    elif isinstance(answer, float):
-        yield f"{answer:>12.4f}  {shown}"
+    if file is None:
+        texts = wanted.sources or []
+        lines: Iterable[Line] = (Line(text, number) for number, text in enumerate(texts, start=1))
+        progress = progress_over(lines, len(texts), "answering", in_bytes=False, least=_WORTH_A_BAR)
     else:
-        yield f"{visible(answer[0]):>16}  {answer[1]:6.1%}  {shown}"
+        size = 0 if file == "-" else os.path.getsize(file)
+        progress = progress_over(read_file(file), size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
+    with progress as every:
+        results = answers(checked, every, origin, watch=looking or wanted.plain or html is not None, live=file == "-")
+        for place, (source, model, answer, record) in enumerate(results):
+            if record is not None and looking and wanted.format is Written.json:
+                seen = {"source": source, **plain_answer(answer, nothing_of(model)), **as_json(record, shown)}
+                typer.echo(json.dumps(seen, ensure_ascii=False))
+            elif record is not None and (looking or wanted.plain):
+                if place:
+                    console.line()
+                show(as_page(record, source, shown), console, plain=wanted.plain)
+            else:
+                for line in LINES[wanted.format](model, source, answer, first=place == 0):
+                    typer.echo(line)
+            if html is not None and record is not None:
+                page = as_page(record, source or "an empty text", shown._replace(top=shown.top or _TOP, map=True))
+                html.add(page, heading=True, source=origin or "the command line")
+    if html is not None:
+        html.write(f"{' and '.join(names)}: what was looked at")
 
 
-def _said(value: Any) -> str:
-    from regard.page.visible import visible
-
-    return visible(value) if isinstance(value, str) else f"{value:.4g}"
+def _check(wanted: Wanted, command: str) -> None:
+    if bool(wanted.sources) == (wanted.file is not None):
+        raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
+    if wanted.top is not None and wanted.top < 0:
+        raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
+    named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None
+    if wanted.top == 0 and named and not wanted.map and wanted.html is None:
+        raise ArgumentError(f"`{named}` chooses what to show, but with `--top` 0 nothing is shown. Leave one out.")
+    for option, given in (("--plain", wanted.plain), ("--map", wanted.map)):
+        if given and wanted.format is not Written.text:
+            raise ArgumentError(f"`{option}` shapes text, but `--format` is {wanted.format}. Leave one out.")
+    for option, given in (("--top", wanted.top), ("--layer", wanted.layer), ("--head", wanted.head)):
+        if given and wanted.format is Written.csv:
+            raise ArgumentError(f"`{option}` lists weights, for which csv has no columns. Write --format json.")

@@ -78,7 +78,7 @@ def read_lines(stream: BinaryIO, name: str) -> Generator[Line, None, None]:
             yield Line(text, number)
     if not found:
         problem = "it is empty" if number == 0 else "every line in it is empty"
-        raise DataError(f"there is nothing to tag, {problem}. Write one sentence on a line.", path=name)
+        raise DataError(f"there is nothing to answer, {problem}. Write one source on a line.", path=name)
 
 
 def is_chinese(text: str) -> bool:

@@ -1,9 +1,9 @@
 """`regard tag`: label the words of a sentence, and show what each of them looked at."""
 
 import json
-from contextlib import closing, nullcontext
+import os
+from contextlib import closing
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,8 +14,8 @@ from regard.errors import ArgumentError
 
 __all__ = ["tag"]
 
-# The page is meant to be read; with many more sentences a browser takes seconds to open it.
-_MOST_ON_A_PAGE = 50
+# Bytes of a file; less is done before a bar could be read.
+_WORTH_A_BAR = 200_000
 
 
 def tag(
@@ -66,8 +66,11 @@ def tag(
             f"`--{'head' if layer is None else 'layer'}` chooses what to show, but with `--top` 0 nothing is shown. "
             "Leave one out."
         )
-    if html is not None and Path(html).is_dir():
-        raise ArgumentError(f"`--html` must be a file to write, but {html} is a folder.")
+    written = None
+    if html is not None:
+        from regard.cli.html_page import HtmlPage
+
+        written = HtmlPage(html)
     path = "-" if text == "-" else file
     # What messages call the place that the sentences come from; the command line has no lines to name.
     source = "" if path is None else STANDARD_INPUT if path == "-" else path
@@ -77,13 +80,13 @@ def tag(
 
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
         from regard.cli.console import output_console, progress_over
-        from regard.cli.tagging import Show, answers, as_json, as_page
-        from regard.page import Block, Heading, show
+        from regard.cli.showing import Show, as_json, as_page
+        from regard.cli.tagging import answers
+        from regard.page import show
         from regard.tasks import Tagger, load
 
-        console, shown = output_console(width=width, colour=color), Show(layer, head, top)
+        console, shown = output_console(width=width, colour=color), Show(layer, head, top, map)
         taggers: dict[str, Tagger] = {}
-        blocks: list[Block] = []
 
         def tagger_of(line: Line) -> Tagger:
             name = model or ("chinese-pos" if is_chinese(line.text) else "english-pos")
@@ -91,8 +94,8 @@ def tag(
                 taggers[name] = load(name)
             return taggers[name]
 
-        with progress_over(path) if path not in (None, "-") else nullcontext(lambda line: line) as passing:
-            every = (passing(line) for line in chain([first], lines))
+        size = 0 if path is None or path == "-" else os.path.getsize(path)
+        with progress_over(chain([first], lines), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
             watch = top > 0 or map or html is not None
             results = answers(tagger_of, every, source, watch=watch, live=path == "-")
             for number, (line, record) in enumerate(results):
@@ -102,16 +105,12 @@ def tag(
                 else:
                     if number:
                         console.line()
-                    page = as_page(record, title if top or map else "", shown, rankings=top > 0, map=map)
-                    show(page, console, plain=plain)
-                if html is not None:
-                    if number == _MOST_ON_A_PAGE:
-                        raise ArgumentError(f"`--html` takes up to {_MOST_ON_A_PAGE} sentences, but {source} has more.")
-                    page = as_page(record, title, shown, rankings=top > 0, map=True)
-                    blocks += [*([Heading(title)] if source else []), *page.blocks]
-    if html is not None:
+                    show(as_page(record, title if top or map else "", shown), console, plain=plain)
+                if written is not None:
+                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source), source=source)
+    if written is not None:
         names = " and ".join(tagger.name for tagger in taggers.values())
-        _write_page(html, f"{names}: what each word attended to", blocks)
+        written.write(f"{names}: what each word attended to")
 
 
 def _written(result: dict[str, Any], *, single: bool) -> str:
@@ -121,11 +120,3 @@ def _written(result: dict[str, Any], *, single: bool) -> str:
     items = ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in result["items"])
     head = json.dumps({key: value for key, value in result.items() if key != "items"}, ensure_ascii=False)
     return f'{head[:-1]}, "items": [\n{items}\n]}}'
-
-
-def _write_page(path: str, title: str, blocks: list[Any]) -> None:
-    from regard.files import write_text
-    from regard.page import Page, as_html
-
-    write_text(path, as_html(Page(title, tuple(blocks))))
-    typer.echo(f"Wrote {path}.", err=True)

@@ -122,6 +122,7 @@ def _command(task: str) -> Callable[..., None]:
         ] = None,
         device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
         threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
+        devices: Annotated[int, typer.Option(metavar="N", help="How many processes share each batch, on the CPU.")] = 1,
         progress: Annotated[Shown, typer.Option(help="How to show how far it is.")] = Shown.auto,
         plain: PlainOption = False,
     ) -> None:
@@ -140,6 +141,7 @@ def _command(task: str) -> Callable[..., None]:
             label=label,
             device=device,
             threads=threads,
+            devices=devices,
             progress=progress.value,
         )
         show(page, output_console(), plain=plain)

@@ -33,6 +33,7 @@ def train_and_save(
     label: str | None = None,
     device: str = "auto",
     threads: int = 1,
+    devices: int = 1,
     progress: str = "auto",
 ) -> Page:
     """Train a model of a kind, judge it on dev and test, save it with a card.
@@ -43,7 +44,7 @@ def train_and_save(
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
-        out, resume, device, threads, progress: as `regard.tasks.train` has them.
+        out, resume, device, threads, devices, progress: as `regard.tasks.train` has them.
 
     Returns:
         what to tell the user: the scores, and what to type next.
@@ -71,6 +72,7 @@ def train_and_save(
             progress=progress,
             device=device,
             threads=threads,
+            devices=devices,
             data=found.about(),
         )
     scores = {"dev": model.evaluate(dev)}

@@ -14,6 +14,7 @@ from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.people import read_people
 from regard.datasets.planetoid import read_planetoid
 from regard.datasets.pronunciations import read_pronunciations
+from regard.datasets.purchases import make_purchases
 from regard.datasets.reading import SPLITS, Source, is_treebank, read, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import read_phrases
@@ -46,6 +47,7 @@ __all__ = [
     "fetch",
     "find",
     "is_treebank",
+    "make_purchases",
     "read",
     "read_aligned",
     "read_class_folders",

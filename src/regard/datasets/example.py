@@ -22,6 +22,7 @@ class Example(Generic[_In, _Out]):
     | `float` | a number |
     | `Sound` | what is to be heard |
     | tuple of `str` or None | a label for each item of the source; None where it isn't to be learned or isn't known |
+    | tuple of `float` or None | a number for each item of the source; None where it isn't known |
     | tuple of `int` or None | 1 or 0, yes or no, for each of several questions; None where nobody measured |
 
     Args:

@@ -23,8 +23,8 @@ class ExampleSet(Dataset):
 
     Args:
         reads: what a source is: text, sound, picture, vectors, molecule or graph.
-        gives: what a target is: "label", "number", "text", "sound", "items" (a label for each item) or "labels" (a 1 or
-            0 for each of several questions); for each name of a label, if they differ.
+        gives: what a target is: "label", "number", "text", "sound", "items" (a label or a number for each item) or
+            "labels" (a 1 or 0 for each of several questions); for each name of a label, if they differ.
         labels: the names of what it can be labelled with; `label` is the usual one.
         read: reads one split.
         questions: for "labels", what each of them answers; each may be a label of its own.

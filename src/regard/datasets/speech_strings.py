@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from regard.datasets.example import Example
+from regard.datasets.noise import frame_levels, with_noise
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, read_sound
 
@@ -19,8 +20,11 @@ FRAMES = 100
 SILENCE = "silence"
 """The label of a frame in whose middle nobody speaks."""
 
-STRING_LABELS = ("digits", "frames", "speaker", "speech")
-"""What a string can be labelled with: the text, a label for each frame, who speaks; "speech" turns it round."""
+STRING_LABELS = ("digits", "frames", "speaker", "energy", "speech")
+"""What a string can be labelled with: the text, a label for each frame, who speaks; and how loud each frame was.
+
+For "energy" the sound has noise in it as strong as the speech, and the target is of the sound without. "speech" turns
+it round: from the text to the sound."""
 
 _DIGITS = (3, 8)
 _PAUSE = (0.05, 0.2)  # seconds
@@ -35,12 +39,15 @@ def speech_strings(
     what is heard in the middle of it, so that every frame has one, whatever the joints are: frame i is a digit if the
     sample at (i + 1/2) / 100 s belongs to that digit's recording. A last frame that is less than half there is silence.
 
+    With "energy" the target is `frame_levels` of the string, and the source has white noise throughout, at 0 dB: of the
+    mean power of the samples that are no pause (`with_noise`), which follows from the seed and the string's place.
+
     Args:
         recordings: of one digit each, labelled with it, with the speaker as the group.
         count: how many strings.
         seed: of the draws.
-        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is. For "speech" the
-            sound is the target, and the source is what to say: "jackson 4 0 7", the speaker and the digits.
+        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is, but for noise. For
+            "speech" the sound is the target, and the source what to say: "jackson 4 0 7", the speaker and the digits.
 
     Raises:
         ArgumentError: no recordings, one without a speaker, or a label that isn't known.
@@ -74,10 +81,10 @@ def speech_strings(
     draws = np.random.RandomState(seed)
     names = sorted(speakers)
     strings: list[Example[Any, Any]] = []
-    for _ in range(count):
+    for place in range(count):
         speaker = names[draws.randint(len(names))]
         own = speakers[speaker]
-        spoken = [own[place] for place in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
+        spoken = [own[each] for each in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
         pauses = draws.uniform(*_PAUSE, size=len(spoken) + 1)
         parts = [samples(each.source) for each in spoken]
         rate = next(iter(rates))
@@ -87,16 +94,18 @@ def speech_strings(
             pieces += [part, torch.zeros(round(pause * rate))]
             said += [each.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
-        targets = {
-            "digits": "".join(each.target for each in spoken),
-            "frames": _frames([len(piece) for piece in pieces], said, rate),
-            "speaker": speaker,
-        }
-        if label == "speech":
-            text = " ".join([speaker, *(each.target for each in spoken)])
-            strings.append(Example(text, sound, group=speaker))
-        else:
-            strings.append(Example(sound, targets[label], group=speaker))
+        digits = [each.target for each in spoken]
+        match label:
+            case "energy":
+                noisy = with_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, place))
+                source, target = noisy, frame_levels(sound)
+            case "speech":
+                source, target = " ".join([speaker, *digits]), sound
+            case "frames":
+                source, target = sound, _frames([len(piece) for piece in pieces], said, rate)
+            case _:
+                source, target = sound, speaker if label == "speaker" else "".join(digits)
+        strings.append(Example(source, target, group=speaker))
     return strings
 
 

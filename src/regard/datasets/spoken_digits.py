@@ -83,7 +83,9 @@ FSDD_STRINGS = dataclasses.replace(
     title="Strings of 3 to 8 spoken digits by one speaker, joined from fsdd with silences: 2,000, 200 and 200",
     label="digits",
     folder="fsdd",
-    gives=MappingProxyType({"digits": "text", "frames": "items", "speaker": "label", "speech": "sound"}),
+    gives=MappingProxyType(
+        {"digits": "text", "frames": "items", "speaker": "label", "energy": "items", "speech": "sound"}
+    ),
     labels=STRING_LABELS,
     read=_strings,
 )

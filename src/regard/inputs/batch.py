@@ -39,6 +39,8 @@ class Batch:
         labels: (batch, length) int64, the label of each item, `IGNORED` at padding; None if nothing is known.
         mask: what may look at what, beside padding, which nothing looks at: a mask of `regard.attention`, as a graph's
             edges are; None where everything may.
+        relations: (batch, query, key) int64, what the key is to the query, each relation by a number, such as the kind
+            of the bond between them; None where all are alike.
 
     Raises:
         ArgumentError: shapes or kinds that don't go together, or (on the CPU, where looking is free) a length that is
@@ -56,6 +58,7 @@ class Batch:
     lengths: Shaped[Tensor, "..."]
     labels: Shaped[Tensor, "..."] | None = None
     mask: Any = None
+    relations: Shaped[Tensor, "..."] | None = None
 
     def __post_init__(self) -> None:
         vectors, lengths, labels = self.vectors, self.lengths, self.labels
@@ -75,6 +78,12 @@ class Batch:
             raise ArgumentError(
                 f"`labels` must be int64 of shape {tuple(vectors.shape[:2])}, one for each item of `vectors`, "
                 f"but is {labels.dtype} of shape {tuple(labels.shape)}."
+            )
+        relations, square = self.relations, (len(vectors), vectors.shape[1], vectors.shape[1])
+        if relations is not None and (relations.shape != square or relations.dtype != torch.int64):
+            raise ArgumentError(
+                f"`relations` must be int64 of shape {square}, one for each pair of items, "
+                f"but is {relations.dtype} of shape {tuple(relations.shape)}."
             )
         # Looking at values would make a GPU wait; a batch is made on the CPU, so it is looked at there.
         if lengths.device.type == "cpu" and len(lengths):
@@ -105,7 +114,8 @@ class Batch:
         if self.mask is not None:
             spec, tensors = split(self.mask)
             mask = join(spec, tuple(tensor.to(device) for tensor in tensors))
-        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask)
+        relations = None if self.relations is None else self.relations.to(device)
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations)
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":

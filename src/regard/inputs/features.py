@@ -7,6 +7,7 @@ from zlib import crc32
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs.folding import FOLDS
+from regard.inputs.saving import check_types
 
 __all__ = ["CASES", "WordFeatures", "word_shape"]
 
@@ -70,12 +71,7 @@ class WordFeatures:
     shape_ids: int = 256
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            # `type` and not isinstance: True is an int.
-            if type(value) is not type(field.default):
-                wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
-                raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")
+        check_types(self)
         if self.case not in CASES:
             raise UnknownNameError("case", self.case, CASES)
         if self.fold not in FOLDS:

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
+from regard.inputs.saving import check_types
 from regard.inputs.sound import Sound, resample
 from regard.inputs.spectra import spectra_of
 
@@ -76,12 +77,7 @@ class SpeechFrames:
     normalise: bool = True
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            # `type` and not isinstance: True is an int.
-            if type(value) is not type(field.default):
-                wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
-                raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")
+        check_types(self)
         if self.features not in FEATURES:
             raise UnknownNameError("features", self.features, FEATURES)
         if self.rate not in _RATES:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from regard.attention import Edges
+from regard.attention.fields import check_count
 from regard.errors import ArgumentError
 
 __all__ = ["Graph", "mask_of"]
@@ -97,6 +98,41 @@ class Graph:
         back = torch.cat([edges[:2].flip(0), edges[2:]])
         both = torch.cat([edges, back], dim=1).unique(dim=1)
         return dataclasses.replace(self, edges=both[:2], kinds=None if self.kinds is None else both[2])
+
+    def relations(self, reach: int) -> Int64[Tensor, "query key"]:
+        """What each node is to each other, by numbers; quadratic memory, so for graphs of a few hundred nodes.
+
+        1 is the node itself, 2 to `reach` a node so many edges away, and `reach` + kind one that is looked at along an
+        edge of that kind: of the largest if there are several, of kind 1 if edges have none. 0 is all that is further
+        away, or not connected. Edges are followed in their direction, from the node that looks.
+
+        Args:
+            reach: up to how many edges away nodes are told apart, 1 or more.
+
+        Source: Ying et al. 2021, Graphormer (arXiv 2106.05234), section 3.1.2, for the distance between nodes.
+
+        Example:
+            >>> chain = Graph(torch.eye(4), torch.tensor([[0, 1, 2], [1, 2, 3]]), kinds=torch.tensor([1, 2, 1]))
+            >>> chain.both_ways().relations(reach=2)
+            tensor([[1, 3, 2, 0],
+                    [3, 1, 4, 2],
+                    [2, 4, 1, 3],
+                    [0, 2, 3, 1]])
+        """
+        check_count("reach", reach, "up to how many edges away nodes are told apart")
+        nodes, others = len(self), self.edges[0] != self.edges[1]
+        key, query = self.edges[:, others]
+        kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
+        step = torch.zeros(nodes, nodes)
+        step[query, key] = 1
+        found, walks = torch.zeros_like(step, dtype=torch.int64), step
+        for distance in range(2, reach + 1):
+            walks = (walks @ step).clamp(max=1)
+            found[(found == 0) & (walks > 0)] = distance
+        # A neighbour may be reached in more steps too; that it is one says more.
+        found[query, key] = 0
+        found.view(-1).scatter_reduce_(0, query * nodes + key, reach + kinds, "amax")
+        return found.fill_diagonal_(1)
 
     def mask(self) -> Edges:
         """The edges as a mask: attention along them and nowhere else. A node that no edge leads to gets zeros.

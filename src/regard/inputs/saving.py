@@ -1,11 +1,12 @@
 """What was saved as JSON, checked before anything is made of it."""
 
 from collections.abc import Collection
+from dataclasses import fields
 from typing import Any
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["checked_list", "checked_names"]
+__all__ = ["check_types", "checked_list", "checked_names"]
 
 
 def checked_names(what: str, saved: Any, names: Collection[str]) -> dict[str, Any]:
@@ -50,3 +51,24 @@ def checked_list(what: str, saved: Any, of: type) -> tuple[Any, ...]:
     if not isinstance(saved, list) or not all(isinstance(value, of) for value in saved):
         raise ArgumentError(f"`{what}` must be a list of {of.__name__}, but is {saved!r:.60}. Save it again.")
     return tuple(saved)
+
+
+def check_types(settings: Any) -> None:
+    """Refuse a field of a dataclass of whole numbers, truths and names that is of another type than its default.
+
+    Raises:
+        ArgumentError: there is one.
+
+    Example:
+        >>> from regard.inputs.frames import SpeechFrames
+        >>> SpeechFrames(filters=40.0)
+        Traceback (most recent call last):
+            ...
+        regard.errors.ArgumentError: `filters` must be a whole number, but is 40.0.
+    """
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        # `type` and not isinstance: True is an int.
+        if type(value) is not type(field.default):
+            wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
+            raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")

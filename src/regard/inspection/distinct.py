@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from regard.page.visible import visible
+
 __all__ = ["distinct"]
 
 
@@ -12,6 +14,10 @@ def distinct(items: Sequence[str]) -> tuple[str, ...]:
     Example:
         >>> distinct(["I", "saw", "a", "saw"])
         ('I', 'saw (2)', 'a', 'saw (4)')
+        >>> distinct([" ", "a", " "])
+        ('␠ (1)', 'a', '␠ (3)')
     """
     counts = Counter(items)
-    return tuple(f"{item} ({position})" if counts[item] > 1 else item for position, item in enumerate(items, start=1))
+    return tuple(
+        f"{visible(item)} ({position})" if counts[item] > 1 else item for position, item in enumerate(items, start=1)
+    )

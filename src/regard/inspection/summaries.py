@@ -7,8 +7,9 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection.record import LayerRecord, Record
+from regard.page.numbers import counted
 
-__all__ = ["Choice", "RankedKey", "RankedKeys", "choose", "problems", "rank"]
+__all__ = ["Choice", "RankedKey", "RankedKeys", "choose", "problems", "rank", "whole"]
 
 # The normalisers whose weights sum to 1 over the keys; relu and sigmoid promise no such thing.
 _SUM_TO_ONE = ("softmax", "sparsemax", "entmax")
@@ -73,6 +74,32 @@ def choose(record: Record, layer: int | None = None, head: int | None = None) ->
             f"`head` must be {_range(chosen.heads)} in layer {number}, but is {head}. Leave it out for their average."
         )
     return Choice(chosen.weights[head - 1], f"{place}, head {head} of {chosen.heads}", chosen)
+
+
+def whole(record: Record, layer: int | None = None, head: int | None = None) -> Choice:
+    """What the whole looked at, as weights (1, key): the pooling's; without one, the average of what all items did.
+
+    Args:
+        record: what was seen.
+        layer, head: of the average, as in `choose`; where one of them is given, the pooling isn't asked.
+
+    Raises:
+        ArgumentError: the record has neither, or no such layer or head.
+
+    Example:
+        >>> seen = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]))
+        >>> pooling = LayerRecord("pooling", torch.tensor([[[0.25, 0.75]]]))
+        >>> record = Record(("0.00 s", "0.01 s"), layers=(seen,), pooling=pooling, noun="frame")
+        >>> whole(record).title, whole(record).weights.tolist()
+        ('Pooling', [[0.25, 0.75]])
+        >>> whole(record, layer=1).title, whole(record, layer=1).weights.tolist()
+        ('Layer 1 of 1, head 1 of 1, average over all 2 frames', [[0.75, 0.25]])
+    """
+    if record.pooling is not None and layer is None and head is None:
+        return Choice(record.pooling.weights.mean(0), "Pooling", record.pooling)
+    choice = choose(record, layer, head)
+    title = f"{choice.title}, average over all {counted(len(record.looking), record.noun)}"
+    return Choice(choice.weights.mean(0, keepdim=True), title, choice.layer)
 
 
 def rank(weights: Tensor, top: int) -> RankedKeys:

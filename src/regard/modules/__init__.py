@@ -21,7 +21,15 @@ from regard.modules.networks import (
 )
 from regard.modules.pairs import Pairs, torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
-from regard.modules.pooling import POOLINGS, AttentionPooling, ClassVector, MaxPooling, MeanPooling, Pooling
+from regard.modules.pooling import (
+    POOLINGS,
+    AttentionPooling,
+    ClassVector,
+    MaxPooling,
+    MeanPooling,
+    Pooling,
+    SumPooling,
+)
 from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
@@ -60,6 +68,7 @@ __all__ = [
     "ScaledEmbedding",
     "Seq2Seq",
     "Spoken",
+    "SumPooling",
     "TransformerSeq2Seq",
     "WindowNetwork",
     "beam_search",

@@ -9,6 +9,7 @@ from regard.attention import INPUT_POSITIONS, POSITIONS
 from regard.attention.input_positions import InputPosition
 from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
+from regard.modules.dropout import Dropout
 
 __all__ = ["Encoder", "EncoderLayer", "place_position"]
 
@@ -46,17 +47,15 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(width) if attention else None
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, **parts) if attention else None
         self.connected_norm = nn.LayerNorm(width)
-        self.connected = nn.Sequential(
-            nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width)
-        )
-        self.dropout = nn.Dropout(dropout)
+        self.connected = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), Dropout(dropout), nn.Linear(hidden, width))
+        self.dropout = Dropout(dropout)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None
+        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """Each vector, having looked at the others."""
+        """Each vector, having looked at the others; `mask` and `bias` as in `MultiHeadAttention`."""
         if self.attention is not None and self.attention_norm is not None:
-            vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask))
+            vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask, bias=bias))
         return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
 
 
@@ -123,11 +122,11 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None
+        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """The vectors in context. `mask` goes to every layer's attention, for example `Lengths(lengths)`."""
+        """The vectors in context. `mask` and `bias` go to every layer's attention, for example `Lengths(lengths)`."""
         if self.position is not None:
             vectors = self.position(vectors)
         for layer in self.layers:
-            vectors = layer(vectors, mask=mask)
+            vectors = layer(vectors, mask=mask, bias=bias)
         return self.norm(vectors)

@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import UnknownNameError
+from regard.modules.dropout import Dropout
 from regard.modules.encoder import EncoderLayer
 from regard.modules.padding import zero_padding
 from regard.modules.recurrence import recur
@@ -20,7 +21,7 @@ class MixedLayer(nn.Module):
         super().__init__()
         self.norm = None if mixer is None else nn.LayerNorm(width)
         self.mixer = mixer
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.connected = EncoderLayer(width, 1, hidden=hidden, dropout=dropout, attention=False)
 
     def forward(

@@ -60,7 +60,11 @@ class Network(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], mask: Any = None
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        lengths: Int[Tensor, " batch"],
+        mask: Any = None,
+        bias: Tensor | None = None,
     ) -> Float[Tensor, "batch length width"]:
         """The vectors in context.
 
@@ -68,21 +72,30 @@ class Network(nn.Module):
             vectors: the sequences, padding behind.
             lengths: (batch,) how many vectors of each are real.
             mask: what may look at what, beside padding, such as a graph's edges. Only attention can obey one.
+            bias: what is added to the scores of every layer, broadcastable to (batch, head, query, key), such as a
+                number for each kind of bond. Only attention has scores.
 
         Raises:
-            ArgumentError: vectors of another width, lengths that can't be, or a mask where there is no attention.
+            ArgumentError: vectors of another width, lengths that can't be, a mask where there is no attention, or a
+                bias where there is none.
         """
         if vectors.shape[-1] != self.width:
             raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
         vectors = zero_padding(vectors, lengths)
         if vectors.numel():
-            vectors = self.mix(vectors, lengths, mask)
+            vectors = self.mix(vectors, lengths, mask, bias)
         return zero_padding(self.norm(vectors), lengths)
 
     def mix(
-        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], mask: Any
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        lengths: Int[Tensor, " batch"],
+        mask: Any,
+        bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
         """All layers, of sequences that are not empty throughout and whose padding is zeros."""
+        if bias is not None:
+            raise ArgumentError("`bias` must be None for a network without attention: it has no scores.")
         if mask is not None and any(layer.mixer is not None for layer in self.layers):
             raise ArgumentError("`mask` must be None for a network that mixes without attention: it can't obey one.")
         for layer in self.layers:
@@ -217,12 +230,16 @@ class AttentionNetwork(Network):
         self.mask = None if mask is None else as_mask(mask)
 
     def mix(
-        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], mask: Any
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        lengths: Int[Tensor, " batch"],
+        mask: Any,
+        bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
         allowed = Lengths(lengths)
         for more in (self.mask, mask):
             allowed = allowed if more is None else allowed & as_mask(more)
-        return self.encoder(vectors, mask=allowed)
+        return self.encoder(vectors, mask=allowed, bias=bias)
 
 
 def _checked(layers: int, least: int = 0) -> int:

@@ -13,7 +13,7 @@ from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.padding import real_items, zero_padding
 
-__all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling"]
+__all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling", "SumPooling"]
 
 
 class Pooling(nn.Module):
@@ -69,6 +69,23 @@ class MeanPooling(Pooling):
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
         return vectors.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(vectors)
+
+
+class SumPooling(Pooling):
+    """The sum of the vectors, in units of 16 of them: what grows with how many there are, as a molecule's weight does.
+
+    Source: Xu et al. 2019, GIN (arXiv 1810.00826), section 4.2: a sum can count, a mean can't. The unit is about the
+        number of atoms of a small molecule, so that the sum is as large as its mean would be.
+
+    Example:
+        >>> SumPooling(1)(torch.tensor([[[16.0], [32.0], [99.0]]]), torch.tensor([2]))
+        tensor([[3.]])
+    """
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        return vectors.sum(1) / 16
 
 
 class MaxPooling(Pooling):
@@ -152,6 +169,7 @@ class ClassVector(Pooling):
 
 POOLINGS: dict[str, Callable[..., Pooling]] = {
     "mean": MeanPooling,
+    "sum": SumPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,
     "class": ClassVector,

@@ -152,7 +152,7 @@ class HeatMap:
         columns: the label of each column.
         values: a tuple a row; None where a mask hides the cell.
         high: the value at the top of the colour scale; the legend prints it.
-        verb: what joins a row to its columns.
+        verb: what joins a row to its columns; "" where a cell is a place, in the row and column of a picture.
 
     Raises:
         ArgumentError: `values` doesn't have the shape of `rows` by `columns`, or `high` isn't a number above 0.

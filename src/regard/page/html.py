@@ -6,8 +6,8 @@ from html import escape
 from regard.errors import ArgumentError
 from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, Colour, colour_of, hexadecimal, ink_on
-from regard.page.numbers import percent
-from regard.page.pool import pool
+from regard.page.numbers import percent, plural
+from regard.page.pool import pool, pooled
 from regard.page.style import STYLE
 from regard.page.visible import visible
 
@@ -99,7 +99,7 @@ def _items(block: Items) -> str:
         parts += [f'<span class="note">{_text(item.note)}</span>'] if item.note else []
         items.append(f"<li>{' '.join(parts)}</li>")
     # Safari forgets that a list without marks is one, unless the role says it.
-    return f'<ol class="items" role="list" aria-label="{_text(block.noun)}s">{"".join(items)}</ol>'
+    return f'<ol class="items" role="list" aria-label="{_text(plural(block.noun))}">{"".join(items)}</ol>'
 
 
 def _bars(block: Bars) -> str:
@@ -140,17 +140,15 @@ def _heat_map(block: HeatMap) -> str:
     block = pool(block, factor)
     told = ""
     if factor > 1:
-        told = (
-            f"<p>{factor} by {factor} cells are joined into one: columns are summed and rows averaged, and a row still "
-            "sums to what it summed.</p>"
-        )
+        told = f"<p>{_text(pooled(block, factor))}</p>"
     head = "".join(f'<th scope="col">{_token(label)}</th>' for label in block.columns)
     rows = []
     for label, values in zip(block.rows, block.values, strict=True):
         cells = "".join(_cell(value, block.high) for value in values)
         rows.append(f'<tr><th scope="row">{_token(label)}</th>{cells}</tr>')
+    axes = f"each row {block.verb} the columns" if block.verb else "rows and columns are those of the picture"
     table = (
-        f'<table class="map"><caption>{_text(block.title)}: each row {_text(block.verb)} the columns</caption>'
+        f'<table class="map"><caption>{_text(block.title)}: {_text(axes)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
     return told + _scrolling(block.title, table) + _legend(block)

@@ -1,8 +1,28 @@
-"""How a share is written: short, and never rounded into something else."""
+"""How a share is written, short and never rounded into something else; and how many there are of something."""
 
 import math
 
-__all__ = ["percent"]
+__all__ = ["counted", "percent", "plural"]
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something.
+
+    Example:
+        >>> counted(1, "word"), counted(3000, "patch")
+        ('1 word', '3,000 patches')
+    """
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The name of several.
+
+    Example:
+        >>> plural("atom"), plural("patch")
+        ('atoms', 'patches')
+    """
+    return f"{noun}es" if noun.endswith(("ch", "s", "x")) else f"{noun}s"
 
 
 def percent(value: float | None) -> str:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from regard.page.blocks import Bars, Block, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table
-from regard.page.numbers import percent
+from regard.page.numbers import counted, percent
 from regard.page.visible import visible
 
 __all__ = ["sentences"]
@@ -35,7 +35,7 @@ def _block(block: Block) -> Iterator[str]:
                 ]
                 yield _ended("; ".join(cells))
         case Items():
-            yield f"{len(block.items)} {block.noun}{'' if len(block.items) == 1 else 's'}."
+            yield f"{counted(len(block.items), block.noun)}."
             for position, item in enumerate(block.items, start=1):
                 yield _item(item, position, block.noun)
         case Bars():
@@ -45,11 +45,9 @@ def _block(block: Block) -> Iterator[str]:
         case HeatMap():
             yield _ended(block.title)
             for label, row in zip(block.rows, block.values, strict=True):
-                cells = zip(block.columns, row, strict=True)
-                yield _ended(
-                    f"{_named(label)} {block.verb} "
-                    + ", ".join(f"{_named(name)} {_spoken(value)}" for name, value in cells)
-                )
+                names = [_named(name) if block.verb else f"column {name}" for name in block.columns]
+                said = ", ".join(f"{name} {_spoken(value)}" for name, value in zip(names, row, strict=True))
+                yield _ended(f"{_named(label)} {block.verb} {said}" if block.verb else f"Row {label}: {said}")
 
 
 def _item(item: Item, position: int, noun: str) -> str:

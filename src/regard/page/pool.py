@@ -1,4 +1,4 @@
-"""Making a heat map smaller without changing what its rows say."""
+"""Making a heat map smaller without changing what its rows, or of places the whole, say."""
 
 import math
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from regard.page.blocks import HeatMap
 
-__all__ = ["pool"]
+__all__ = ["pool", "pooled"]
 
 
 def pool(heat_map: HeatMap, factor: int) -> HeatMap:
-    """Join `factor` by `factor` cells into one: columns are summed and rows are averaged.
+    """Join `factor` by `factor` cells into one: columns are summed and rows are averaged; of places both are summed.
 
-    So each row still sums to what it summed. A cell of which every part is masked stays masked, and one NaN makes the
-    whole cell NaN. The scale's top moves up where a pooled cell is larger than it.
+    So each row, or of places the whole, still sums to what it summed. A cell of which every part is masked stays
+    masked, and one NaN makes the whole cell NaN. The scale's top moves up where a pooled cell is larger than it.
 
     Example:
         >>> small = pool(HeatMap("", ("a", "b"), ("a", "b"), ((0.25, 0.75), (0.5, 0.0))), 2)
@@ -24,7 +24,7 @@ def pool(heat_map: HeatMap, factor: int) -> HeatMap:
         return heat_map
     values = tuple(
         tuple(
-            _cell([row[left : left + factor] for row in heat_map.values[top : top + factor]])
+            _cell([row[left : left + factor] for row in heat_map.values[top : top + factor]], bool(heat_map.verb))
             for left in range(0, len(heat_map.columns), factor)
         )
         for top in range(0, len(heat_map.rows), factor)
@@ -39,9 +39,22 @@ def pool(heat_map: HeatMap, factor: int) -> HeatMap:
     )
 
 
-def _cell(parts: Sequence[Sequence[float | None]]) -> float | None:
+def pooled(heat_map: HeatMap, factor: int) -> str:
+    """What was done to a map, as a sentence.
+
+    Example:
+        >>> pooled(HeatMap("", ("1",), ("1",), ((0.5,),), verb=""), 2)
+        '2 by 2 cells are joined into one and summed.'
+    """
+    joined = f"{factor} by {factor} cells are joined into one"
+    if not heat_map.verb:
+        return f"{joined} and summed."
+    return f"{joined}: columns are summed and rows averaged, and a row still sums to what it summed."
+
+
+def _cell(parts: Sequence[Sequence[float | None]], averaged: bool) -> float | None:
     shown = [value for part in parts for value in part if value is not None]
-    return sum(shown) / len(parts) if shown else None
+    return sum(shown) / (len(parts) if averaged else 1) if shown else None
 
 
 def _spans(labels: tuple[str, ...], factor: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from regard.page.blocks import HeatMap
 from regard.page.colours import colour_of, ink_on
 from regard.page.medium import Medium
 from regard.page.numbers import percent
-from regard.page.pool import pool
+from regard.page.pool import pool, pooled
 from regard.page.text_legend import legend_lines, shades_of
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
@@ -20,6 +20,7 @@ __all__ = ["map_lines"]
 
 _CELL = 4  # "100" or ">99", and a gap
 _LONGEST_LABEL = 16
+_MOST_NAMED = 64
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -35,7 +36,7 @@ class _Grid:
 
     @property
     def indent(self) -> int:
-        return self.digits + 1 + self.label + 1
+        return self.digits + 1 + (self.label + 1 if self.label else 0)
 
 
 def map_lines(block: HeatMap, medium: Medium) -> list[Text]:
@@ -45,10 +46,7 @@ def map_lines(block: HeatMap, medium: Medium) -> list[Text]:
         return [*lines, Text("There is nothing to draw.", "dim")]
     grid = _grid(block, medium)
     if grid.factor > 1:
-        told = (
-            f"Too wide for {medium.width} columns, so {grid.factor} by {grid.factor} cells are joined into one: "
-            "columns are summed and rows averaged, and a row still sums to what it summed."
-        )
+        told = f"Too wide for {medium.width} columns, so {pooled(block, grid.factor)}"
         lines += wrap(told, medium.width, "dim")
     numbers = grid.cell == _CELL
     if numbers:
@@ -61,9 +59,13 @@ def map_lines(block: HeatMap, medium: Medium) -> list[Text]:
 def _grid(block: HeatMap, medium: Medium) -> _Grid:
     digits = len(str(len(block.rows)))
     label = min(max(cell_len(clip(text, _LONGEST_LABEL)) for text in block.rows), medium.width // 3)
-    if digits + 1 + label + 1 + _CELL * len(block.columns) <= medium.width:
+    if not block.verb:  # the rows of places have their number alone
+        label = 0
+    # Where in a picture something is, is seen; numbers without a colour behind them have to be read.
+    read = bool(block.verb or medium.colours)
+    if read and digits + 1 + label + 1 + _CELL * len(block.columns) <= medium.width:
         return _Grid(block, digits, label, _CELL, 1)
-    if medium.colours:  # a line of half blocks holds two rows, and so two labels
+    if medium.colours and label:  # a line of half blocks holds two rows, and so two labels
         label = min(2 * label + 3, medium.width // 3)
     room = medium.width - (digits + 1 + label + 1)
     factor = math.ceil(len(block.columns) / room)
@@ -98,9 +100,9 @@ def _half_blocks(grid: _Grid, medium: Medium) -> list[Text]:
     """The upper half of a character is one row and the lower half the next."""
     block = grid.heat_map
     lines = [_ruler(grid)]
-    room = (grid.label - 3) // 2
+    room = max((grid.label - 3) // 2, 0)
     for top in range(0, len(block.rows), 2):
-        pair = " / ".join(clip(label, room) for label in block.rows[top : top + 2])
+        pair = " / ".join(clip(label, room) for label in block.rows[top : top + 2]) if grid.label else ""
         line = _label(grid, top, fit(pair, grid.label))
         upper = block.values[top]
         lower = block.values[top + 1] if top + 1 < len(block.rows) else None
@@ -135,7 +137,7 @@ def _shade(value: float | None, high: float, shades: str) -> str:
 def _label(grid: _Grid, index: int, label: str) -> Text:
     line = Text()
     line.append(f"{index * grid.factor + 1:>{grid.digits}} ", "dim")
-    line.append(label + " ")
+    line.append(label + " " if grid.label else "")
     return line
 
 
@@ -153,9 +155,10 @@ def _ruler(grid: _Grid) -> Text:
 
 
 def _axes(block: HeatMap, medium: Medium) -> list[Text]:
+    if not block.verb:
+        return wrap("Rows and columns are those of the picture.", medium.width, "dim")
     axes = "numbered as the rows are"
     if block.rows != block.columns:
-        axes = ", ".join(
-            f"{number} {clip(label, _LONGEST_LABEL)}" for number, label in enumerate(block.columns, start=1)
-        )
+        named = [f"{number} {clip(label, _LONGEST_LABEL)}" for number, label in enumerate(block.columns, start=1)]
+        axes = ", ".join(named) if len(named) <= _MOST_NAMED else f"from {named[0]} to {named[-1]}"
     return wrap(f"Each row {block.verb} the columns ({axes}).", medium.width, "dim")

@@ -3,7 +3,7 @@
 The order of an epoch depends on (seed, epoch) alone, so a run that is resumed needs no saved order.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,16 +17,40 @@ class Batches:
     Args:
         make: a batch, from its members; it has `to(device)`.
         members: which examples each batch holds.
+        borrowed: the places of batches that are another process's too, and mustn't count twice.
     """
 
-    def __init__(self, make: Callable[[Sequence[int]], Any], members: list[list[int]]):
-        self._make, self._members = make, members
+    def __init__(
+        self, make: Callable[[Sequence[int]], Any], members: list[list[int]], borrowed: Collection[int] = frozenset()
+    ):
+        self._make, self._members, self._borrowed = make, members, borrowed
 
     def __len__(self) -> int:
         return len(self._members)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._make, self._members)
+
+    def share(self, rank: int, devices: int) -> "Batches":
+        """What one of several processes takes: of every batch its part, so that an update sees what it sees alone.
+
+        One for which nothing is left of a batch borrows its first example: it must keep pace, but mustn't count.
+
+        Args:
+            rank: which process, from 0.
+            devices: how many there are.
+
+        Example:
+            >>> batches = Batches(list, [[1, 2, 3], [4]])
+            >>> [*batches.share(0, 2)], [*batches.share(1, 2)], batches.share(1, 2).borrowed(1)
+            ([[1, 3], [4]], [[2], [4]], True)
+        """
+        shares = [members[rank::devices] or members[:1] for members in self._members]
+        return Batches(self._make, shares, {place for place, of in enumerate(self._members) if len(of) <= rank})
+
+    def borrowed(self, place: int) -> bool:
+        """Whether the batch at this place is another process's too."""
+        return place in self._borrowed
 
 
 def batches_by_length(lengths: Sequence[int], items: int) -> list[list[int]]:

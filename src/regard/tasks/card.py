@@ -161,6 +161,7 @@ _TRAINING = (
     ("seconds", "seconds"),
     ("machine", "machine"),
     ("threads", "threads"),
+    ("processes", "devices"),
     ("chosen", "chosen"),
 )
 

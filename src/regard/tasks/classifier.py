@@ -2,10 +2,11 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inputs import as_list
@@ -35,23 +36,29 @@ class Classifier(Model[Answer]):
     """
 
     kind = "classifier"
+    verb = "classify"
 
-    def classify(self, sources: Iterable[Any], *, batch_items: int = 4000) -> list[Any]:
+    def classify(self, sources: Iterable[Any], *, batch_items: int = 4000, longest: int | None = None) -> list[Any]:
         """Answer for each source.
 
         Args:
             sources: what the recipe's `input` reads: texts, paths of recordings, pictures, ...
             batch_items: about how many items (words, frames, ...) go through the net at a time.
+            longest: how many items a source may have; None for any number.
 
         Returns:
             for each source, in the order given: a pair (label, its softmax probability); or a dict, question ->
             probability of yes; or a number. None for a source that holds nothing.
 
         Raises:
-            ArgumentError: a source that the model can't read.
+            ArgumentError: a source that the model can't read, or that is longer than `longest`.
         """
-        given = self._outputs(as_list("sources", sources, "sources"), batch_items)
-        return [None if numbers is None else self.answer.read(numbers[None])[0] for numbers in given]
+        given = self._outputs(as_list("sources", sources, "sources"), batch_items, longest)
+        return [self.answer_of([], numbers) for numbers in given]
+
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+        """The one answer, whatever the items are called; None where there are none."""
+        return None if numbers is None else self.answer.read(numbers[None])[0]
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Judged:
         """Answer where the answer is known, and compare.

@@ -1,20 +1,24 @@
 """`regard.train`: from examples and a recipe to a model, by lightning."""
 
 import json
+import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.tasks.batching import key
 from regard.tasks.classifying import ClassifierJob
-from regard.tasks.learner import Job
+from regard.tasks.learner import Job, Learner
 from regard.tasks.loading import load
 from regard.tasks.named_recipes import RECIPES
+from regard.tasks.place import Place
+from regard.tasks.processes import helped
 from regard.tasks.progress import Silent, choose_progress
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
@@ -47,6 +51,7 @@ def train(
     progress: str = "auto",
     device: str = "auto",
     threads: int = 1,
+    devices: int = 1,
     data: Mapping[str, Any] | None = None,
 ) -> Any:
     """Train a model, and keep the weights that do best on the dev examples.
@@ -65,6 +70,9 @@ def train(
         device: "cpu", "gpu", or "auto": a GPU if there is one.
         threads: of the CPU. The nets are small: more threads gain little, and on a busy machine lose much; and the
             weights depend on their number in the last bits. A resumed run has as many as it began with.
+        devices: how many processes of this machine share every batch, on the CPU, each with so many threads. An update
+            sees the same examples as with one, weighted alike; dropout differs, and so do last bits, so the result is
+            as good, not the same. The first judges, writes and shows. A resumed run has as many as it began with.
         data: where the sentences come from, for the card: name, title, licence, source, files.
 
     Returns:
@@ -72,9 +80,11 @@ def train(
         so that it is what it will be when loaded.
 
     Raises:
-        ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe.
+        ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,
+            more devices than there are processors, or several on a GPU.
         MissingExtraError: lightning is not installed.
-        RegardError: the loss became NaN, or the disk is full; the last good checkpoint is whole.
+        RegardError: the loss became NaN, the disk is full, or one of several processes ended; the last good checkpoint
+            is whole.
 
     Example:
         >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
@@ -92,20 +102,23 @@ def train(
     accelerator = _accelerator(device)
     run = RunFolder(out) if out is not None else None
     identity: dict[str, Any] = {}
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ArgumentError(f"`threads` must be a whole number, 1 or more, but is {threads!r}.")
+    for name, count in (("threads", threads), ("devices", devices)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")
     if run is not None:
-        identity = {"recipe": recipe.to_json(), "data": job.digests, "threads": threads, "versions": _versions()}
+        counts = {"threads": threads, "devices": devices}
+        identity = {"recipe": recipe.to_json(), "data": job.digests, **counts, "versions": _versions()}
         begun = run.check(identity, resume=resume)
-        threads = begun.get("threads", threads)
+        threads, devices = begun.get("threads", threads), begun.get("devices", 1)
         if run.finished():
             show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
             return load(run.folder)
         if begun.get("versions") != identity["versions"]:
             show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
+    _check_devices(devices, accelerator)
     # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
     with as_was(threads), quiet():
-        model = _train(recipe, job, run, identity, show, accelerator, threads, data)
+        model = _train(recipe, job, run, identity, show, accelerator, threads, devices, data)
     if run is not None:
         with explained(run):
             model.save(run.model)
@@ -120,50 +133,24 @@ def _train(
     show: Silent,
     accelerator: str,
     threads: int,
+    devices: int,
     data: Mapping[str, Any] | None,
 ) -> Any:
-    lightning = require("lightning.pytorch", extra="train")
-    environments = require("lightning.fabric.plugins.environments", extra="train")
     parts = require("regard.tasks.lightning_parts", extra="train")
 
     torch.manual_seed(key(recipe.seed, 0, stream=2))
     learner = job.learner()
-    training = parts.Training(learner, recipe)
-
     resumed = run.last if run is not None and run.can_continue() else None
-    if resumed is not None:
-        training.history = parts.history_of(resumed)
-    if parts.is_over(recipe, training.history) is None:
-        trainer = lightning.Trainer(
-            accelerator=accelerator,
-            devices=1,
-            max_epochs=recipe.epochs,
-            gradient_clip_val=recipe.gradient_clip,
-            callbacks=[parts.AfterEpoch(run, show)],
-            # Lightning's own environment: else it would read a cluster's variables and take its signals over.
-            plugins=[parts.StateFolders(), environments.LightningEnvironment()],
-            default_root_dir=run.folder if run is not None else None,
-            reload_dataloaders_every_n_epochs=1,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-        )
-        try:
-            with interruptible(trainer), explained(run):
-                if run is not None:
-                    # Not earlier: what fails before the first batch must leave the folder free for another try.
-                    run.begin(identity)
-                trainer.fit(training, ckpt_path=resumed)
-        finally:
-            show.stop()
-    reason = parts.is_over(recipe, training.history)
-    last = training.history[-1]
-    best = f"{learner.measure.name} {learner.measure.said(last['best'])}"
-    show.note(f"Training is over: {reason}. Best dev {best} in epoch {last['best_epoch']}.")
+    history, best = parts.history_of(resumed) if resumed is not None else [], {}
+    if parts.is_over(recipe, history) is None:
+        with helped(devices, _help, learner, recipe, run, resumed, threads) as place:
+            history, best = _fit(place, learner, recipe, run, resumed, show, accelerator, identity)
+    last = history[-1]
+    score = f"{learner.measure.name} {learner.measure.said(last['best'])}"
+    reason = parts.is_over(recipe, history)
+    show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
 
-    weights = parts.best_weights(run) if run is not None else training.best
+    weights = parts.best_weights(run) if run is not None else best
     final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
     learner.network.load_state_dict(final)
     about = {
@@ -175,11 +162,48 @@ def _train(
             f"dev {learner.measure.name}": last["best"],
             "seconds": last["seconds"],
             "threads": threads,
+            "devices": devices,
             "machine": _machine(accelerator),
             "versions": _versions(),
         },
     }
     return job.model(learner, about, run.folder.resolve().name if run is not None else recipe.task.kind)
+
+
+def _fit(
+    place: Place,
+    learner: Learner,
+    recipe: Recipe,
+    run: RunFolder | None,
+    resumed: Path | None,
+    show: Silent,
+    accelerator: str,
+    identity: Mapping[str, Any],
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Train, from the beginning or from a checkpoint; the log, and the best weights of the epochs since."""
+    parts = require("regard.tasks.lightning_parts", extra="train")
+    places = require("regard.tasks.lightning_places", extra="train")
+    training = parts.Training(learner, recipe)
+    folder = run.folder if run is not None else None
+    trainer = places.trainer_of(recipe, place, accelerator, [parts.AfterEpoch(run, show)], folder)
+    try:
+        with interruptible(trainer), explained(run):
+            place.join()
+            if run is not None and place.rank == 0:
+                # Not earlier: what fails before the first batch must leave the folder free for another try.
+                run.begin(identity)
+            trainer.fit(training, ckpt_path=resumed)
+    finally:
+        show.stop()
+    return training.history, training.best
+
+
+def _help(
+    place: Place, learner: Learner, recipe: Recipe, run: RunFolder | None, resumed: Path | None, threads: int
+) -> None:
+    """What the other processes do."""
+    with as_was(threads), quiet():
+        _fit(place, learner, recipe, run, resumed, Silent(), "cpu", {})
 
 
 def _check_recipe(recipe: Any) -> None:
@@ -200,6 +224,18 @@ def _check_data(data: Any) -> None:
         json.dumps(dict(data or {}))
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
+
+
+def _check_devices(devices: int, accelerator: str) -> None:
+    if devices > 1 and accelerator != "cpu":
+        raise ArgumentError(f"`devices` must be 1 on a GPU, but is {devices}. Several train by device='cpu'.")
+    processors = os.cpu_count() or 1
+    if devices > processors:
+        raise ArgumentError(
+            f"`devices` must be at most the number of this machine's processors, {processors}, but is {devices}."
+        )
+    if devices > 1 and not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+        raise ArgumentError(f"`devices` must be 1 with a PyTorch that was built without gloo, but is {devices}.")
 
 
 def _versions() -> dict[str, str]:

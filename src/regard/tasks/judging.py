@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.tasks.answers import Answer, Label
+from regard.extras import require
+from regard.tasks.answers import Answer, Label, Number
 
 __all__ = ["Judged", "interval_of_sums", "judge"]
 
@@ -29,6 +30,8 @@ class Judged:
         macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
         confusions: (true label, label given, how often), most frequent first; of labels only.
         more: what else is usually told, by name: the chrF of translations.
+        r2: of numbers, the share of their variance that is explained: 1 is perfect, 0 what their mean would do, and
+            less is worse; None of others, and where the numbers wanted are all the same.
         empty: sources that held nothing, which no answer was given for.
         seconds: how long answering took, without judging; None if it wasn't timed.
     """
@@ -41,6 +44,7 @@ class Judged:
     macro_f1: float | None = None
     confusions: tuple[tuple[str, str, int], ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    r2: float | None = None
     empty: int = 0
     seconds: float | None = None
 
@@ -58,11 +62,23 @@ def judge(answer: Answer, given: Tensor, wanted: Tensor) -> Judged:
         (0.5, (('a', 'b', 1),))
     """
     generator = np.random.default_rng(0)
-    drawn = torch.from_numpy(generator.integers(len(given), size=(_RESAMPLES, len(given))))
+    # One after the other: a thousand times the frames of an hour would take gigabytes.
+    drawn = (torch.from_numpy(generator.integers(len(given), size=len(given))) for _ in range(_RESAMPLES))
     low, high = np.quantile([answer.judge(given[each], wanted[each]) for each in drawn], [0.025, 0.975])
-    more = _of_labels(answer, given, wanted) if isinstance(answer, Label) else {}
+    more: dict[str, Any] = {}
+    if isinstance(answer, Label):
+        more = _of_labels(answer, given, wanted)
+    elif isinstance(answer, Number):
+        more = {"r2": _explained(given[:, 0], wanted)}
     score = answer.judge(given, wanted)
     return Judged(answer.measure.name, score, (float(low), float(high)), _METHOD, len(given), **more)
+
+
+def _explained(given: Tensor, wanted: Tensor) -> float | None:
+    known = ~wanted.isnan()
+    if len(wanted[known].unique()) < 2:
+        return None
+    return float(require("sklearn.metrics", extra="train").r2_score(wanted[known].double(), given[known].double()))
 
 
 def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tuple[tuple[float, float], str]:

@@ -70,7 +70,8 @@ class Training(LightningModule):
         self.loss_sum, self.loss_count = 0.0, 0
 
     def train_dataloader(self) -> Batches:
-        return self.learner.batches(self.trainer.current_epoch)
+        self.batches = self.learner.batches(self.trainer.current_epoch).share(self.global_rank, self.trainer.world_size)
+        return self.batches
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         return batch.to(device)
@@ -87,7 +88,7 @@ class Training(LightningModule):
 
     def on_train_epoch_start(self) -> None:
         # Dropout is keyed by (seed, epoch) like the order is, so that a resumed run needs no generator's state.
-        torch.manual_seed(key(self.recipe.seed, self.current_epoch, stream=1))
+        torch.manual_seed(key(self.recipe.seed, self.current_epoch, stream=1) + self.global_rank)
         self.loss_sum, self.loss_count = 0.0, 0
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
@@ -97,14 +98,17 @@ class Training(LightningModule):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         loss = self.learner.loss(batch)
-        self.loss_sum += loss.shown * loss.items
-        self.loss_count += loss.items
-        if not math.isfinite(loss.total.item()):
+        own = 0 if self.batches.borrowed(batch_idx) else loss.items
+        items, shown, total = self._of_all(own, loss.shown * own, loss.total.item())
+        self.loss_sum += shown
+        self.loss_count += int(items)
+        if not math.isfinite(total):
             raise RegardError(
-                f"The loss became {loss.total.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
+                f"The loss became {total} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
                 f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
             )
-        return loss.total
+        # The gradients will be averaged over the processes: so weighted, that is the mean over the items of all.
+        return loss.total * (own * self.trainer.world_size / items) if items else loss.total
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.average is not None:
@@ -122,6 +126,13 @@ class Training(LightningModule):
         self.history = checkpoint[OURS]["history"]
         if self.average is not None:
             self.average.load(checkpoint[OURS]["average"])
+
+    def _of_all(self, *figures: float) -> list[float]:
+        """The sums of these figures over all processes."""
+        if self.trainer.world_size == 1:
+            return [*figures]
+        summed = torch.tensor(figures, dtype=torch.float64, device=self.device)
+        return self.trainer.strategy.reduce(summed, reduce_op="sum").tolist()
 
     def judged(self) -> tuple[Verdict, dict[str, Tensor]]:
         """How good it is on the dev examples, and the weights that gave it: the average, if one is kept."""
@@ -156,36 +167,42 @@ class AfterEpoch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         training = _ours(pl_module)
-        (score, loss), weights = training.judged()
-        epoch = len(training.history) + 1
-        best = training.history[training.history[-1]["best_epoch"] - 1] if training.history else None
-        better = (
-            best is None
-            or training.learner.measure.better(score, than=best["score"])
-            or (score == best["score"] and loss < best["dev_loss"])
-        )
-        if best is None or better:
-            best = {"epoch": epoch, "score": score}
-        row = {
-            "epoch": epoch,
+        # The first process judges; what it found decides for all, which wait here.
+        row, weights = self._judged(training) if trainer.is_global_zero else ({}, {})
+        row = trainer.strategy.broadcast(row)
+        training.history.append(row)
+        # The best before the last: a kill between them leaves a last that leads to the same best again.
+        if trainer.is_global_zero and row["best_epoch"] == row["epoch"]:
+            training.best = weights
+            if self._run is not None:
+                write_state(self._run.best, {"epoch": row["epoch"], "score": row["score"], "weights": weights})
+        if self._run is not None:
+            # By all processes: the others wait while the first writes.
+            trainer.save_checkpoint(self._run.last)
+            if trainer.is_global_zero:
+                self._run.write_log(training.history)
+        self._progress.epoch(row)
+        trainer.should_stop = is_over(training.recipe, training.history) is not None
+
+    def _judged(self, training: Training) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The line of the log for the epoch that is over, and its weights."""
+        (score, dev_loss), weights = training.judged()
+        row: dict[str, Any] = {
+            "epoch": len(training.history) + 1,
             "loss": training.loss_sum / max(training.loss_count, 1),
             "score": score,
-            "dev_loss": loss,
+            "dev_loss": dev_loss,
+        }
+        best = training.history[training.history[-1]["best_epoch"] - 1] if training.history else row
+        as_good = score == best["score"] and dev_loss < best["dev_loss"]
+        if as_good or training.learner.measure.better(score, than=best["score"]):
+            best = row
+        row |= {
             "best": best["score"],
             "best_epoch": best["epoch"],
             "seconds": round(self._spent + time.monotonic() - self._started, 3),
         }
-        training.history.append(row)
-        # The best before the last: a kill between them leaves a last that leads to the same best again.
-        if better:
-            training.best = weights
-            if self._run is not None:
-                write_state(self._run.best, {"epoch": epoch, "score": score, "weights": weights})
-        if self._run is not None:
-            trainer.save_checkpoint(self._run.last)
-            self._run.write_log(training.history)
-        self._progress.epoch(row)
-        trainer.should_stop = is_over(training.recipe, training.history) is not None
+        return row, weights
 
 
 def is_over(recipe: Recipe, history: Sequence[dict[str, Any]]) -> str | None:

@@ -1,17 +1,22 @@
 """A trained model: a net, what reads its sources, and what its numbers mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
+from regard.attention import Learned
 from regard.errors import ArgumentError
 from regard.inputs import Batch, as_list
+from regard.inspection import Record
+from regard.page.numbers import counted
 from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
+from regard.tasks.looking import look
 from regard.tasks.measure import Measure
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
@@ -19,7 +24,7 @@ from regard.tasks.speech import Speech
 from regard.tasks.store import write_model
 from regard.tasks.text import Text
 
-__all__ = ["SEEN", "Model"]
+__all__ = ["SEEN", "Model", "check_sources"]
 
 # The name under which a saved model keeps the keys of the words of its training.
 SEEN = "seen_words"
@@ -42,6 +47,8 @@ class Model(Generic[_Given]):
     """
 
     kind: ClassVar[str]
+    verb: ClassVar[str]
+    """The method that answers for sources."""
 
     @classmethod
     def read_answer(cls, saved: Any) -> Any:
@@ -89,15 +96,76 @@ class Model(Generic[_Given]):
         """How many numbers the net has learned."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
+    @cached_property
+    def places(self) -> int | None:
+        """How many items a source may have, where positions were learned one by one; None where any number will do."""
+        return min((len(part.table) for part in self.network.modules() if isinstance(part, Learned)), default=None)
+
+    def read(self, source: Any, longest: int | None = None) -> Any:
+        """A source, read: its length is the number of its items.
+
+        Args:
+            source: what the recipe's `input` reads.
+            longest: how many items it may have; None for any number.
+
+        Raises:
+            ArgumentError: the model can't read it, or it has too many items.
+            DataError: it is a file that can't be used.
+        """
+        kind = self.recipe.input
+        item = kind.item(self.reader, source)
+        limits = ((self.places, f"as many as {self.name} has learned positions of"), (longest, "for the time it takes"))
+        for most, why in limits:
+            if most is not None and len(item) > most:
+                raise ArgumentError(
+                    f"a source may have {counted(most, kind.noun)}, {why}, but one has {len(item):,}. {kind.shorten}"
+                )
+        return item
+
     def encode(self, sources: Iterable[Any]) -> Batch:
         """Sources as one batch, in the order given, where the net is.
 
         Raises:
             ArgumentError: a source that the model can't read.
         """
-        source = self.recipe.input
-        items = [source.item(self.reader, each) for each in as_list("sources", sources, "sources")]
-        return source.batch(self.reader, items).to(next(self.network.parameters()).device)
+        return self._batch([self.read(each) for each in as_list("sources", sources, "sources")])
+
+    def numbers(self, items: Sequence[Any]) -> Sequence[Tensor]:
+        """What the net gives for sources that were `read`: for each (output,) or, of its items, (item, output)."""
+        batch = self._batch(items)
+        self.network.eval()
+        with torch.inference_mode():
+            numbers = self.network(batch).cpu()
+        return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
+
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+        """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
+        raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
+
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+        """Answer for each source, and keep what was looked at.
+
+        Sources go through together where they are short. Of one of more than 2 000 items the record holds the weights
+        of the pooling, if it has any, but no layers: those alone would fill the memory.
+
+        Args:
+            sources: what the recipe's `input` reads, one after the other: it may be an iterator that never ends.
+            longest: how many items a source may have; None for any number.
+
+        Yields:
+            a record for each source, in the order given; `regard.inspection` makes pages of them.
+
+        Raises:
+            ArgumentError: a source that the model can't read, or that is longer than `longest`; or a text alone.
+
+        Example:
+            >>> import regard
+            >>> (record,) = regard.load("english-pos").look(["I saw it"])
+            >>> record.labels, len(record.layers), record.layers[0].weights.shape
+            (('PRON', 'VERB', 'PRON'), 2, torch.Size([4, 3, 3]))
+        """
+        check_sources(sources)
+        return look(self, sources, longest)
 
     def save(self, folder: str | Path) -> Path:
         """Write the model as one folder: the weights rounded to float16, their description in JSON, and a card.
@@ -119,22 +187,24 @@ class Model(Generic[_Given]):
             tensors[SEEN] = self.seen
         return write_model(folder, tensors, description, model_card(self.name, description))
 
-    def _outputs(self, sources: list[Any], batch_items: int) -> list[Tensor | None]:
-        """For each source the net's numbers, (output,) or, for its items, (item, output); None where it has no item."""
+    def _batch(self, items: Sequence[Any]) -> Batch:
+        return self.recipe.input.batch(self.reader, items).to(next(self.network.parameters()).device)
+
+    def _outputs(self, sources: list[Any], batch_items: int, longest: int | None = None) -> list[Tensor | None]:
+        """For each source the net's numbers, as `numbers` has them; None where it has no item."""
         if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
             raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")
-        source = self.recipe.input
-        items = [source.item(self.reader, each) for each in sources]
+        items = [self.read(each, longest) for each in sources]
         found: list[Tensor | None] = [None] * len(items)
         present = [index for index, item in enumerate(items) if len(item)]
-        device = next(self.network.parameters()).device
-        self.network.eval()
         for places in batches_by_length([len(items[index]) for index in present], batch_items):
             members = [present[place] for place in places]
-            batch = source.batch(self.reader, [items[index] for index in members])
-            with torch.inference_mode():
-                numbers = self.network(batch.to(device)).cpu()
-            parts = numbers if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
-            for index, part in zip(members, parts, strict=True):
+            for index, part in zip(members, self.numbers([items[index] for index in members]), strict=True):
                 found[index] = part
         return found
+
+
+def check_sources(sources: Any) -> None:
+    """Refuse a text where a list of sources is wanted: its letters would be taken for them."""
+    if isinstance(sources, str):
+        raise ArgumentError(f"`sources` must be a list of sources, but is the text {sources!r:.60}. Put it in a list.")

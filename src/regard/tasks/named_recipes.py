@@ -71,8 +71,11 @@ class NamedRecipe:
 
 _KEYS = {"data", "label", "recipe", "note"}
 
+_FILES = Path(__file__).with_name("recipes").glob("*.json")
+
 NAMED_RECIPES: Mapping[str, NamedRecipe] = MappingProxyType(
-    {path.stem: NamedRecipe.read(path) for path in sorted(Path(__file__).with_name("recipes").glob("*.json"))}
+    # By the names alone: of two on the same data the shorter is the usual one.
+    {path.stem: NamedRecipe.read(path) for path in sorted(_FILES, key=lambda path: path.stem)}
 )
 """The recipes by name, with their data."""
 

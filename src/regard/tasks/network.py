@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.attention import Relative
 from regard.inputs import Batch
 from regard.modules import DecoderLayer, EncoderLayer
+from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
@@ -27,11 +28,21 @@ class SourceNetwork(nn.Module):
     def __init__(self, recipe: Recipe, reader: Any, outputs: int):
         super().__init__()
         self.embedding = recipe.input.embedding(reader, recipe.width)
-        self.dropout = nn.Dropout(recipe.dropout)
+        self.dropout = Dropout(recipe.dropout)
         self.network = build_network(
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
         own_relative_positions(self.network, recipe)
+        relations = recipe.input.relations if recipe.network == "attention" else 0
+        # For each relation a number to each head, as a bias on its scores; without any to begin with.
+        self.relations = nn.Embedding(relations, recipe.heads) if relations else None
+        if self.relations is not None:
+            nn.init.zeros_(self.relations.weight)
+        if relations:
+            # The bias is a table of all pairs already: beside it the definition saves time, and costs no more memory.
+            for layer in self.network.modules():
+                if isinstance(layer, EncoderLayer) and layer.attention is not None:
+                    layer.attention.engine = "dense"
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
@@ -39,7 +50,11 @@ class SourceNetwork(nn.Module):
     def hidden(self, batch: Batch) -> Float[Tensor, "batch length width"]:
         """Each item's vector in context."""
         vectors = self.dropout(self.embedding(batch.vectors))
-        return self.network(vectors, batch.lengths, batch.mask)
+        bias = None
+        if self.relations is not None:
+            # (batch query key head) -> (batch head query key)
+            bias = self.relations(batch.relations).permute(0, 3, 1, 2)
+        return self.network(vectors, batch.lengths, batch.mask, bias)
 
     def features(self, batch: Batch) -> Float[Tensor, "thing width"]:
         """A vector for each thing that is asked about: the sources, or their items one after the other."""

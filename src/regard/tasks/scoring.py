@@ -39,6 +39,9 @@ class Scores:
         macro_f1: the mean F1 over the labels that truly occur.
         labels: label -> `LabelScore`, the labels that truly occur, most frequent first.
         confusions: (true label, label given, how often), most frequent first.
+        roc_auc: where there are two labels, the area under the ROC curve: how often, of two items whose labels differ,
+            the one with the second label (in alphabetical order) has the higher score for it. None of more labels, or
+            where all items have the same.
         unseen_words: words whose form didn't occur in training; None if the training words aren't known.
         unseen_accuracy: the accuracy on those; None if there are none.
         seconds: how long tagging took, without judging; None if it wasn't timed.
@@ -52,6 +55,7 @@ class Scores:
     macro_f1: float
     labels: dict[str, LabelScore]
     confusions: tuple[tuple[str, str, int], ...]
+    roc_auc: float | None = None
     unseen_words: int | None = None
     unseen_accuracy: float | None = None
     seconds: float | None = None

@@ -55,6 +55,7 @@ class Speaker(Model[Speech]):
     """
 
     kind = "synthesis"
+    verb = "say"
 
     @classmethod
     def read_answer(cls, saved: Any) -> Speech:

@@ -3,14 +3,15 @@
 import dataclasses
 import time
 import zlib
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.extras import require
 from regard.inputs import FOLDS, Batch, as_list, as_sentences
 from regard.tasks.answers import Answer, Label
 from regard.tasks.examples import as_examples, as_pairs
@@ -50,6 +51,7 @@ class Tagger(Model[Answer]):
     """
 
     kind = "tagger"
+    verb = "tag"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -62,36 +64,42 @@ class Tagger(Model[Answer]):
         with torch.inference_mode():
             return self.network.output(self.network.hidden(batch))
 
-    def tag(self, sources: Iterable[Any], *, batch_items: int = 2000) -> list[list[Any]]:
+    def tag(self, sources: Iterable[Any], *, batch_items: int = 2000, longest: int | None = None) -> list[list[Any]]:
         """Answer for each item of each source.
 
         Args:
             sources: what the recipe's `input` reads; of words, a list of lists of words (`regard.inputs.split_words`
                 makes one of a text).
             batch_items: about how many words (frames, nodes, ...) go through the net at a time.
+            longest: how many items a source may have; None for any number.
 
         Returns:
             for each source, in the order given, its items: each a `TaggedWord`, or, where the answer is a number, a
             `NumberedItem`.
 
         Raises:
-            ArgumentError: a source that the model can't read: of words, a string, or a word that isn't one.
+            ArgumentError: a source that the model can't read: of words, a string, or a word that isn't one; or one that
+                is longer than `longest`.
         """
         source = self.recipe.input
         words = isinstance(source, Words)
         checked: list[Any] = as_sentences(sources) if words else as_list("sources", sources, "sources")
-        kind: Any = TaggedWord._make if isinstance(self.answer, Label) else NumberedItem._make
-        outputs = self._outputs(checked, batch_items)
-        # All at once: thousands of sentences one by one would take as long as the net.
+        outputs = self._outputs(checked, batch_items, longest)
+        names = [
+            [] if numbers is None else each if words else source.names(self.reader, each)
+            for each, numbers in zip(checked, outputs, strict=True)
+        ]
         known = [numbers for numbers in outputs if numbers is not None]
-        read = self.answer.read(torch.cat(known)) if known else []
-        answers = iter(read if isinstance(self.answer, Label) else [(number,) for number in read])
-        results: list[list[Any]] = []
-        for each, numbers in zip(checked, outputs, strict=True):
-            names = [] if numbers is None else each if words else source.names(self.reader, each)
-            own = islice(answers, len(names))
-            results.append([kind((name, *answer)) for name, answer in zip(names, own, strict=True)])
-        return results
+        # All at once: thousands of sentences one by one would take as long as the net.
+        said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
+        return [list(islice(said, len(own))) for own in names]
+
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
+        """The answer for each item, beside its name."""
+        answers = [] if numbers is None else self.answer.read(numbers)
+        if isinstance(self.answer, Label):
+            return [TaggedWord(name, *answer) for name, answer in zip(names, answers, strict=True)]
+        return [NumberedItem(name, number) for name, number in zip(names, answers, strict=True)]
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> Scores | Judged:
         """Answer for items whose answer is known, and compare.
@@ -134,7 +142,21 @@ class Tagger(Model[Answer]):
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
-        return score_labels(true, found, seen=seen)
+        scores = score_labels(true, found, seen=seen)
+        return dataclasses.replace(scores, roc_auc=self._area(pairs, given))
+
+    def _area(self, pairs: list[Any], given: list[Tensor]) -> float | None:
+        """The area under the ROC curve, where there are two labels and both occur."""
+        if len(self.labels) != 2:
+            return None
+        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
+        known = wanted >= 0
+        if len(wanted[known].unique()) < 2:
+            return None
+        scores = torch.cat(given)[known]
+        return float(
+            require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
+        )
 
     def _judged(self, pairs: list[Any], given: list[Tensor]) -> Judged:
         wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])

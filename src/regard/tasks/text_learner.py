@@ -8,9 +8,9 @@ from torch.nn.functional import cross_entropy, ctc_loss, pad
 
 from regard.modules.seq2seq import Seq2Seq
 from regard.special_ids import END, PADDING, START
-from regard.tasks.batching import Batches, shuffled_batches
+from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.learner import Learner, Loss
+from regard.tasks.learner import Learner, Loss, Verdict
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
@@ -28,18 +28,25 @@ class TextLearner(Learner):
         recipe: how.
         corpus: the training examples; what is wanted of each are ids, -1 at padding.
         text: what the ids mean.
-        dev: what it is judged by: pairs (source, right texts).
+        dev: those that its loss is judged on.
+        right: what is written after each epoch: sources, read, each with its right texts.
     """
 
     network: Seq2Seq
 
     def __init__(
-        self, network: Seq2Seq, recipe: Recipe, corpus: Corpus, text: Text, dev: Sequence[tuple[Any, Sequence[str]]]
+        self,
+        network: Seq2Seq,
+        recipe: Recipe,
+        corpus: Corpus,
+        dev: Corpus,
+        text: Text,
+        right: Sequence[tuple[Any, Sequence[str]]],
     ):
         super().__init__(network, TEXT_MEASURES[recipe.task.measure].measure)
         # Its blank is the id of padding, which no text holds.
         self.spelling = nn.Linear(recipe.width, text.vocabulary.size) if recipe.task.monotonic else None
-        self.recipe, self.corpus, self.text, self.dev = recipe, corpus, text, dev
+        self.recipe, self.corpus, self.dev, self.text, self.right = recipe, corpus, dev, text, right
 
     def batches(self, epoch: int) -> Batches:
         members = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
@@ -63,11 +70,16 @@ class TextLearner(Learner):
             total = loss + self.recipe.task.monotonic * _misspelled(scores, memory.lengths, ids, real.sum(1))
         return Loss(total, loss.item(), pieces)
 
-    def judge(self) -> float:
-        sources = [source for source, _ in self.dev]
-        said = written(self.network, self.recipe, self.corpus.reader, self.text, sources, beams=1)
+    def judge(self) -> Verdict:
+        device = next(self.parameters()).device
+        batches = batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items)
+        losses = [self.loss(self.dev.lesson(members).to(device)) for members in batches]
+        items = [item for item, _ in self.right]
+        said = written(self.network, self.recipe, self.corpus.reader, self.text, items, beams=1)
         texts = ["" if each is None else each.text for each in said]
-        return judge_texts(self.recipe.task, texts, [right for _, right in self.dev]).score
+        score = judge_texts(self.recipe.task, texts, [right for _, right in self.right]).score
+        total, pieces = sum(loss.shown * loss.items for loss in losses), sum(loss.items for loss in losses)
+        return Verdict(score, total / pieces)
 
 
 def _misspelled(scores: Tensor, lengths: Tensor, ids: Tensor, counts: Tensor) -> Tensor:

@@ -2,22 +2,24 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
 from regard.inputs import as_list
+from regard.inspection import Record
 from regard.modules import beam_search, greedy
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.batching import batches_by_length
 from regard.tasks.examples import as_pairs
 from regard.tasks.judging import Judged
 from regard.tasks.measure import Measure
-from regard.tasks.model import Model
+from regard.tasks.model import Model, check_sources
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
 from regard.tasks.text_measures import TEXT_MEASURES
+from regard.tasks.writer_looking import look_while_writing
 from regard.tasks.writing_network import writing_network
 
 __all__ = ["Writer", "Written", "grouped", "written"]
@@ -56,6 +58,7 @@ class Writer(Model[Text]):
     """
 
     kind = "seq2seq"
+    verb = "write"
 
     @classmethod
     def read_answer(cls, saved: Any) -> Text:
@@ -70,7 +73,12 @@ class Writer(Model[Text]):
         return TEXT_MEASURES[self.recipe.task.measure].measure
 
     def write(
-        self, sources: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000
+        self,
+        sources: Iterable[Any],
+        *,
+        beams: int | None = None,
+        batch_items: int = 4000,
+        longest: int | None = None,
     ) -> list[Written | None]:
         """Write a text for each source.
 
@@ -78,15 +86,29 @@ class Writer(Model[Text]):
             sources: what the recipe's `input` reads: texts, paths of recordings, ...
             beams: how many texts are followed at a time; by default as the recipe has it.
             batch_items: about how many items go through the net at a time, with all beams.
+            longest: how many items a source may have; None for any number.
 
         Returns:
             for each source, in the order given, what was written; None for a source that holds nothing.
 
         Raises:
-            ArgumentError: a source that the model can't read, or a number that can't be.
+            ArgumentError: a source that the model can't read, or that is longer than `longest`, or a number that can't
+                be.
         """
-        given = as_list("sources", sources, "sources")
-        return written(self.network, self.recipe, self.reader, self.answer, given, beams=beams, batch_items=batch_items)
+        items = [self.read(each, longest) for each in as_list("sources", sources, "sources")]
+        return written(self.network, self.recipe, self.reader, self.answer, items, beams=beams, batch_items=batch_items)
+
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+        """Write for each source, and keep where in it each piece of the text looked.
+
+        A record's `queries` are the pieces written, its `items` those of the source, and its layers the attention from
+        one to the other: none of a "recurrent" writer.
+
+        Args:
+            sources, longest: as in `Model.look`.
+        """
+        check_sources(sources)
+        return look_while_writing(self, sources, longest)
 
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Judged:
         """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
@@ -115,18 +137,17 @@ def written(
     recipe: Recipe,
     reader: Any,
     text: Text,
-    sources: Sequence[Any],
+    items: Sequence[Any],
     *,
     beams: int | None = None,
     batch_items: int = 4000,
 ) -> list[Written | None]:
-    """What a net writes for each source, as `Writer.write` gives it."""
+    """What a net writes for each source, read by the reader; the rest is as in `Writer.write`."""
     source, task = recipe.input, recipe.task
     beams = int(task.beams) if beams is None else beams
     for name, value in (("beams", beams), ("batch_items", batch_items)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
-    items = [source.item(reader, each) for each in sources]
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Written | None] = [None] * len(items)

@@ -57,14 +57,28 @@ class WriterJob:
         source, task = self.recipe.input, self.recipe.task
         reader = source.fit([each for each, _ in self.examples])
         items = [source.item(reader, each) for each, _ in self.examples]
-        texts = [text for _, text in self.examples]
-        text = Text.fit(texts, task.vocabulary, task.size, source_items=sum(map(len, items)))
-        wanted = [torch.tensor(text.vocabulary.encode(each), dtype=torch.int64) for each in texts]
-        corpus = TextCorpus(source, reader, items, wanted)
-        if not corpus.lengths:
-            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
-        network = writing_network(self.recipe, reader, text)
-        return TextLearner(network, self.recipe, corpus, text, _spread(grouped(self.dev), task.judged))
+        text = Text.fit(
+            [each for _, each in self.examples], task.vocabulary, task.size, source_items=sum(map(len, items))
+        )
+        judged = _spread(grouped(self.dev), task.judged)
+
+        def corpus(items: list[Any], texts: list[str], name: str) -> TextCorpus:
+            wanted = [torch.tensor(text.vocabulary.encode(each), dtype=torch.int64) for each in texts]
+            made = TextCorpus(source, reader, items, wanted)
+            if not made.lengths:
+                raise ArgumentError(f"`{name}` must hold at least one source that isn't empty, but holds none.")
+            return made
+
+        dev = [(item, right) for each, right in judged if len(item := source.item(reader, each))]
+        return TextLearner(
+            writing_network(self.recipe, reader, text),
+            self.recipe,
+            corpus(items, [each for _, each in self.examples], "examples"),
+            # Of several right texts the first is what the loss is of.
+            corpus([item for item, _ in dev], [right[0] for _, right in dev], "dev"),
+            text,
+            dev,
+        )
 
     def model(self, learner: TextLearner, about: dict[str, Any], name: str) -> Writer:
         return Writer(learner.network.cpu(), learner.corpus.reader, learner.text, self.recipe, about=about, name=name)

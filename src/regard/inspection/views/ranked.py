@@ -1,11 +1,16 @@
-"""For each word, the words that it attended to: the largest weights, their running total, and the rest."""
+"""For each item, the items that it attended to: the largest weights, their running total, and the rest."""
+
+from collections.abc import Sequence
+from itertools import repeat
+
+from torch import Tensor
 
 from regard.inspection.distinct import distinct
 from regard.inspection.record import Record
 from regard.inspection.summaries import choose, problems, rank
 from regard.page import Bar, Bars, Page, Prose, Ranking
 
-__all__ = ["ranked"]
+__all__ = ["ranked", "ranking"]
 
 
 def ranked(record: Record, *, layer: int | None = None, head: int | None = None, top: int = 3) -> Page:
@@ -31,10 +36,25 @@ def ranked(record: Record, *, layer: int | None = None, head: int | None = None,
     """
     choice = choose(record, layer, head)
     names = distinct(record.items)
-    rankings = []
-    for name, label, weights in zip(names, record.labels, choice.weights, strict=True):
-        found = rank(weights, top)
-        bars = tuple(Bar(names[ranked_key.key], ranked_key.weight, ranked_key.total) for ranked_key in found.keys)
-        rankings.append(Ranking(name, bars, found.rest, found.others, label))
+    labels = record.labels or repeat("")
+    rankings = tuple(
+        ranking(name, names, weights, top, label)
+        for name, label, weights in zip(distinct(record.looking), labels, choice.weights, strict=False)
+    )
     warnings = tuple(Prose(problem) for problem in problems(choice))
-    return Page(record.model, (*warnings, Bars(choice.title, tuple(rankings))))
+    return Page(record.model, (*warnings, Bars(choice.title, rankings, record.noun)))
+
+
+def ranking(label: str, names: Sequence[str], weights: Tensor, top: int, note: str = "") -> Ranking:
+    """One item's ranked list.
+
+    Args:
+        label: what looked.
+        names: what each key is called.
+        weights: (key,), its weights.
+        top: how many to list.
+        note: a few words about what looked.
+    """
+    found = rank(weights, top)
+    bars = tuple(Bar(names[each.key], each.weight, each.total) for each in found.keys)
+    return Ranking(label, bars, found.rest, found.others, note)

@@ -1,4 +1,6 @@
-"""The words of a sentence, with the label of each beneath it and how sure the model is."""
+"""The items of a source, such as its words, with the label of each beneath it and how sure the model is."""
+
+from itertools import repeat
 
 from regard.inspection.record import Record
 from regard.page import Item, Items, Page, Prose
@@ -17,7 +19,8 @@ def words(record: Record) -> Page:
         PRON  VERB
         88%   100%
     """
-    if not record.items:
-        return Page(record.model, (Prose("There are no words."),))
-    items = zip(record.items, record.labels, record.scores, strict=True)
-    return Page(record.model, (Items(tuple(Item(text, label, percent(score)) for text, label, score in items)),))
+    if not record.looking:
+        return Page(record.model, (Prose(f"There is no {record.noun}."),))
+    notes = map(percent, record.scores) if record.scores else repeat("")
+    items = tuple(map(Item, record.looking, record.labels, notes))
+    return Page(record.model, (Items(items, record.noun),))

@@ -1,16 +1,19 @@
 """Graphs, molecules among them: nodes are items, and who may look at whom stands in the mask."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from regard.errors import ArgumentError
-from regard.inputs import ATOM_FEATURES, Batch, Graph, MoleculeAtoms, Standardise, mask_of
+from regard.inputs import ATOM_FEATURES, BONDS, Batch, Graph, MoleculeAtoms, Standardise, mask_of
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
-from regard.tasks.settings import one_of, share, truth
+from regard.tasks.settings import one_of, share, truth, whole
 
 __all__ = ["Graphs", "Molecules"]
 
@@ -18,13 +21,16 @@ __all__ = ["Graphs", "Molecules"]
 class _GraphSource(Source):
     edges: bool
     node_dropout: float
+    feature_dropout: float
 
-    def batch(self, reader: Any, items: Sequence[Graph]) -> Batch:
+    def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
         batch = Batch.pad([item.vectors for item in items])
         return Batch(batch.vectors, batch.lengths, mask=mask_of(items) if self.edges else None)
 
     def embedding(self, reader: Any, width: int) -> nn.Module:
-        return VectorEmbedding(reader.width, width, item_dropout=self.node_dropout)
+        return VectorEmbedding(
+            reader.width + self.relations, width, item_dropout=self.node_dropout, feature_dropout=self.feature_dropout
+        )
 
 
 @dataclass(frozen=True)
@@ -35,16 +41,19 @@ class Graphs(_GraphSource):
         edges: whether a node may look only at itself and along the edges that lead to it; else at all nodes.
         standardise: whether each number of a node is scaled by its mean and spread in training.
         node_dropout: how often a node is left blank during training.
+        feature_dropout: how often a single number of a node is.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
     """
 
     kind: ClassVar[str] = "graphs"
+    noun: ClassVar[str] = "node"
 
     edges: bool = truth(True)
     standardise: bool = truth(True)
     node_dropout: float = share(0.0)
+    feature_dropout: float = share(0.0)
 
     def fit(self, sources: Iterable[Graph]) -> Standardise:
         vectors = [_graph(source).vectors for source in sources]
@@ -71,17 +80,28 @@ class Molecules(_GraphSource):
     Args:
         features: what the vector of an atom holds, a name in `inputs.ATOM_FEATURES`.
         edges: whether an atom may look only at itself and along its bonds; else at all atoms.
+        reach: up to how many bonds apart atoms are told apart, neighbours by the kind of their bond, others by how many
+            bonds lie between: by a bias on the scores of attention, and by how many there are of each, behind what the
+            atom's vector holds; 0 for not at all.
         node_dropout: how often an atom is left blank during training.
+        feature_dropout: how often a single number of an atom is.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
     """
 
     kind: ClassVar[str] = "molecules"
+    noun: ClassVar[str] = "atom"
 
     features: str = one_of("rich", *ATOM_FEATURES)
     edges: bool = truth(True)
+    reach: int = whole(0, 0, 64)
     node_dropout: float = share(0.0)
+    feature_dropout: float = share(0.0)
+
+    @property
+    def relations(self) -> int:
+        return self.reach + len(BONDS) if self.reach else 0
 
     def fit(self, sources: Iterable[str]) -> MoleculeAtoms:
         return MoleculeAtoms(self.features)
@@ -89,11 +109,40 @@ class Molecules(_GraphSource):
     def reader(self, saved: Any) -> MoleculeAtoms:
         return MoleculeAtoms.from_json(saved)
 
-    def item(self, reader: MoleculeAtoms, source: str) -> Graph:
-        return reader.graph(source).with_loops()
+    def item(self, reader: MoleculeAtoms, source: str) -> "_Related":
+        graph = reader.graph(source)
+        if not self.reach:
+            return _Related(graph.with_loops(), torch.zeros(0, 0))
+        relations = graph.relations(self.reach)
+        # How many bonds of each kind: attention alone, a mean, couldn't tell the bonds between atoms that are alike.
+        counts = one_hot(relations, self.relations).sum(1).float().log1p()
+        graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
+        # A byte each: every molecule is kept in memory.
+        return _Related(graph.with_loops(), relations.to(torch.uint8))
+
+    def batch(self, reader: MoleculeAtoms, items: Sequence["_Related"]) -> Batch:
+        batch = super().batch(reader, [item.graph for item in items])
+        if not self.reach:
+            return batch
+        longest = batch.vectors.shape[1]
+        relations = torch.zeros(len(items), longest, longest, dtype=torch.int64)
+        for row, item in zip(relations, items, strict=True):
+            row[: len(item), : len(item)] = item.relations
+        return dataclasses.replace(batch, relations=relations)
 
     def names(self, reader: MoleculeAtoms, source: str) -> list[str]:
         return list(reader.graph(source).names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Related:
+    """A molecule, and what each of its atoms is to each other, where that is asked."""
+
+    graph: Graph
+    relations: Tensor
+
+    def __len__(self) -> int:
+        return len(self.graph)
 
 
 def _graph(source: Any) -> Graph:

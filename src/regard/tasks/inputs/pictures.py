@@ -43,6 +43,8 @@ class Pictures(Source):
     """
 
     kind: ClassVar[str] = "pictures"
+    noun: ClassVar[str] = "patch"
+    shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
 
     patch: int = whole(4, 1, 1024)
     height: int = whole(0, 0, 8192)
@@ -91,8 +93,11 @@ class Pictures(Source):
         )
 
     def names(self, reader: PictureVectors, source: Any) -> list[str]:
-        rows, columns = reader.grid(self._picture(source))
+        rows, columns = self.grid(reader, source)
         return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+
+    def grid(self, reader: PictureVectors, source: Any) -> tuple[int, int]:
+        return reader.grid(self._picture(source))
 
     def _picture(self, source: Any) -> Any:
         return read_picture(source, channels=self.channels) if isinstance(source, str | Path) else source

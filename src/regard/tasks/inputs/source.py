@@ -1,7 +1,7 @@
 """What every kind of source has: settings, what is learned to read it, items, batches, and a module for its vectors."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -17,6 +17,11 @@ class Source(Settings):
     What is learned from the training sources to read others, a vocabulary or a mean, is the reader: whatever the kind
     needs, with `to_json`. A source that was read, as an item of a list, is kept in memory: it has a length.
     """
+
+    noun: ClassVar[str]
+    """What one of its vectors is called."""
+    shorten: ClassVar[str] = "Cut it into parts."
+    """What to do with a source that has too many of them."""
 
     def fit(self, sources: Iterable[Any]) -> Any:
         """The reader, having seen the training sources."""
@@ -47,6 +52,15 @@ class Source(Settings):
         """The module that makes vectors of this size of a batch's."""
         raise NotImplementedError(f"{type(self).__name__} must say its vectors")
 
+    @property
+    def relations(self) -> int:
+        """How many relations between items a batch tells apart; 0 if none."""
+        return 0
+
     def names(self, reader: Any, source: Any) -> list[str]:
         """What to call each vector of a source, for showing."""
         raise NotImplementedError(f"{type(self).__name__} must name its vectors")
+
+    def grid(self, reader: Any, source: Any) -> tuple[int, int] | None:
+        """Of how many rows and columns the vectors of a source are, row by row; None where they have no such places."""
+        return None

@@ -40,6 +40,7 @@ class Speech(Source):
     """
 
     kind: ClassVar[str] = "speech"
+    noun: ClassVar[str] = "frame"
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = whole(8000, 2000, 192_000)

@@ -31,6 +31,7 @@ class Texts(Source):
     """
 
     kind: ClassVar[str] = "texts"
+    noun: ClassVar[str] = "piece"
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = whole(8000, 8)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Standardise
+from regard.modules.dropout import Dropout
 from regard.tasks.inputs.source import Source
 from regard.tasks.settings import share
 
@@ -31,6 +32,7 @@ class Vectors(Source):
     """
 
     kind: ClassVar[str] = "vectors"
+    noun: ClassVar[str] = "vector"
 
     item_dropout: float = share(0.0)
 
@@ -59,14 +61,26 @@ class VectorEmbedding(nn.Module):
         item_dropout: how often, in training, a whole vector is replaced by zeros.
         span: of how many neighbours at once.
         feature_span: in training, up to so many neighbouring numbers, the same in all vectors of a source, are zeros.
+        feature_dropout: how often, in training, a single number is zero; the others are that much larger.
 
     Source: Park et al. 2019, SpecAugment (arXiv 1904.08779), section 2, for spans in time and in frequency.
     """
 
-    def __init__(self, size: int, width: int, *, item_dropout: float = 0.0, span: int = 1, feature_span: int = 0):
+    def __init__(
+        self,
+        size: int,
+        width: int,
+        *,
+        item_dropout: float = 0.0,
+        span: int = 1,
+        feature_span: int = 0,
+        feature_dropout: float = 0.0,
+    ):
         super().__init__()
         self.linear = nn.Linear(size, width)
-        self.item_dropout, self.span, self.feature_span = item_dropout, span, feature_span
+        self.item_dropout, self.span = item_dropout, span
+        self.feature_span = feature_span
+        self.feature_dropout = Dropout(feature_dropout)
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
         """The vectors, mapped."""
@@ -84,7 +98,7 @@ class VectorEmbedding(nn.Module):
             first = torch.randint(vectors.shape[-1], (len(vectors), 1, 1), device=vectors.device)
             size = torch.randint(self.feature_span + 1, (len(vectors), 1, 1), device=vectors.device)
             vectors = vectors.masked_fill((places >= first) & (places < first + size), 0.0)
-        return vectors
+        return self.feature_dropout(vectors)
 
 
 def _tensor(source: Any) -> Float[Tensor, "item width"]:

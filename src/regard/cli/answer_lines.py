@@ -1,0 +1,92 @@
+"""Answers as lines: of text, of JSON, or of CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from regard.cli.options import Written
+from regard.page.visible import visible
+from regard.tasks import Written as WrittenText
+
+__all__ = ["LINES", "nothing_of", "plain_answer"]
+
+
+def plain_answer(answer: Any, nothing: str = "label") -> dict[str, Any]:
+    """An answer as names and plain values; `nothing` is the name of what isn't there where there is no answer.
+
+    Example:
+        >>> plain_answer(("positive", 0.875)), plain_answer(1.5), plain_answer(None)
+        ({'label': 'positive', 'score': 0.875}, {'number': 1.5}, {'label': None})
+    """
+    if answer is None:
+        return {nothing: None}
+    if isinstance(answer, dict):
+        return dict(answer)
+    if isinstance(answer, WrittenText):
+        return {"text": answer.text, "score": round(answer.score, 6), "ended": answer.ended}
+    if isinstance(answer, list):
+        return {"items": [item._asdict() for item in answer]}
+    return {"number": answer} if isinstance(answer, float) else {"label": answer[0], "score": round(answer[1], 6)}
+
+
+_CUT = " ... (cut: it had not ended at the longest that is allowed)"
+
+
+def _json(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    yield json.dumps({"source": source, **plain_answer(answer, nothing_of(model))}, ensure_ascii=False)
+
+
+def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    plain = plain_answer(answer, nothing_of(model))
+    rows = [{"source": source, **row} for row in plain.get("items", [plain])]
+    for place, row in enumerate(rows):
+        held = io.StringIO()
+        writer = csv.DictWriter(held, _columns(model), lineterminator="", restval="")
+        if first and place == 0:
+            writer.writeheader()
+            yield held.getvalue()
+            held.seek(0)
+            held.truncate()
+        writer.writerow(row)
+        yield held.getvalue()
+
+
+def nothing_of(model: Any) -> str:
+    """What to call an answer of this model that isn't there."""
+    return "text" if model.kind == "seq2seq" else "label"
+
+
+def _columns(model: Any) -> list[str]:
+    if model.kind == "seq2seq":
+        return ["source", *WrittenText._fields]
+    items = ["text"] if model.kind == "tagger" else []
+    answer = {"label": ["label", "score"], "number": ["number"], "several": list(getattr(model.answer, "names", ()))}
+    return ["source", *items, *answer[model.answer.kind]]
+
+
+def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
+    shown = visible(source)
+    if answer is None or answer == []:
+        yield f"{'nothing':>24}  {shown}"
+    elif isinstance(answer, dict):
+        yield shown
+        for question, share in answer.items():
+            yield f"  {share:6.1%}  {visible(question)}"
+    elif isinstance(answer, list):
+        yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
+    elif isinstance(answer, WrittenText):
+        yield visible(answer.text) + ("" if answer.ended else _CUT)
+    elif isinstance(answer, float):
+        yield f"{answer:>12.4f}  {shown}"
+    else:
+        yield f"{visible(answer[0]):>16}  {answer[1]:6.1%}  {shown}"
+
+
+def _said(value: Any) -> str:
+    return visible(value) if isinstance(value, str) else f"{value:.4g}"
+
+
+LINES: dict[Written, Callable[..., Iterator[str]]] = {Written.text: _text, Written.json: _json, Written.csv: _csv}
+"""The lines of an answer, by how it is written: (model, source, answer, first=whether it is the first)."""

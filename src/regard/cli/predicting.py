@@ -1,0 +1,108 @@
+"""From sources to answers, some at a time: what `regard predict` and its short names do once torch is there."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+from regard.cli.reading import Line
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
+from regard.inputs import read_vectors
+from regard.inspection import Record
+
+__all__ = ["Answered", "answers", "check_readable"]
+
+# Sources of these kinds stand on the command line themselves; of the others, the names of their files do.
+_TEXTS = ("words", "texts", "molecules")
+_FILES = ("speech", "pictures", "vectors")
+# Reading files takes longer than answering; a person who waits wants to see that it goes on.
+_TOGETHER, _FILES_TOGETHER = 256, 16
+# Attention takes time that grows with the square: 30 000 items are a minute, 300 000 are hours.
+_MOST_ITEMS = 30_000
+
+
+class Answered(NamedTuple):
+    """What to call a source, the model that was asked, its answer, and, if it was watched, its record."""
+
+    source: str
+    model: Any
+    answer: Any
+    record: Record | None
+
+
+def check_readable(model: Any, name: str) -> None:
+    """Refuse a model whose sources are neither texts nor files, or whose answers are sounds.
+
+    Raises:
+        ArgumentError: it is one.
+    """
+    if model.kind == "synthesis":
+        raise ArgumentError(f"`MODEL` must answer in text, but {name} speaks: ask it by regard say.")
+    kind = model.recipe.input.kind
+    if kind not in _TEXTS + _FILES:
+        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {kind}: use it from Python.")
+
+
+def answers(
+    model_of: Callable[[Line], Any], lines: Iterable[Line], origin: str, *, watch: bool, live: bool
+) -> Iterator[Answered]:
+    """Answer for each source, in their order.
+
+    Args:
+        model_of: the model for a source.
+        lines: the sources, or the names of their files.
+        origin: the file that they are listed in, for messages; "" where they stand on the command line.
+        watch: keep what was looked at.
+        live: answer each before the next is read.
+
+    Raises:
+        RegardError: a source that can't be used; names it. Those before it have been answered.
+    """
+    for model, neighbours in groupby(lines, model_of):
+        together = _FILES_TOGETHER if model.recipe.input.kind in _FILES else _TOGETHER
+        # What was looked at takes memory, and is read by a person.
+        while group := list(islice(neighbours, 1 if live or watch else together)):
+            yield from _answers(model, group, origin, watch)
+
+
+def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Iterator[Answered]:
+    try:
+        pairs = [pair for line in lines for pair in _sources(model, line.text)]
+        sources = [source for _, source in pairs]
+        if watch:
+            found: list[Any] = [(record.answer, record) for record in model.look(sources, longest=_MOST_ITEMS)]
+        else:
+            found = [(answer, None) for answer in getattr(model, model.verb)(sources, longest=_MOST_ITEMS)]
+    except RegardError as error:
+        if len(lines) == 1:
+            raise _located(error, model, lines[0], origin) from error
+        # One of them is broken: asked one by one, it shows which, and those before it have their answers.
+        for line in lines:
+            yield from _answers(model, [line], origin, watch)
+        return
+    for (name, _), (answer, record) in zip(pairs, found, strict=True):
+        yield Answered(name, model, answer, record)
+
+
+def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
+    """The sources that a text or the name of a file stands for, each with what to call it."""
+    source = model.recipe.input
+    if source.kind in _FILES and not text.strip():
+        raise ArgumentError("a source must be the name of a file, but is empty.")
+    if source.kind == "vectors":
+        read = read_vectors(text)
+        several = len(read) > 1
+        return [
+            (f"{text}: {name}" if several else text, vectors)
+            for name, vectors in zip(read.names, read.sequences, strict=True)
+        ]
+    return [(text, source.names(model.reader, text) if source.kind == "words" else text)]
+
+
+def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardError:
+    if isinstance(error, MissingExtraError):
+        return error
+    if origin:
+        return DataError(str(error), path=origin, line=line.number)
+    if model.recipe.input.kind in _FILES and not isinstance(error, DataError):
+        return DataError(str(error), path=line.text)
+    return error

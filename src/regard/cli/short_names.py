@@ -1,0 +1,148 @@
+"""`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a model that comes along."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from regard.cli.options import (
+    ColourOption,
+    HeadOption,
+    HtmlOption,
+    LayerOption,
+    ListOption,
+    MapOption,
+    PlainOption,
+    SourcesArgument,
+    TopOption,
+    WidthOption,
+    Written,
+    WrittenOption,
+)
+from regard.cli.predict import Wanted, answer_all
+from regard.cli.reading import Line, is_chinese
+from regard.errors import ArgumentError
+
+__all__ = ["SHORT_NAMES", "ShortName", "command_of"]
+
+
+class ShortName(NamedTuple):
+    """A command that asks a model that comes along.
+
+    Args:
+        kind: of the model.
+        usual: the model for a source.
+        chinese: the model for a text with a Chinese character.
+        help: what the command says of itself.
+    """
+
+    kind: str
+    usual: str
+    chinese: str
+    help: str
+
+    def model_for(self, text: str) -> str:
+        """The name of the model for a source."""
+        return self.chinese if is_chinese(text) else self.usual
+
+
+SHORT_NAMES = {
+    "classify": ShortName(
+        "classifier",
+        "english-sentiment",
+        "chinese-sentiment",
+        """Say whether a text is in favour or against, and show which words that was drawn from.
+
+A short name for regard predict with a classifier. Unless --model names one, each text has the model of its language:
+chinese-sentiment where it holds a Chinese character, else english-sentiment.
+
+\b
+Examples:
+  regard classify "a warm , funny , engaging film ." --top 5
+  regard classify "房间 很 干净" --map
+  regard classify --model digits/ recordings/*.wav
+""",
+    ),
+    "translate": ShortName(
+        "seq2seq",
+        "german-english",
+        "chinese-english",
+        """Translate texts into English, and show which words each word was drawn from.
+
+A short name for regard predict with a model that writes. Unless --model names one, each text has the model of its
+language: chinese-english where it holds a Chinese character, else german-english.
+
+\b
+Examples:
+  regard translate "Zwei Männer spielen im Park Fußball."
+  regard translate "他在看书。" --map
+  regard translate --model mine/ -f sentences.txt --format csv > translations.csv
+""",
+    ),
+    "transcribe": ShortName(
+        "seq2seq",
+        "spoken-strings",
+        "spoken-strings",
+        """Write down what is said in recordings, and show when each part of it was heard.
+
+A short name for regard predict with a model that writes. Unless --model names one, it is spoken-strings, which knows
+the ten English digits.
+
+\b
+Examples:
+  regard transcribe number.wav
+  regard transcribe number.wav --map
+  regard transcribe --model mine/ recordings/*.wav --format json
+""",
+    ),
+}
+"""The short names."""
+
+
+def command_of(name: str) -> Callable[..., None]:
+    """The command of a short name: they differ in the model, and in what they say of themselves."""
+    short = SHORT_NAMES[name]
+
+    def command(
+        sources: SourcesArgument = None,
+        file: ListOption = None,
+        model: Annotated[
+            str | None,
+            typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
+        ] = None,
+        top: TopOption = None,
+        map: MapOption = False,
+        layer: LayerOption = None,
+        head: HeadOption = None,
+        html: HtmlOption = None,
+        format: WrittenOption = Written.text,
+        plain: PlainOption = False,
+        width: WidthOption = None,
+        color: ColourOption = None,
+    ) -> None:
+        wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)
+        loaded: dict[str, Any] = {}
+
+        def model_of(line: Line) -> Any:
+            chosen = model if model is not None else short.model_for(line.text)
+            if chosen not in loaded:
+                loaded[chosen] = _load(chosen, short.kind, asked=model is not None)
+            return loaded[chosen]
+
+        answer_all(model_of, wanted, f"regard {name}")
+
+    return command
+
+
+def _load(name: str, kind: str, *, asked: bool) -> Any:
+    from regard.tasks import bundled, load
+
+    if not asked and name not in bundled():
+        raise ArgumentError(
+            f"the model {name} doesn't come with this version of regard; {', '.join(bundled())} do. Name one of your "
+            f"own by `--model`; regard train {kind} makes one."
+        )
+    found = load(name)
+    if found.kind != kind:
+        raise ArgumentError(f"`--model` must be a {kind}, but {name} is a {found.kind}: ask it by regard predict.")
+    return found

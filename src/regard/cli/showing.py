@@ -1,0 +1,106 @@
+"""From a record to a page or to JSON: what the commands that show what a model looked at have in common."""
+
+import math
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from regard.inspection import Record, answered, attended, choose, heatmap, rank, ranked, where, words
+from regard.page import Page, Prose
+from regard.page.numbers import counted
+from regard.tasks.looking import MOST_ITEMS
+
+__all__ = ["Show", "as_json", "as_page"]
+
+# A list for each of a second's 100 frames is read by nobody; the average over them is.
+_MOST_LISTS = 64
+
+
+class Show(NamedTuple):
+    """What to show: the layer and head from 1 (None: the last, and their average), how many items, and the map."""
+
+    layer: int | None
+    head: int | None
+    top: int
+    map: bool = False
+
+    def ranks_layer(self, record: Record) -> bool:
+        """Whether a layer's weights are listed: always, but where a pooling decides they must be asked for."""
+        return self.top > 0 and bool(record.layers) and (record.pooling is None or self.named)
+
+    @property
+    def named(self) -> bool:
+        """Whether a layer or a head is asked for by its number."""
+        return self.layer is not None or self.head is not None
+
+
+def as_page(record: Record, title: str, show: Show) -> Page:
+    """The answer; then, as far as it is asked for, what was looked at: ranked lists, and maps."""
+    pages = [words(record) if isinstance(record.answer, list) else answered(record)]
+    if why := _why_nothing(record, show):
+        pages.append(Page("", (Prose(why),)))
+    chosen = {"layer": show.layer, "head": show.head}
+    if show.top and record.pooling is not None:
+        pages.append(attended(record, top=show.top))
+    if show.ranks_layer(record):
+        if len(record.looking) <= _MOST_LISTS:
+            pages.append(ranked(record, **chosen, top=show.top))
+        else:
+            pages.append(attended(record, layer=show.layer or len(record.layers), head=show.head, top=show.top))
+    if show.map and record.pooling is not None:
+        pages.append(where(record))
+    if show.map and record.layers:
+        if record.grid is not None:
+            pages.append(where(record, layer=show.layer or len(record.layers), head=show.head))
+        # What each of hundreds of patches looked at is a large map, and of a picture not the first that is wanted.
+        if record.grid is None or show.named:
+            pages.append(heatmap(record, **chosen))
+    return Page.of(title, *pages)
+
+
+def as_json(record: Record, show: Show) -> dict[str, Any]:
+    """The record as plain values. Positions count from 1; a weight that isn't a finite number is null.
+
+    Where there are no weights though they were asked for, `why_no_attention` says why.
+    """
+    choice = choose(record, show.layer, show.head) if show.ranks_layer(record) else None
+    why, pooling = _why_nothing(record, show), record.pooling
+    items = []
+    for place, text in enumerate(record.looking):
+        said = record.answer[place]._asdict() if isinstance(record.answer, list) else {"text": text}
+        if said.keys() > {"text"} or choice is not None:
+            attends = [] if choice is None else _ranked(record, choice.weights[place], show.top)
+            items.append({**{name: _plain(value) for name, value in said.items()}, "attends": attends})
+    return {
+        "model": record.model,
+        "layer": None if choice is None else show.layer or len(record.layers),
+        "head": None if choice is None else show.head,
+        "shown": None if choice is None else choice.title,
+        **({"why_no_attention": why} if why else {}),
+        **({} if pooling is None else {"pooling": _ranked(record, pooling.weights.mean(0)[0], show.top)}),
+        "items": items,
+    }
+
+
+def _ranked(record: Record, weights: Tensor, top: int) -> list[dict[str, Any]]:
+    return [
+        {"text": record.items[key], "position": key + 1, "weight": _plain(weight)}
+        for key, weight, _ in rank(weights, top).keys
+    ]
+
+
+def _why_nothing(record: Record, show: Show) -> str:
+    """Why there are no weights of a layer, where they were asked for."""
+    asked = show.top > 0 if record.pooling is None else show.named
+    if record.layers or not record.items or not (asked or show.map):
+        return ""
+    if len(record.items) > MOST_ITEMS:
+        there = counted(len(record.items), record.noun)
+        return f"The source has {there}; what they attended to is kept for {MOST_ITEMS:,} at most."
+    return "This model has no attention" + (" but that of its pooling." if record.pooling is not None else ".")
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return round(value, 6) if math.isfinite(value) else None

@@ -1,0 +1,81 @@
+"""Answering while watching: for each source a record of the answer, and of what was looked at for it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from regard.inspection import LayerRecord, Record, Sighting, observed
+
+if TYPE_CHECKING:
+    from regard.tasks.model import Model
+
+__all__ = ["MOST_ITEMS", "look"]
+
+# A record holds every weight, n x n of them a head: 2 000 words are 64 MB a layer of four heads.
+MOST_ITEMS = 2000
+# As many weights a head and layer at a time as one sentence of 500 words has.
+_MOST_WEIGHTS = 500 * 500
+
+
+def look(model: "Model[Any]", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
+    """The records of sources, in their order; see `Model.look`."""
+    group: list[tuple[Any, Any]] = []
+    most = 0
+    for source in sources:
+        item = model.read(source, longest)
+        if group and (len(group) + 1) * max(most, len(item)) ** 2 > _MOST_WEIGHTS:
+            yield from _look(model, group)
+            group, most = [], 0
+        group.append((source, item))
+        most = max(most, len(item))
+    yield from _look(model, group)
+
+
+def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Record]:
+    seen = _watched(model, [item for _, item in group if len(item)])
+    kind = model.recipe.input
+    for source, item in group:
+        if not len(item):
+            yield Record((), model=model.name, noun=kind.noun, answer=model.answer_of([], None))
+            continue
+        numbers, layers, pooling = next(seen)
+        names = kind.names(model.reader, source)
+        answer = model.answer_of(names, numbers)
+        # An item's answer is its name, what is said of it and, of a label, how sure that is.
+        own = [] if model.network.pooling is not None else answer
+        yield Record(
+            tuple(names),
+            tuple(said if isinstance(said, str) else f"{said:.4g}" for _, said, *_ in own),
+            tuple(share for _, _, *shares in own for share in shares),
+            layers,
+            model.name,
+            pooling=pooling,
+            answer=answer,
+            noun=kind.noun,
+            grid=kind.grid(model.reader, source),
+        )
+
+
+def _watched(
+    model: "Model[Any]", items: Sequence[Any]
+) -> Iterator[tuple[Tensor, tuple[LayerRecord, ...], LayerRecord | None]]:
+    """For each source that was read the net's numbers, the weights of its layers, and those of its pooling."""
+    if not items:
+        return
+    network, nothing = model.network, nn.Identity()
+    # The pooling has one query: its weights are few, however long the source is.
+    watched = network.network if max(map(len, items)) <= MOST_ITEMS else nothing
+    with observed(watched) as layers, observed(network.pooling or nothing) as poolings:
+        numbers = model.numbers(items)
+    for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
+        count = len(item)
+        found = (
+            _layer(f"layer {number}", sighting, place, count, count) for number, sighting in enumerate(layers, start=1)
+        )
+        pooling = next((_layer("pooling", sighting, place, 1, count) for sighting in poolings), None)
+        yield own, tuple(found), pooling
+
+
+def _layer(name: str, seen: Sighting, place: int, queries: int, keys: int) -> LayerRecord:
+    return LayerRecord(name, seen.weights[place, :, :queries, :keys], seen.source, seen.normaliser)

@@ -1,0 +1,70 @@
+"""Writing while watching: for each source a record of its text, and of where each piece of that looked."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.inspection import LayerRecord, Record, Sighting, observed
+from regard.modules import AttentiveSeq2Seq, TransformerSeq2Seq
+from regard.special_ids import START
+
+if TYPE_CHECKING:
+    from regard.tasks.writer import Writer
+
+__all__ = ["END_NAME", "look_while_writing"]
+
+END_NAME = "(end)"
+"""What the last row of a map is called: where the model looked when it decided that the text is over."""
+
+
+def look_while_writing(model: "Writer", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
+    """The records of sources, in their order: the text as `Writer.write` writes it, and the attention to the source.
+
+    What was written is read once more, all pieces at once, to see where each looked: a row is that of the piece which
+    was said then.
+    """
+    kind = model.recipe.input
+    for source in sources:
+        (written,) = model.write([source], longest=longest)
+        if written is None:
+            yield Record((), model=model.name, noun=kind.noun, queries=())
+            continue
+        vocabulary = model.answer.vocabulary
+        ids = vocabulary.encode(written.text)
+        names = tuple(kind.names(model.reader, source))
+        yield Record(
+            names,
+            model=model.name,
+            layers=_layers(model, model.read(source), ids, len(names)),
+            queries=(*(vocabulary.decode([each]).strip() or " " for each in ids), END_NAME),
+            answer=written,
+            noun=kind.noun,
+        )
+
+
+def _layers(model: "Writer", item: Any, ids: list[int], count: int) -> tuple[LayerRecord, ...]:
+    network = model.network
+    batch = model.recipe.input.batch(model.reader, [item]).to(next(network.parameters()).device)
+    inputs = torch.tensor([[START, *ids]], device=batch.vectors.device)
+    with torch.inference_mode(), observed(_to_the_source(network)) as seen:
+        network(network.encode(batch.vectors, batch.lengths), inputs)
+    if isinstance(network, AttentiveSeq2Seq):
+        # One layer, which is asked step by step.
+        return (_layer("source", seen[0], torch.cat([each.weights for each in seen], dim=2)[0], count),)
+    return tuple(
+        _layer(f"source, layer {number}", each, each.weights[0], count) for number, each in enumerate(seen, start=1)
+    )
+
+
+def _to_the_source(network: nn.Module) -> nn.Module:
+    """The attention from text to source, and no other; none of a net without."""
+    if isinstance(network, TransformerSeq2Seq):
+        layers: list[Any] = list(network.decoder.layers)
+        return nn.ModuleList(layer.source_attention for layer in layers)
+    return network.attention if isinstance(network, AttentiveSeq2Seq) else nn.Identity()
+
+
+def _layer(name: str, seen: Sighting, weights: Tensor, count: int) -> LayerRecord:
+    return LayerRecord(name, weights[..., :count], seen.source, seen.normaliser)

@@ -1,0 +1,443 @@
+"""`regard predict` and `regard classify`: what was looked at, for every kind of source; and files of any origin."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from rich.cells import cell_len
+
+from regard.cli.main import main
+from regard.inputs import Graph, Sound, write_sound
+from regard.tasks.inputs import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from tasks.toys import untrained
+
+WORDS = Words(features={"minimum_count": 1})
+NOISE = Sound(torch.randn(1, 800, generator=torch.Generator().manual_seed(3)) / 9, 8000)
+MODELS = {
+    "words": lambda: untrained(WORDS, ["a warm film", "good"]),
+    "mean": lambda: untrained(WORDS, ["a warm film", "good"], task={"kind": "classifier", "pooling": "mean"}),
+    "recurrent": lambda: untrained(WORDS, ["a warm film", "good"], network="recurrent"),
+    "learned": lambda: untrained(WORDS, ["a warm film", "good"], position="learned"),
+    "tagger": lambda: untrained(WORDS, ["a warm film", "good"], task={"kind": "tagger"}),
+    "characters": lambda: untrained(Texts("characters", size=64), ["abc def", "good"]),
+    "speech": lambda: untrained(Speech(), [NOISE]),
+    "frames": lambda: untrained(Speech(), [NOISE], task={"kind": "tagger"}),
+    "pictures": lambda: untrained(Pictures(), [np.eye(28)]),
+    "scaled": lambda: untrained(Pictures(height=28, width=28), [np.eye(28)]),
+    "molecules": lambda: untrained(Molecules(), ["CCO"], [(1, 0), (0, 1)]),
+    "solubility": lambda: untrained(Molecules(), ["CCO"], [0.5, -1.5]),
+    "vectors": lambda: untrained(Vectors(), [torch.eye(3)]),
+    "graphs": lambda: untrained(Graphs(), [Graph(torch.eye(3), torch.tensor([[0], [1]]))]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture
+def predict(folder, tmp_path, capsys, monkeypatch):
+    """Run `regard predict` with a toy in an empty folder: code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(kind, *words, stdin=None):
+        if not (folder / kind).exists():
+            MODELS[kind]().save(folder / kind)
+        if stdin is not None:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["predict", str(folder / kind), *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def speech():
+    pytest.importorskip("librosa")
+    pytest.importorskip("soundfile")
+
+
+@pytest.fixture
+def pillow():
+    return pytest.importorskip("PIL.Image")
+
+
+@pytest.fixture
+def chemistry():
+    pytest.importorskip("rdkit")
+
+
+def test_the_answer_then_what_it_was_drawn_from(predict):
+    code, out, err = predict("words", "a warm film", "--top", 2)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:4] == ["a warm film", "", "answer  sure", lines[3]]
+    assert lines[5] == "Pooling"
+    assert lines[7].startswith("the whole  ")
+    assert "1 other " in lines[9]
+    assert "Layer" not in out
+    assert "Layer 1 of 2, average of heads 1-2" in predict("words", "a warm film", "--layer", 1)[1]
+    assert "Layer 2 of 2, head 2 of 2" in predict("words", "a warm film", "--head", 2)[1]
+
+
+def test_without_asking_nothing_is_shown(predict):
+    code, out, _ = predict("words", "a warm film", "good")
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert predict("words", "a warm film", "good", "--top", 0)[1] == out
+
+
+def test_the_map_comes_when_asked_for(predict):
+    out = predict("words", "a warm film", "--map")[1]
+    assert "Each row attends to the columns (1 a, 2 warm, 3 film)." in out
+    assert "Layer 2 of 2, average of heads 1-2" in out
+
+
+def test_a_classifier_without_attention_in_its_pooling_shows_its_layers(predict):
+    out = predict("mean", "a warm film", "--top", 1)[1]
+    assert "Pooling" not in out
+    assert out.count("2 others") == 3
+    long = predict("mean", "good " * 70, "--top", 1)[1]
+    assert "Layer 2 of 2, average of heads 1-2, average over all 70 words" in long
+    assert long.count("others") == 1
+
+
+def test_a_network_without_attention_says_so(predict):
+    assert "This model has no attention" not in predict("recurrent", "a warm film", "--top", 1)[1]
+    out = predict("recurrent", "a warm film", "--layer", 1)[1]
+    assert "This model has no attention but that of its pooling." in out
+    found = json.loads(predict("recurrent", "a warm film", "--layer", 1, "--format", "json")[1])
+    assert found["why_no_attention"] == "This model has no attention but that of its pooling."
+    assert len(found["pooling"]) == 3
+
+
+def test_a_tagger_shows_each_word(predict):
+    out = predict("tagger", "a warm film", "--top", 1)[1]
+    assert re.search(r"^a +warm +film$", out, re.MULTILINE)
+    assert out.count("2 others") == 3
+
+
+def test_json_with_what_was_looked_at(predict):
+    found = json.loads(predict("words", "a warm film", "--format", "json", "--top", 2)[1])
+    assert list(found)[:4] == ["source", "label", "score", "model"]
+    assert [each["text"] for each in found["pooling"]] == [
+        ["a", "warm", "film"][each["position"] - 1] for each in found["pooling"]
+    ]
+    assert (found["layer"], found["items"]) == (None, [])
+    everything = json.loads(predict("words", "a warm film", "--format", "json", "--top", 9, "--layer", 1)[1])
+    assert sum(each["weight"] for each in everything["pooling"]) == pytest.approx(1, abs=1e-5)
+    for item in everything["items"]:
+        assert sum(each["weight"] for each in item["attends"]) == pytest.approx(1, abs=1e-5)
+    tagged = json.loads(predict("tagger", "a warm film", "--format", "json", "--top", 1)[1])
+    assert [list(item) for item in tagged["items"]] == [["text", "label", "score", "attends"]] * 3
+
+
+def test_watching_answers_as_not_watching_does(predict):
+    texts = ["a warm film", "", "good good", "film"]
+    for kind in ("words", "tagger"):
+        plain = [json.loads(line) for line in predict(kind, *texts, "--format", "json")[1].splitlines()]
+        seen = [json.loads(line) for line in predict(kind, *texts, "--format", "json", "--top", 1)[1].splitlines()]
+        for one, other in zip(plain, seen, strict=True):
+            assert one.get("label") == other.get("label")
+            labels = [[item["label"] for item in each.get("items", [])] for each in (one, other)]
+            assert labels[0] == labels[1] or kind == "words"
+
+
+def test_plain_is_sentences_only(predict):
+    out = predict("words", "a warm film", "--plain", "--map")[1]
+    assert "the whole attends to " in out
+    assert all(line.endswith(".") for line in out.splitlines())
+    assert predict("words", "good", "--plain")[1].splitlines()[0] == "good."
+
+
+def test_the_page_holds_every_source(predict, tmp_path):
+    code, out, err = predict("words", "a <b> film", "good", "", "--html", "seen.html")
+    assert (code, err) == (0, "Wrote seen.html.\n")
+    assert len(out.splitlines()) == 3
+    text = (tmp_path / "seen.html").read_text("utf-8")
+    assert text.count("<h2>") == 3
+    assert "<h2>a &lt;b&gt; film</h2>" in text
+    assert text.count('class="map"') == 4
+    alone = predict("words", "good", "--format", "json")[1]
+    assert predict("words", "good", "--format", "json", "--html", "seen.html")[1] == alone
+    code, _, err = predict("words", *["good"] * 51, "--html", "many.html")
+    assert (code, "`--html` takes up to 50 sources, but the command line has more" in err) == (2, True)
+
+
+@pytest.mark.parametrize("width", [32, 60, 120])
+def test_it_fits_the_width(predict, speech, tmp_path, width):
+    write_sound(tmp_path / "noise.wav", NOISE)
+    out = predict("speech", "noise.wav", "--map", "--layer", 1, "--width", width)[1]
+    assert max(map(cell_len, out.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "give either sources or -f FILE"),
+        (("a", "-f", "b"), "give either sources or -f FILE"),
+        (("a", "--top", -1), "`--top` must be 0 or more, but is -1"),
+        (("a", "--top", 0, "--head", 1), "`--head` chooses what to show, but with `--top` 0 nothing is shown"),
+        (("a", "--layer", 3), "`layer` must be from 1 to 2, but is 3"),
+        (("a", "--head", 3), "`head` must be from 1 to 2 in layer 2, but is 3"),
+        (("a", "--map", "--format", "json"), "`--map` shapes text, but `--format` is json"),
+        (("a", "--plain", "--format", "csv"), "`--plain` shapes text, but `--format` is csv"),
+        (("a", "--top", 1, "--format", "csv"), "`--top` lists weights, for which csv has no columns"),
+        (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
+        (("a", "--width", 31), "`--width` must be 32 or more"),
+    ],
+)
+def test_usage_mistakes(predict, words, message):
+    code, out, err = predict("words", *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_standard_input(predict):
+    for words in (("-",), ("-f", "-")):
+        code, out, _ = predict("words", *words, stdin=b"a warm film\ngood\n")
+        assert (code, [line.split("%")[1].strip() for line in out.splitlines()]) == (0, ["a warm film", "good"])
+
+
+# Texts.
+
+
+def test_a_text_that_holds_nothing_has_no_answer(predict):
+    for kind in ("words", "tagger", "characters"):
+        code, out, err = predict(kind, "", "good")
+        assert (code, err) == (0, "")
+        assert out.splitlines()[0].split() == ["nothing"]
+    assert "There is no word in it" in predict("words", "", "--map")[1]
+    assert json.loads(predict("words", "", "--format", "json", "--top", 1)[1])["label"] is None
+
+
+# Of 20,000 items that look at each other a tiny model, too, takes seconds.
+@pytest.mark.parametrize("kind", ["words", pytest.param("characters", marks=pytest.mark.slow), "tagger"])
+def test_20_000_characters(predict, kind):
+    text = "warm " * 4000
+    code, out, err = predict(kind, text)
+    assert (code, err, len(out.splitlines())) == (0, "", 1)
+    out = predict(kind, text, "--layer", 1, "--top", 1)[1]
+    items = {"words": "4,000 words", "characters": "20,000 pieces", "tagger": "4,000 words"}[kind]
+    assert f"The source has {items}; what they attended to is kept for 2,000 at most." in " ".join(out.split())
+    assert ("Pooling" in out) == (kind != "tagger")
+
+
+def test_400_words_for_a_model_that_saw_three(predict):
+    code, out, _ = predict("words", "warm " * 400, "--top", 1)
+    assert code == 0
+    assert "399 others" in out
+    code, _, err = predict("learned", "good", "warm " * 513)
+    assert code == 2
+    assert "a source may have 512 words, as many as learned has learned positions of, but one has 513" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "list.txt: there is nothing to answer, it is empty"),
+        (b"\n \n", "list.txt: there is nothing to answer, every line in it is empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "list.txt, line 1: it isn't UTF-8"),
+        (b"good\n\0\0", "list.txt, line 2: it holds a zero byte: it isn't text"),
+    ],
+)
+def test_a_list_that_can_not_be_used(predict, tmp_path, content, message):
+    (tmp_path / "list.txt").write_bytes(content)
+    code, _, err = predict("words", "-f", "list.txt")
+    assert (code, message in err, err.count("\n")) == (1, True, 1)
+
+
+def test_a_list_that_is_not_there(predict, tmp_path):
+    assert predict("words", "-f", "missing.txt")[::2] == (1, "regard: missing.txt: No such file or directory.\n")
+    assert predict("words", "-f", ".")[::2] == (1, "regard: .: Is a directory.\n")
+
+
+# Recordings.
+
+
+def test_recordings_of_any_origin(predict, speech, tmp_path):
+    soundfile = pytest.importorskip("soundfile")
+    noise = np.random.default_rng(0).standard_normal((44100, 2)) / 9
+    soundfile.write(tmp_path / "stereo.wav", noise, 44100)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(0), 8000)
+    code, out, err = predict("speech", "stereo.wav", "silent.wav")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].split() == ["nothing", "silent.wav"]
+    seen = json.loads(predict("speech", "stereo.wav", "--format", "json", "--top", 100)[1])
+    assert {each["text"] for each in seen["pooling"]} == {f"{place / 100:.2f} s" for place in range(100)}
+    out = predict("frames", "stereo.wav", "--top", 2)[1]
+    assert "average over all 100 frames" in out
+    assert out.count("the whole") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "a source must be the name of a file, but is empty"),
+        ("missing.wav", "missing.wav: it can't be opened (No such file or directory)"),
+        (".", ".: it can't be opened (Is a directory)"),
+        ("text.wav", "text.wav: it can't be read as a sound"),
+    ],
+)
+def test_what_is_no_recording(predict, speech, tmp_path, name, message):
+    (tmp_path / "text.wav").write_text("no sound")
+    write_sound(tmp_path / "noise.wav", NOISE)
+    code, out, err = predict("speech", "noise.wav", name)
+    assert (code, message in err, err.count("\n")) == (1, True, 1)
+    # Those before it have been answered.
+    assert out.endswith("noise.wav\n")
+    (tmp_path / "list.txt").write_text(f"noise.wav\n{name or '?'}\n")
+    code, out, err = predict("speech", "-f", "list.txt")
+    assert (code, out.endswith("noise.wav\n")) == (1, True)
+    assert err.startswith("regard: list.txt, line 2: ")
+
+
+# Pictures.
+
+
+def test_a_photograph_for_a_model_of_28_pixels(predict, pillow, tmp_path):
+    levels = np.random.default_rng(0).integers(0, 255, (2000, 3000, 3), dtype=np.uint8)
+    pillow.fromarray(levels).save(tmp_path / "photo.jpg")
+    code, out, err = predict("pictures", "photo.jpg")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("regard: photo.jpg: a source may have 30,000 patches")
+    assert "but one has 375,000. Scale it down first, or train a model whose input has a `height`" in err
+    # A model whose pictures are all scaled takes one of any size.
+    code, out, err = predict("scaled", "photo.jpg", "--map")
+    assert (code, err) == (0, "")
+    assert re.search(r"^  1 2 3 4 5 6 7$", out, re.MULTILINE)
+
+
+def test_a_picture_of_another_size(predict, pillow, tmp_path):
+    pillow.fromarray(np.zeros((13, 41), dtype=np.uint8)).save(tmp_path / "wide.png")
+    code, out, _ = predict("pictures", "wide.png", "--map")
+    assert code == 0
+    assert "Rows and columns are those of the picture." in out
+    assert re.search(r"^4 \S+$", out, re.MULTILINE)
+    assert "Layer 2 of 2, average of heads 1-2, average over all 44 patches" in out
+    # What each of the patches looked at is shown when its layer is asked for.
+    assert "numbered as the rows are" not in out
+    assert "numbered as the rows are" in predict("pictures", "wide.png", "--map", "--layer", 1)[1]
+
+
+def test_a_broken_picture(predict, pillow, tmp_path):
+    pillow.fromarray(np.eye(28, dtype=np.uint8)).save(tmp_path / "whole.png")
+    (tmp_path / "half.png").write_bytes((tmp_path / "whole.png").read_bytes()[:50])
+    (tmp_path / "empty.png").write_bytes(b"")
+    for name in ("half.png", "empty.png"):
+        code, out, err = predict("pictures", "whole.png", name)
+        assert (code, err.count("\n")) == (1, 1)
+        assert err.startswith(f"regard: {name}: it can't be read as a picture")
+        assert out.endswith("whole.png\n")
+
+
+# Molecules.
+
+
+def test_molecules(predict, chemistry):
+    code, out, err = predict("molecules", "C" * 300, "CCO")
+    assert (code, err) == (0, "")
+    out = predict("molecules", "OCC", "--top", 2, "--map")[1]
+    assert re.search(r"^the whole +[OC]\d ", out, re.MULTILINE)
+    assert "0 is exactly 0" in out
+    assert "299 others" in predict("solubility", "C" * 300, "--top", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("smiles", "message"),
+    [
+        ("CC(", "`smiles` must be a molecule, but 'CC(' isn't one: syntax error"),
+        ("", "`smiles` must be a molecule, but is empty"),
+        ("c1ccccc", "`smiles` must be a molecule, but 'c1ccccc' isn't one"),
+    ],
+)
+def test_what_is_no_molecule(predict, chemistry, smiles, message):
+    code, out, err = predict("solubility", "CCO", smiles)
+    assert (code, message in err, err.count("\n")) == (2, True, 1)
+    assert out.endswith("CCO\n")
+
+
+# Vectors, and graphs.
+
+
+def test_files_of_vectors(predict, tmp_path):
+    np.savez(tmp_path / "two.npz", first=np.ones((4, 3)), second=np.zeros((2, 3)))
+    np.save(tmp_path / "one.npy", np.ones((4, 3)))
+    rows = [*csv.DictReader(io.StringIO(predict("vectors", "two.npz", "one.npy", "--format", "csv")[1]))]
+    assert [row["source"] for row in rows] == ["two.npz: first", "two.npz: second", "one.npy"]
+    assert rows[0]["score"] == pytest.approx(rows[2]["score"])
+    for name, message in (("missing.npy", "there is no such file"), ("a.wav", "`path` must end in one of .npy")):
+        code, _, err = predict("vectors", name)
+        assert (code, message in err, err.startswith(f"regard: {name}: ")) == (1, True, True)
+
+
+def test_graphs_are_asked_from_python(predict):
+    code, _, err = predict("graphs", "a")
+    assert (code, "must read texts or files, but graphs reads graphs: use it from Python" in err) == (2, True)
+
+
+# Progress.
+
+
+def test_progress_is_shown_on_a_terminal_only(predict, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert predict("words", *["good"] * 30)[0] == 0
+    assert "answering" in terminal.getvalue()
+    terminal.truncate(0)
+    assert predict("words", *["good"] * 3)[0] == 0
+    assert "answering" not in terminal.getvalue()
+
+
+# The short name.
+
+
+def test_classify_says_what_there_is(capsys):
+    for text, name in (("a film", "english-sentiment"), ("房间 干净", "chinese-sentiment")):
+        code = main(["classify", text])
+        if code:  # until such a model is bundled
+            err = capsys.readouterr().err
+            assert (code, err.count("\n")) == (2, 1)
+            assert f"the model {name} doesn't come with this version of regard; chinese-pos, english-pos" in err
+            assert "Name one of your own by `--model`" in err
+
+
+def test_classify_with_a_model_of_ones_own(predict, folder, capsys):
+    out = predict("words", "a warm film", "--top", 1)[1]
+    assert main(["classify", "--model", str(folder / "words"), "a warm film", "--top", "1"]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["classify", "--model", "english-pos", "a film"]) == 2
+    assert "`--model` must be a classifier, but english-pos is a tagger" in capsys.readouterr().err
+
+
+def test_each_line_has_the_classifier_of_its_language(folder, predict, monkeypatch, tmp_path, capsys):
+    import regard.tasks
+
+    predict("words", "good")
+    asked, load = [], regard.tasks.load
+
+    def loaded(name):
+        asked.append(name)
+        return load(folder / "words")
+
+    monkeypatch.setattr("regard.tasks.load", loaded)
+    monkeypatch.setattr("regard.tasks.bundled", lambda: {"english-sentiment": None, "chinese-sentiment": None})
+    (tmp_path / "list.txt").write_text("房间\ngood\nwarm\n干净\n", "utf-8")
+    assert main(["classify", "-f", "list.txt"]) == 0
+    assert [line.split("%")[1].strip() for line in capsys.readouterr().out.splitlines()] == [
+        "房间",
+        "good",
+        "warm",
+        "干净",
+    ]
+    assert asked == ["chinese-sentiment", "english-sentiment"]

@@ -1,0 +1,253 @@
+"""Several processes train as one does: the same updates, the same quality; resumed alike; ended together."""
+
+import dataclasses
+import itertools
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+import test_classifier
+import test_inputs
+import test_writer
+import torch
+from toys import BY_HEART, SAWS, generated, tiny
+
+from regard.errors import ArgumentError, RegardError
+from regard.modules.networks import NETWORKS
+from regard.modules.pooling import POOLINGS
+from regard.tasks import Classifier, Tagger, Writer, train
+from regard.tasks.fit import JOBS
+from regard.tasks.lightning_parts import Training
+from regard.tasks.processes import helped
+
+HERE = Path(__file__).parent
+several = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="each process wants a processor")
+TOY = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
+# Nothing is dropped. Batches differ in size, halves of one in their items, and some hold a single source.
+LEARNED = {
+    "tagger": (tiny(**BY_HEART | {"epochs": 4, "batch_items": 31}, average=0.9), generated(37), Tagger),
+    "classifier": (dataclasses.replace(test_classifier.RECIPE, patience=5, batch_items=7), TOY, Classifier),
+    "writer": (dataclasses.replace(test_writer.RECIPE, epochs=6, batch_items=12), test_writer.PAIRS, Writer),
+}
+
+
+def fit(recipe, pairs, dev=None, **options):
+    return train(recipe, pairs, pairs if dev is None else dev, **{"progress": "none", "device": "cpu"} | options)
+
+
+def same_bits(first: Path, second: Path) -> None:
+    for name in ("model/model.safetensors", "checkpoints/last/state.safetensors", "checkpoints/best/state.safetensors"):
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def rows(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@several
+@pytest.mark.parametrize(
+    "kind",
+    ["tagger", pytest.param("classifier", marks=pytest.mark.slow), pytest.param("writer", marks=pytest.mark.slow)],
+)
+def test_two_processes_make_the_updates_of_one_and_leave_no_trace(tmp_path, capfd, kind):
+    recipe, pairs, made = LEARNED[kind]
+    one = fit(recipe, pairs, out=tmp_path / "one")
+    before = dict(os.environ), signal.getsignal(signal.SIGTERM), sys.excepthook, list(warnings.filters)
+    two = fit(recipe, pairs, out=tmp_path / "two", devices=2)
+    assert (dict(os.environ), signal.getsignal(signal.SIGTERM), sys.excepthook, list(warnings.filters)) == before
+    assert not torch.distributed.is_initialized()
+    assert capfd.readouterr() == ("", "")
+    assert isinstance(two, made)
+    assert two.about["training"]["devices"] == 2
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    for first, second in zip(rows(tmp_path / "one"), rows(tmp_path / "two"), strict=True):
+        assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
+        assert second["score"] == pytest.approx(first["score"], abs=0.01)
+    for (name, alone), together in zip(
+        one.network.state_dict().items(), two.network.state_dict().values(), strict=True
+    ):
+        # The softmax doesn't see a key's bias: its gradient is nothing but rounding, which AdamW makes as large as any.
+        if not name.endswith("key.bias"):
+            torch.testing.assert_close(together, alone, rtol=0.02, atol=0.02, msg=name)
+
+
+@several
+@pytest.mark.slow
+def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(tmp_path):
+    recipe = tiny(epochs=4, average=0.9)
+    fit(recipe, SAWS, out=tmp_path / "whole", devices=2)
+    start = Training.on_train_epoch_start
+
+    def stop(self):
+        if self.current_epoch == 2:
+            raise RuntimeError("stopped")
+        start(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Training, "on_train_epoch_start", stop)
+        with pytest.raises(RuntimeError, match="stopped"):
+            fit(recipe, SAWS, out=tmp_path / "run", devices=2)
+    torch.manual_seed(3)
+    resumed = fit(recipe, SAWS, out=tmp_path / "run", resume=True)
+    assert resumed.about["training"]["devices"] == 2
+    same_bits(tmp_path / "whole", tmp_path / "run")
+    assert [row["epoch"] for row in rows(tmp_path / "run")] == [1, 2, 3, 4]
+
+
+@several
+@pytest.mark.slow
+def test_killed_runs_resume_to_the_same_bits(tmp_path):
+    for name, seed, kills in (("whole", 0, 0), ("killed", 1, 3)):
+        command = [sys.executable, HERE / "killed_run.py", tmp_path / name, str(seed), str(kills), "12", "2"]
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        assert ended.returncode == 0, ended.stderr
+    same_bits(tmp_path / "whole", tmp_path / "killed")
+    assert len(rows(tmp_path / "killed")) == 12
+
+
+@several
+@pytest.mark.slow
+def test_a_script_runs_once_and_ctrl_c_ends_all(tmp_path):
+    """The script has no guard, and is interrupted with its whole group, as by a terminal."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
+        "from toys import SAWS, tiny\n"
+        "from regard import train\n"
+        "print('once', flush=True)\n"
+        "train(tiny(epochs=9999, patience=9999), SAWS, SAWS, devices=2, device='cpu', progress='lines', out='run')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, script],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while not (tmp_path / "run" / "log.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    # That the pipes are at their end says that nobody is left who could write to them.
+    said, told = process.communicate(timeout=60)
+    assert said == "once\n"
+    assert told.splitlines()[-1] == "KeyboardInterrupt"
+
+
+@several
+@pytest.mark.slow
+def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
+    real, begun, judged = subprocess.Popen, [], Training.judged
+
+    def popen(*given, **options):
+        begun.append(real(*given, **options))
+        return begun[-1]
+
+    def kill(self):
+        begun[0].kill()
+        return judged(self)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.setattr(Training, "judged", kill)
+    with pytest.raises(RegardError, match=r"Process 2 of 2 was ended by signal 9, so training stopped. If memory is"):
+        fit(tiny(), SAWS, devices=2, out=tmp_path / "run")
+    assert not torch.distributed.is_initialized()
+
+
+class Poison:
+    """What can be handed over, and not be taken."""
+
+    def __init__(self, does, *what):
+        self.does, self.what = does, what
+
+    def __reduce__(self):
+        return self.does, self.what
+
+
+@several
+@pytest.mark.parametrize(
+    ("poison", "message"),
+    [
+        (Poison(os._exit, 3), "Process 2 of 2 was ended with exit code 3, so training stopped"),
+        (Poison(int, "three"), "Process 2 of 2 failed, so training stopped: ValueError: invalid literal for int"),
+    ],
+)
+def test_a_helper_that_fails_is_heard_before_training(poison, message):
+    with pytest.raises(RegardError, match=message), helped(2, print, poison) as place:
+        place.join()
+
+
+def test_what_can_not_be_handed_over_is_refused():
+    message = "`devices` must be 1 for what can't be handed to another process, but is 2"
+    with pytest.raises(ArgumentError, match=message), helped(2, print, lambda: None):
+        raise AssertionError("it was handed over")
+
+
+@pytest.mark.parametrize(
+    ("devices", "message"),
+    [
+        (0, "`devices` must be a whole number, 1 or more, but is 0"),
+        (1.5, "`devices` must be a whole number, 1 or more, but is 1.5"),
+        (True, "`devices` must be a whole number, 1 or more, but is True"),
+        (10**6, "`devices` must be at most the number of this machine's processors, .*, but is 1000000"),
+    ],
+)
+def test_a_number_of_processes_that_can_not_be(devices, message, tmp_path):
+    with pytest.raises(ArgumentError, match=message):
+        fit(tiny(), SAWS, devices=devices, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_several_are_refused_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(ArgumentError, match=r"`devices` must be 1 on a GPU, but is 2\. Several train by device='cpu'"):
+        fit(tiny(), SAWS, devices=2, device="gpu")
+
+
+NETS = {
+    f"{network} {pooling}": (
+        dataclasses.replace(test_classifier.RECIPE, network=network, task={"kind": "classifier", "pooling": pooling}),
+        TOY,
+    )
+    for network, pooling in itertools.product(NETWORKS, POOLINGS)
+}
+SOURCES = {
+    kind: (
+        dataclasses.replace(test_classifier.RECIPE, input=source),
+        list(zip(sources, test_inputs.TARGETS, strict=True)),
+    )
+    for kind, (source, sources, _) in test_inputs.CASES.items()
+}
+WRITERS = {name: (test_writer.with_task(architecture=name), test_writer.PAIRS) for name in test_writer.ARCHITECTURES}
+
+
+@pytest.mark.parametrize("name", [*NETS, *SOURCES, *WRITERS])
+def test_whatever_learns_can_be_shared(name):
+    """It can be handed over, and all of it learns from every batch, as lightning's strategy wants it."""
+    if name in ("speech", "molecules"):
+        pytest.importorskip({"speech": "librosa", "molecules": "rdkit"}[name])
+    recipe, pairs = {**NETS, **SOURCES, **WRITERS}[name]
+    learner = pickle.loads(pickle.dumps(JOBS[recipe.task.kind](recipe, pairs, pairs, None).learner()))
+    for batch in learner.batches(0):
+        learner.zero_grad()
+        learner.loss(batch).total.backward()
+        assert [name for name, each in learner.named_parameters() if each.grad is None] == []
