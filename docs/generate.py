@@ -8,6 +8,8 @@ NAME is one of
 - `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
 - `benchmark: NAME`, the table of benchmarks/results/NAME.json,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
+- `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
+  its turn: as weights learned on another machine differ, only the words must be the same,
 - `parts`, `combinations`, `input positions`: tables of the operator's parts,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
@@ -25,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import part_tables
 import task_tables
@@ -35,12 +38,16 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
+BAR = re.compile(r"[<>·░▒▓█▏▎▍▌▋▊▉]+")
+RUN = re.compile(r"<!-- generated: (?:output|learned|here: .+?) -->")
+HERE = "here:"
+PIPED = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
 @functools.cache
 def run(command: str, **settings: str) -> str:
     """A command's output, 100 columns wide; as it looks piped, if the settings don't say otherwise."""
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"} | settings
+    environment = os.environ | PIPED | settings
     arguments = [sys.executable, "-m", "regard", *shlex.split(command)[1:]]
     ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, cwd=ROOT)
     if ran.returncode:
@@ -49,8 +56,13 @@ def run(command: str, **settings: str) -> str:
 
 
 def shown(command: str) -> str:
+    """A command and what it prints."""
+    return terminal(command, run(command))
+
+
+def terminal(command: str, output: str) -> str:
     """A command and its output, as a terminal shows them."""
-    return f"```text\n$ {command}\n{run(command)}\n```\n"
+    return f"```text\n$ {command}\n{output}\n```\n"
 
 
 def benchmark(name: str) -> str:
@@ -96,11 +108,18 @@ TERMINAL_PICTURES = {"tag.svg": ('regard tag "I saw a saw ." --map', 64)}
 
 
 def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
-    """Where each Python block of a document ends, and what it prints; they run in order, in an empty folder."""
+    """Where each Python block and each command `here` of a document ends, and what it prints.
+
+    They run in order, in one process and in an empty folder.
+    """
     namespace: dict[str, object] = {"__name__": "document"}
+    blocks = [*PYTHON.finditer(text), *(block for block in BLOCK.finditer(text) if block["name"].startswith(HERE))]
     found = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for block in PYTHON.finditer(text):
+        for block in sorted(blocks, key=lambda block: block.start()):
+            if block.re is BLOCK:
+                found.append((block.end(), run_here(block["name"].removeprefix(HERE).strip())))
+                continue
             # Line numbers of the document, for who reads a traceback.
             code = "\n" * text[: block.start()].count("\n") + "\n" + block[1]
             with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -109,16 +128,31 @@ def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
     return found
 
 
+def run_here(command: str) -> str:
+    """A command's output, 100 columns wide, as it looks piped; in this process and folder: torch is there already."""
+    from regard.cli.main import main as regard
+
+    with mock.patch.dict(os.environ, PIPED), contextlib.redirect_stdout(io.StringIO()) as printed:
+        code = regard(shlex.split(command)[1:])
+    if code:
+        raise SystemExit(f"docs: `{command}` failed with {code}")
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+
+
 def generated(text: str, path: Path | None = None) -> str:
     """A document with every generated block written anew."""
-    printed = outputs(text, path) if "<!-- generated: output -->" in text else []
+    printed = outputs(text, path) if RUN.search(text) else []
 
     def write(match: re.Match[str]) -> str:
         kind, _, rest = match["name"].partition(":")
-        if kind == "output":
-            above = [output for end, output in printed if end <= match.start()]
-            return f"{match[1]}```text\n{above[-1]}```\n{match[4]}"
-        return f"{match[1]}{KINDS[kind.strip()](rest.strip())}{match[4]}"
+        if kind in ("output", "learned"):
+            body = f"```text\n{[said for end, said in printed if end <= match.start()][-1]}```\n"
+        elif kind == "here":
+            body = terminal(rest.strip(), dict(printed)[match.end()])
+        else:
+            body = KINDS[kind.strip()](rest.strip())
+        keep = kind in ("learned", "here") and alike(match["body"], body)
+        return f"{match[1]}{match['body'] if keep else body}{match[4]}"
 
     return BLOCK.sub(write, text)
 
@@ -129,6 +163,12 @@ def same(old: str, new: str) -> bool:
         return False
     pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
     return all(abs(float(one) - float(two)) <= 0.02 * max(1.0, abs(float(two))) for one, two in pairs)
+
+
+def alike(old: str, new: str) -> bool:
+    """Whether two texts hold the same words, whatever their numbers, their bars and the order of near ties."""
+    one, other = (sorted(BAR.sub("", NUMBER.sub("#", text)).split()) for text in (old, new))
+    return one == other
 
 
 def stale() -> Iterator[str]:

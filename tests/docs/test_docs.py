@@ -112,6 +112,32 @@ def test_outputs_are_those_of_the_block_above(generate):
     assert shown == ["2\n", "1\n"]
 
 
+def test_commands_run_in_turn_where_the_blocks_do(generate):
+    command = "<!-- generated: here: regard data check one.conllu -->\n<!-- end -->\n"
+    begin = "```python\nfrom pathlib import Path\nsentence = '1\\ta\\t_\\tDET' + 6 * '\\t_' + '\\n\\n'\n```\n\n"
+    write = "```python\nPath('one.conllu').write_text({}sentence)\n```\n\n"
+    text = begin + write.format("") + command + write.format("2 * ") + command
+    shown = re.findall(r"```text\n(.*?)```", generate.generated(text), re.DOTALL)
+    assert all(each.startswith("$ regard data check one.conllu\n") for each in shown)
+    # Sentences and words of the file as it was then.
+    assert [re.findall(r"^all +(\d+) +(\d+)", each, re.MULTILINE) for each in shown] == [[("1", "1")], [("2", "2")]]
+
+
+def test_a_command_that_fails_is_told(generate):
+    with pytest.raises(SystemExit, match="failed with 2"):
+        generate.generated("<!-- generated: here: regard predict -->\n<!-- end -->\n")
+
+
+def test_what_was_learned_may_differ_in_numbers_only(generate):
+    def kept(old, printed):
+        text = f"```python\nprint({printed!r})\n```\n\n<!-- generated: learned -->\n```text\n{old}\n```\n<!-- end -->\n"
+        return generate.generated(text) == text
+
+    assert kept("not ██ 98% >99%\nroom ▏ <1%", "room 3%\nnot ████▏ 90% 100%")
+    assert not kept("not ██ 98%", "nor ██ 98%")
+    assert not kept("98%", "98% 2%")
+
+
 def test_the_chinese_readme_is_in_step():
     """Both tell the same story: the same headings in number and order, the same commands, the same blocks."""
     english = (ROOT / "README.md").read_text(encoding="utf-8")
