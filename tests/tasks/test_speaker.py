@@ -172,6 +172,36 @@ def test_what_stands_at_padding_does_not_matter():
     assert learner.loss(lesson).shown == pytest.approx(before, abs=1e-6)
 
 
+def test_more_and_more_of_what_is_heard_is_its_own(monkeypatch):
+    recipe = dataclasses.replace(RECIPE, epochs=5, task=dataclasses.replace(RECIPE.task, own=0.8))
+    learner, lesson = lesson_of(recipe)
+    learner.train()
+    heard = []
+    forward = learner.network.forward
+
+    def listen(memory, inputs):
+        heard.append(inputs)
+        return forward(memory, inputs)
+
+    monkeypatch.setattr(learner.network, "forward", listen)
+    for epoch, share in ((0, 0.0), (4, 0.8), (2, 0.4)):
+        learner.batches(epoch)
+        assert learner.own == pytest.approx(share)
+        heard.clear()
+        learner.loss(lesson)
+        true, given = heard[0], heard[-1]
+        assert len(heard) == (2 if share else 1)
+        assert torch.equal(true[:, 1:], lesson.steps[:, :-1])
+        # A step is true or its own as a whole; before the first there is nothing.
+        changed = (true != given).any(2)[:, 1:]
+        assert changed.any() == bool(share)
+        assert (given[:, 0] == 0).all()
+    learner.eval()
+    heard.clear()
+    learner.loss(lesson)
+    assert len(heard) == 1
+
+
 def test_errors_are_in_decibels_of_real_frames():
     """A net that says the mean always: the error is the mean distance from it."""
     learner, _ = lesson_of()

@@ -19,8 +19,8 @@ class SpeechLearner(Learner):
 
     The loss is the mean distance of the bands of real frames, in spreads of training, plus the cross-entropy of each
     step's being the last. Distances, not their squares: where two things may come next, the pause's end or more of
-    the pause, their mean is neither. Some of the steps that the net hears are its own, from a first pass in which it
-    heard the true ones.
+    the pause, their mean is neither. More and more of the steps that the net hears are its own, from a first pass
+    in which it heard the true ones.
 
     Source: Mihaylova and Martins 2019, "Scheduled sampling for transformers" (arXiv 1906.07651), section 3.
 
@@ -36,8 +36,11 @@ class SpeechLearner(Learner):
     def __init__(self, network: FrameSeq2Seq, recipe: Recipe, corpus: SpeechCorpus, dev: SpeechCorpus):
         super().__init__(network, FRAME_ERROR)
         self.recipe, self.corpus, self.dev = recipe, corpus, dev
+        self.own = 0.0
 
     def batches(self, epoch: int) -> Batches:
+        # Of the epoch alone, so that a resumed run goes on with the same share.
+        self.own = self.recipe.task.own * epoch / max(1, self.recipe.epochs - 1)
         members = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
         return Batches(self.corpus.lesson, members)
 
@@ -45,10 +48,10 @@ class SpeechLearner(Learner):
         together = self.corpus.speech.together
         memory = self.network.encode(batch.batch.vectors, batch.batch.lengths)
         heard = _behind(batch.steps)
-        if self.training and self.recipe.task.own:
+        if self.training and self.own:
             with torch.no_grad():
                 own = _behind(self.network(memory, heard)[0])
-            chosen = torch.rand(heard.shape[:2], device=heard.device) < self.recipe.task.own
+            chosen = torch.rand(heard.shape[:2], device=heard.device) < self.own
             heard = torch.where(chosen.unsqueeze(2), own, heard)
         said, last = self.network(memory, heard)
         real = batch.real(together)

@@ -112,8 +112,9 @@ class Speaking(Settings):
         decoder_layers: how many layers speak.
         frame_dropout: the share dropped, in training, of what a frame becomes before the decoder hears it: one that
             hears too well what it has said repeats it instead of reading on.
-        own: the share of steps that the decoder hears, in training, as it would have said them itself, not as they
-            truly were: else it never learns to go on from what it says.
+        own: the share of steps that the decoder hears, in the last epoch, as it would have said them itself, not as
+            they truly were: else it never learns to go on from what it says. It rises from 0 in the first, as who only
+            hears itself doesn't find its place in the source.
         guide: how far, as a share of the source, each step may look to either side of where it should be at that time;
             None: anywhere.
         longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
