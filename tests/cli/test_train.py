@@ -147,7 +147,7 @@ def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, messa
     [
         ("sst2", "for a tagger, but sst2 has one label. Take regard train classifier."),
         ("fsdd-strings", "for a tagger, but fsdd-strings has a text. Take --label frames."),
-        ("multi30k", "but multi30k has a text."),
+        ("multi30k", "but multi30k has a text. Take regard train seq2seq."),
     ],
 )
 def test_data_for_another_task_is_told_what_to_take(words, capsys, data, message):

@@ -85,7 +85,10 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"input": 3}, "`input` must be an object of settings, or one of words, texts, speech, pictures, molecules,"),
         ({"input": {"kind": "wrods"}}, "Did you mean 'words'"),
         ({"input": {"word_widht": 3}}, "`input` has no 'word_widht'. Did you mean 'word_width'"),
-        ({"task": Words()}, "`task` must be an object of settings, or one of tagger, classifier, but is Words("),
+        (
+            {"task": Words()},
+            "`task` must be an object of settings, or one of tagger, classifier, seq2seq, synthesis, but is Words(",
+        ),
         ({"width": 127, "heads": 4}, "`width` must be a multiple of `heads`"),
     ],
 )

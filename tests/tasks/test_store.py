@@ -182,7 +182,7 @@ def test_broken_json(folder, content):
     [
         ({"format": 1}, "must have format 2, but has 1. Another version"),
         ({"format": "gone"}, "must have format 2, but has None"),
-        ({"kind": "parser"}, "must be of kind 'tagger' or 'classifier', but is 'parser'"),
+        ({"kind": "parser"}, "must be of kind 'tagger' or 'classifier' or 'seq2seq' or 'synthesis', but is 'parser'"),
         ({"answer": "gone"}, "has no 'answer'"),
         (
             {"answer": {"kind": "label", "names": ["A"]}},

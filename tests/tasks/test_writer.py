@@ -81,7 +81,11 @@ def test_a_guided_writer_reads_from_left_to_right():
 def test_from_sound_to_text():
     hum = [torch.sin(torch.arange(800) * step)[None] / 2 for step in (0.1, 0.3)]
     pairs = [(Sound(hum[0], 8000), "l"), (Sound(hum[1], 8000), "h")]
-    model = fit(pairs, input={"kind": "speech", "frame_dropout": 0.0, "normalise": False, "together": 2}, epochs=30)
+    model = fit(
+        pairs,
+        input={"kind": "speech", "frame_dropout": 0.0, "normalise": False, "standardise": True, "together": 2},
+        epochs=30,
+    )
     assert texts(model.write([source for source, _ in pairs])) == ["l", "h"]
 
 
