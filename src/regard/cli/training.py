@@ -157,8 +157,8 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.kind not in ("graphs", "vectors"):
-        steps.insert(0, ["regard", "predict", name, "-f", "FILE"])
+    elif model.recipe.input.kind != "graphs":
+        steps.insert(0, ["regard", "predict", name, "FILE" if _reads_files(model) else "TEXT"])
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
@@ -172,17 +172,19 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
 def _table(scores: dict[str, Any], measure: Measure) -> Table:
     """A row for each split: of a tagger's labels how many are right, of everything else the figure of its kind."""
     if any(isinstance(score, Scores) for score in scores.values()):
+        # Only of words is it known which of them training had.
+        unseen = any(score.unseen_accuracy is not None for score in scores.values())
         rows = tuple(
             (
                 split,
                 f"{100 * score.accuracy:.2f}%",
                 f"{100 * score.interval[0]:.2f} to {100 * score.interval[1]:.2f}",
-                "" if score.unseen_accuracy is None else f"{100 * score.unseen_accuracy:.2f}%",
+                *([_share(score.unseen_accuracy)] if unseen else []),
                 f"{score.words:,}",
             )
             for split, score in scores.items()
         )
-        columns = ("split", "right", "95% interval", "unseen words", "items")
+        columns = ("split", "right", "95% interval", *(["unseen words"] if unseen else []), "items")
     else:
         rows = tuple(
             (split, measure.said(score.score), " to ".join(map(measure.said, score.interval)), f"{score.examples:,}")
@@ -190,3 +192,11 @@ def _table(scores: dict[str, Any], measure: Measure) -> Table:
         )
         columns = ("split", measure.name, "95% interval", "examples")
     return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.2f}%"
+
+
+def _reads_files(model: Any) -> bool:
+    return model.recipe.input.kind in ("speech", "pictures", "vectors")
