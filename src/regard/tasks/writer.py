@@ -46,9 +46,9 @@ class Writer(Model[Text]):
         >>> import regard
         >>> pairs = [("ab", "ba"), ("ba", "ab")]
         >>> recipe = regard.Recipe(
-        ...     task={"kind": "seq2seq", "vocabulary": "characters", "size": 16, "measure": "error"},
-        ...     input={"kind": "texts", "vocabulary": "characters", "size": 16, "piece_dropout": 0.0},
-        ...     width=16, heads=2, hidden=16, layers=1, dropout=0.0, epochs=60, patience=60, learning_rate=0.01,
+        ...     task={"kind": "seq2seq", "architecture": "recurrent", "vocabulary": "characters", "measure": "error"},
+        ...     input={"kind": "texts", "vocabulary": "characters", "piece_dropout": 0.0},
+        ...     width=16, heads=1, layers=1, dropout=0.0, epochs=60, patience=60, learning_rate=0.02,
         ... )
         >>> writer = regard.train(recipe, pairs, pairs, progress="none")
         >>> [written.text for written in writer.write(["ab", "ba"])]
