@@ -71,9 +71,12 @@ class TaskData:
             ArgumentError: its targets are nothing for this kind of task.
             DataError: no files in the folder.
         """
-        from regard.datasets import EXAMPLE_SETS, is_treebank, resolve
+        from regard.datasets import CATALOG, EXAMPLE_SETS, is_treebank, resolve
 
         known = EXAMPLE_SETS.get(given)
+        if given in CATALOG:
+            # Before anything is fetched.
+            cls(task, given, given, label, None)._check("items")
         if is_treebank(given):
             source = resolve(given)
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
@@ -85,12 +88,7 @@ class TaskData:
         else:
             # What the targets of a user's own are, is seen when they are read.
             found, gives = cls(task, given, Path(given).name, label, None), _ABOUT[task][0]
-        if gives not in _ABOUT[task]:
-            wanted = " or ".join(_SAID[kind] for kind in _ABOUT[task])
-            raise ArgumentError(
-                f"`--data` must have {wanted} for a source, to be for a {task}, but {given} has {_SAID[gives]}."
-                f"{found._step(gives)}"
-            )
+        found._check(gives)
         return found
 
     @property
@@ -149,6 +147,14 @@ class TaskData:
         # The nodes of a graph come in no order, and stand at no distance but along edges.
         position = "none" if kind in ("graphs", "molecules") else Recipe().position
         return Recipe(task={"kind": self.task}, input=source, position=position)
+
+    def _check(self, gives: str) -> None:
+        if gives not in _ABOUT[self.task]:
+            wanted = " or ".join(_SAID[kind] for kind in _ABOUT[self.task])
+            raise ArgumentError(
+                f"`--data` must have {wanted} for a source, to be for a {self.task}, but {self.given} has "
+                f"{_SAID[gives]}.{self._step(gives)}"
+            )
 
     def _step(self, gives: str) -> str:
         """What to type instead, where there is something."""
