@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
+from regard.modules.dropout import Dropout
 from regard.modules.encoder import EncoderLayer, place_position
 
 __all__ = ["Decoder", "DecoderLayer", "LayerCaches"]
@@ -48,7 +49,7 @@ class DecoderLayer(nn.Module):
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, position=position, **parts)
         self.source_norm = nn.LayerNorm(width)
         self.source_attention = MultiHeadAttention(width, heads, dropout=attention_dropout, **parts)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.connected = EncoderLayer(width, heads, hidden=hidden, dropout=dropout, attention=False)
 
     def forward(

@@ -12,6 +12,7 @@ from regard.attention.fields import check_count
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.decoder import Decoder, LayerCaches
+from regard.modules.dropout import Dropout
 from regard.modules.encoder import Encoder
 from regard.modules.guide import Guide
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
@@ -67,7 +68,7 @@ class FrameSeq2Seq(nn.Module):
         check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
         self.width, self.features, self.guide = width, features, guide
         self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
-        drop = nn.Dropout(dropout if frame_dropout is None else frame_dropout)
+        drop = Dropout(dropout if frame_dropout is None else frame_dropout)
         self.target = nn.Sequential(nn.Linear(features, width), nn.ReLU(), drop, nn.Linear(width, width), drop)
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
         self.encoder = Encoder(width, layers, heads, **parts)

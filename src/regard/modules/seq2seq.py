@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.attention.fields import check_count
 from regard.errors import ArgumentError
+from regard.modules.dropout import Dropout
 from regard.modules.padding import zero_padding
 from regard.special_ids import END, PADDING
 
@@ -116,7 +117,7 @@ class Seq2Seq(nn.Module):
         self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
         self.target = ScaledEmbedding(vocabulary, width)
         self.output = None if tied else nn.Linear(width, vocabulary)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @property
     def vocabulary(self) -> int:
