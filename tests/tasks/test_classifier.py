@@ -153,7 +153,7 @@ def test_what_can_not_be_learned_from(examples, message):
 def test_dev_of_another_kind():
     with pytest.raises(ArgumentError, match=r"`dev` must have targets like `examples`, but has 1\.0"):
         train(RECIPE, [("good", "a")], [("good", 1.0)], progress="none", device="cpu")
-    with pytest.raises(ArgumentError, match="`auxiliary` must be None for a classifier"):
+    with pytest.raises(ArgumentError, match="`auxiliary` must be None for classifier"):
         train(RECIPE, [("a", "b")], [("a", "b")], auxiliary={"x": []}, progress="none", device="cpu")
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from toys import stopped_and_resumed
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError, DataError, ModelError
@@ -246,26 +247,11 @@ def test_from_files_as_from_sounds(tmp_path):
 
 
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
-    import regard.tasks.lightning_parts as parts
-
     recipe = dataclasses.replace(
         RECIPE, dropout=0.2, average=0.9, epochs=4, task=dataclasses.replace(RECIPE.task, frame_dropout=0.5, own=0.5)
     )
     whole = fit(recipe=recipe)
-    judged, count = parts.Training.judged, 0
-
-    def stop(self):
-        nonlocal count
-        count += 1
-        if count == 3:
-            raise KeyboardInterrupt
-        return judged(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts.Training, "judged", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, PAIRS, PAIRS, out=tmp_path / "run", progress="none", device="cpu")
-    resumed = train(recipe, PAIRS, PAIRS, out=tmp_path / "run", resume=True, progress="none", device="cpu")
+    resumed = stopped_and_resumed(recipe, PAIRS, tmp_path / "run", monkeypatch)
     for name, tensor in whole.network.state_dict().items():
         assert torch.equal(tensor, resumed.network.state_dict()[name]), name
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 import torch
+from toys import stopped_and_resumed
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError, ModelError
@@ -129,24 +130,9 @@ def test_what_stands_at_padding_does_not_matter():
 
 
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
-    import regard.tasks.lightning_parts as parts
-
-    whole = fit(epochs=4, recipe=dataclasses.replace(RECIPE, dropout=0.2, average=0.9))
     recipe = dataclasses.replace(RECIPE, dropout=0.2, average=0.9, epochs=4)
-    judged, count = parts.Training.judged, 0
-
-    def stop(self):
-        nonlocal count
-        count += 1
-        if count == 3:
-            raise KeyboardInterrupt
-        return judged(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts.Training, "judged", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, PAIRS, PAIRS, out=tmp_path / "run", progress="none", device="cpu")
-    resumed = train(recipe, PAIRS, PAIRS, out=tmp_path / "run", resume=True, progress="none", device="cpu")
+    whole = fit(recipe=recipe, epochs=4)
+    resumed = stopped_and_resumed(recipe, PAIRS, tmp_path / "run", monkeypatch)
     for name, tensor in whole.network.state_dict().items():
         assert torch.equal(tensor, resumed.network.state_dict()[name]), name
 

@@ -1,9 +1,13 @@
 """Toy sentences and tiny recipes: seconds, not minutes."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
+import regard.tasks.lightning_parts as parts
+from regard import train
 from regard.tasks import Recipe
 from regard.tasks.answers import Label, Number, Several
 from regard.tasks.inputs import Source
@@ -75,3 +79,21 @@ def untrained(source: Source, sources: list, targets=None, **changes) -> Any:
     kind = Label if isinstance(flat[0], str) else Number if isinstance(flat[0], float) else Several
     answer, reader = kind.fit(flat), source.fit(sources)
     return MODELS[recipe.task.kind](SourceNetwork(recipe, reader, answer.outputs), reader, answer, recipe)
+
+
+def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The model of a run that was interrupted while its third epoch was judged, and then went on."""
+    judged, count = parts.Training.judged, 0
+
+    def stop(self):
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return judged(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.Training, "judged", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, pairs, pairs, out=folder, progress="none", device="cpu")
+    return train(recipe, pairs, pairs, out=folder, resume=True, progress="none", device="cpu")

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs.encoder import UNKNOWN, WordEncoder
-from regard.modules.dropout import Dropout
 
 __all__ = ["WordEmbedding"]
 
@@ -94,7 +93,7 @@ class WordEmbedding(nn.Module):
                 self.tables[kind] = table
         if not self.tables:
             raise ArgumentError("at least one kind of feature must have a width above 0, but none has.")
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.project = nn.Linear(sum(sizes[kind][1] for kind in self.tables), width)
 
     def forward(self, ids: Int64[Tensor, "batch length feature"]) -> Float[Tensor, "batch length width"]:

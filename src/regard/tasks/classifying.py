@@ -10,46 +10,32 @@ from regard.tasks.answering import AnswerLearner
 from regard.tasks.answers import Answer, Label, Number, Several
 from regard.tasks.classifier import Classifier
 from regard.tasks.corpus import Corpus
-from regard.tasks.examples import Pair, as_pairs, digest_pairs
+from regard.tasks.examples import Pair
 from regard.tasks.network import SourceNetwork
+from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.recipe import Recipe
 
 __all__ = ["ClassifierJob"]
 
 
-class ClassifierJob:
+class ClassifierJob(PairsJob):
     """Examples, each a source and what is wanted of it, for a classifier.
 
     Args:
         recipe: how.
         examples: (source, target) pairs, or `Example`s; the targets are all labels, all numbers, or all tuples of 1, 0
             or None, the answers to several questions.
-        dev: more of them.
-        auxiliary: None: a classifier learns nothing beside.
+        dev, auxiliary: as in `PairsJob`.
 
     Raises:
-        ArgumentError: an example that is none, targets of several kinds, or auxiliary labels.
+        ArgumentError: what `PairsJob` refuses, or targets of several kinds.
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
-        if auxiliary:
-            raise ArgumentError(f"`auxiliary` must be None for a classifier, but has {list(auxiliary)}.")
-        self.recipe = recipe
-        self.examples, self.dev = as_pairs(examples), as_pairs(dev, argument="dev")
-        for name, given in (("examples", self.examples), ("dev", self.dev)):
-            if not given:
-                raise ArgumentError(f"`{name}` must hold at least one example, but holds none.")
+        super().__init__(recipe, examples, dev, auxiliary)
         self.kind = _kind(self.examples, "examples")
         if _kind(self.dev, "dev") is not self.kind:
             raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
-
-    @property
-    def digests(self) -> dict[str, str]:
-        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
-
-    @property
-    def counts(self) -> dict[str, dict[str, int]]:
-        return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
 
     def learner(self) -> AnswerLearner:
         source = self.recipe.input
@@ -59,10 +45,7 @@ class ClassifierJob:
         def corpus(pairs: list[Pair], name: str) -> Corpus:
             items = [source.item(reader, each) for each, _ in pairs]
             wanted: Tensor = answer.tensor([target for _, target in pairs])
-            made = Corpus(source, reader, items, list(wanted))
-            if not made.lengths:
-                raise ArgumentError(f"`{name}` must hold at least one source that isn't empty, but holds none.")
-            return made
+            return filled(Corpus(source, reader, items, list(wanted)), name)
 
         network = SourceNetwork(self.recipe, reader, answer.outputs)
         return AnswerLearner(network, self.recipe, corpus(self.examples, "examples"), corpus(self.dev, "dev"), [answer])

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import Relative
+from regard.errors import ArgumentError
 from regard.inputs import Batch
 from regard.modules import DecoderLayer, EncoderLayer
 from regard.modules.dropout import Dropout
@@ -13,7 +14,7 @@ from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
 
-__all__ = ["SourceNetwork", "own_relative_positions"]
+__all__ = ["SourceNetwork", "attention_parts", "own_relative_positions", "refuse_edges"]
 
 
 class SourceNetwork(nn.Module):
@@ -78,6 +79,28 @@ def own_relative_positions(network: nn.Module, recipe: Recipe) -> None:
             layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
 
 
+def attention_parts(recipe: Recipe) -> dict[str, Any]:
+    """What a network of attention is told of it; `own_relative_positions` says the rest once it is built."""
+    return {
+        "heads": recipe.heads,
+        "score": recipe.score,
+        "weights": recipe.weights,
+        "attention_dropout": recipe.attention_dropout,
+        "position": None if recipe.position in ("relative", "none") else recipe.position,
+    }
+
+
+def refuse_edges(recipe: Recipe) -> None:
+    """Refuse sources with edges where the net would not see them.
+
+    Raises:
+        ArgumentError: the sources have edges.
+    """
+    if getattr(recipe.input, "edges", False):
+        kind = recipe.task.kind
+        raise ArgumentError(f"`input.edges` must be false for {kind}, whose nets look at all of a source, but is true.")
+
+
 def _parts(recipe: Recipe) -> dict[str, Any]:
     """What only this kind of network has."""
     match recipe.network:
@@ -88,13 +111,6 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
         case "recurrent" | "bidirectional":
             return {"cell": recipe.cell}
         case "attention":
-            own = recipe.position in ("relative", "none")
-            return {
-                "heads": recipe.heads,
-                "score": recipe.score,
-                "weights": recipe.weights,
-                "attention_dropout": recipe.attention_dropout,
-                "position": None if own else recipe.position,
-            }
+            return attention_parts(recipe)
         case _:
             return {}

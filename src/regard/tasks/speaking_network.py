@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from regard.errors import ArgumentError
 from regard.modules import FrameSeq2Seq, Guide
-from regard.tasks.network import own_relative_positions
+from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
 from regard.tasks.speech import Speech
 
@@ -22,26 +21,19 @@ def speaking_network(recipe: Recipe, reader: Any, speech: Speech) -> FrameSeq2Se
     Raises:
         ArgumentError: sources with edges, which a speaker would not see.
     """
-    if getattr(recipe.input, "edges", False):
-        raise ArgumentError(
-            "`input.edges` must be false for synthesis, whose nets look at all of a source, but is true."
-        )
+    refuse_edges(recipe)
     task = recipe.task
     network = FrameSeq2Seq(
         recipe.input.embedding(reader, recipe.width),
         speech.width,
         recipe.width,
         recipe.layers,
-        recipe.heads,
         hidden=recipe.hidden,
         decoder_layers=task.decoder_layers,
         dropout=recipe.dropout,
         frame_dropout=task.frame_dropout,
-        position=None if recipe.position in ("none", "relative") else recipe.position,
-        score=recipe.score,
-        weights=recipe.weights,
-        attention_dropout=recipe.attention_dropout,
         guide=None if task.guide is None else Guide(task.guide, speech.rate),
+        **attention_parts(recipe),
     )
     own_relative_positions(network, recipe)
     return network

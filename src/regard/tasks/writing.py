@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.examples import as_pairs, digest_pairs
+from regard.tasks.examples import Pair
+from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_learner import TextLearner
@@ -18,40 +19,30 @@ from regard.tasks.writing_network import writing_network
 __all__ = ["TextCorpus", "WriterJob"]
 
 
-class WriterJob:
+class WriterJob(PairsJob):
     """Sources, and the text that is to be written for each.
 
     Args:
         recipe: how.
         examples: (source, text) pairs, or `Example`s; a source may stand there several times, with other texts.
         dev: more of them. Several texts of one source are all right.
-        auxiliary: None: a writer learns nothing beside.
+        auxiliary: as in `PairsJob`.
 
     Raises:
-        ArgumentError: an example that is none, a target that is no text, or auxiliary labels.
+        ArgumentError: what `PairsJob` refuses, or a target that is no text.
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
         if recipe.task.monotonic and recipe.task.architecture == "recurrent":
             raise ArgumentError("`task.monotonic` must be 0 for the architecture 'recurrent', which keeps one vector.")
-        if auxiliary:
-            raise ArgumentError(f"`auxiliary` must be None for seq2seq, but has {list(auxiliary)}.")
-        self.recipe = recipe
-        self.examples, self.dev = as_pairs(examples), as_pairs(dev, argument="dev")
-        for name, given in (("examples", self.examples), ("dev", self.dev)):
-            if not given:
-                raise ArgumentError(f"`{name}` must hold at least one example, but holds none.")
-            for place, (_, target) in enumerate(given):
-                if not isinstance(target, str):
-                    raise ArgumentError(f"the target of `{name}[{place}]` must be a text, but is {target!r:.60}.")
+        super().__init__(recipe, examples, dev, auxiliary)
 
-    @property
-    def digests(self) -> dict[str, str]:
-        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
-
-    @property
-    def counts(self) -> dict[str, dict[str, int]]:
-        return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
+    def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
+        pairs = super().checked(examples, argument)
+        for place, (_, target) in enumerate(pairs):
+            if not isinstance(target, str):
+                raise ArgumentError(f"the target of `{argument}[{place}]` must be a text, but is {target!r:.60}.")
+        return pairs
 
     def learner(self) -> TextLearner:
         source, task = self.recipe.input, self.recipe.task
@@ -64,10 +55,7 @@ class WriterJob:
 
         def corpus(items: list[Any], texts: list[str], name: str) -> TextCorpus:
             wanted = [torch.tensor(text.vocabulary.encode(each), dtype=torch.int64) for each in texts]
-            made = TextCorpus(source, reader, items, wanted)
-            if not made.lengths:
-                raise ArgumentError(f"`{name}` must hold at least one source that isn't empty, but holds none.")
-            return made
+            return filled(TextCorpus(source, reader, items, wanted), name)
 
         dev = [(item, right) for each, right in judged if len(item := source.item(reader, each))]
         return TextLearner(

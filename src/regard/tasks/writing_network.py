@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from regard.errors import ArgumentError
 from regard.modules import AttentiveSeq2Seq, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.network import own_relative_positions
+from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 
@@ -23,8 +22,7 @@ def writing_network(recipe: Recipe, reader: Any, text: Text) -> Seq2Seq:
     Raises:
         ArgumentError: sources with edges, which a writer would not see.
     """
-    if getattr(recipe.input, "edges", False):
-        raise ArgumentError("`input.edges` must be false for seq2seq, whose nets look at all of a source, but is true.")
+    refuse_edges(recipe)
     task = recipe.task
     guide = None if task.guide is None else Guide(task.guide, text.rate)
     sizes = (recipe.input.embedding(reader, recipe.width), text.vocabulary.size, recipe.width, recipe.layers)
@@ -44,14 +42,10 @@ def writing_network(recipe: Recipe, reader: Any, text: Text) -> Seq2Seq:
         )
     network = TransformerSeq2Seq(
         *sizes,
-        heads=recipe.heads,
         hidden=recipe.hidden,
         decoder_layers=task.decoder_layers,
-        position=None if recipe.position in ("none", "relative") else recipe.position,
-        score=recipe.score,
-        weights=recipe.weights,
-        attention_dropout=recipe.attention_dropout,
         guide=guide,
+        **attention_parts(recipe),
         **both,
     )
     own_relative_positions(network, recipe)

@@ -1,0 +1,61 @@
+"""What the jobs of all tasks share whose examples are pairs of a source and what is wanted of the whole of it."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from regard.errors import ArgumentError
+from regard.tasks.examples import Pair, as_pairs, digest_pairs
+from regard.tasks.recipe import Recipe
+
+__all__ = ["PairsJob", "filled"]
+
+
+class PairsJob:
+    """Pairs of a source and its target, checked for their form; subclasses check the targets.
+
+    Args:
+        recipe: how.
+        examples: (source, target) pairs, or `Example`s.
+        dev: more of them.
+        auxiliary: None: nothing is learned beside.
+
+    Raises:
+        ArgumentError: an example that is none, no example, or auxiliary labels.
+    """
+
+    def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
+        if auxiliary:
+            raise ArgumentError(f"`auxiliary` must be None for {recipe.task.kind}, but has {list(auxiliary)}.")
+        self.recipe = recipe
+        self.examples, self.dev = self.checked(examples, "examples"), self.checked(dev, "dev")
+
+    def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
+        """The pairs, of which there is one at least; `argument` is what to call them in an error."""
+        pairs = as_pairs(examples, argument=argument)
+        if not pairs:
+            raise ArgumentError(f"`{argument}` must hold at least one example, but holds none.")
+        return pairs
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """A digest of the data, each by its argument's name."""
+        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many examples there are in each split, for the card."""
+        return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
+
+
+_Kind = TypeVar("_Kind", bound=Any)
+
+
+def filled(corpus: _Kind, argument: str) -> _Kind:
+    """The corpus itself, if it holds anything: examples whose sources are empty were left out of it.
+
+    Raises:
+        ArgumentError: it holds nothing.
+    """
+    if not corpus.lengths:
+        raise ArgumentError(f"`{argument}` must hold at least one source that isn't empty, but holds none.")
+    return corpus
