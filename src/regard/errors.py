@@ -8,6 +8,8 @@ RegardError
 ├── ModelError          a saved model that can't be used; names the folder
 └── MissingExtraError   an optional library is not installed; names the extra (also an ImportError)
 
+And one warning, `LongerThanTrained`: what a model says may be wrong.
+
 Every message names the thing in backticks, says what it must be, what it is, and the next step.
 """
 
@@ -18,6 +20,7 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "DataError",
+    "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
     "RefusedError",
@@ -32,6 +35,10 @@ class RegardError(Exception):
 
 class ArgumentError(RegardError, ValueError):
     """An argument can't be used."""
+
+
+class LongerThanTrained(UserWarning):
+    """A source is longer than any that a model was trained on, which decides how long its answer is."""
 
 
 class UnknownNameError(ArgumentError):

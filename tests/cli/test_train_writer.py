@@ -87,6 +87,14 @@ def test_where_each_piece_looked(trained, capsys):
     assert (first["text"], nothing["text"], nothing["items"]) == ("bac", None, [])
 
 
+def test_a_source_longer_than_any_of_training_is_told_beside_its_answer(trained, capsys):
+    assert main(["predict", str(trained / "out"), "abcabcabc"]) == 0
+    told = capsys.readouterr()
+    assert told.out
+    assert told.err.startswith("regard: a source has 9 pieces, but none that ")
+    assert told.err.count("\n") == 1
+
+
 def test_short_names_take_a_writer(trained, capsys):
     assert main(["translate", "--model", str(trained / "out"), "ab"]) == 0
     assert capsys.readouterr().out == "ba\n"

@@ -7,7 +7,7 @@ import torch
 from toys import stopped_and_resumed
 
 from regard import Recipe, load, train
-from regard.errors import ArgumentError, ModelError
+from regard.errors import ArgumentError, LongerThanTrained, ModelError
 from regard.inputs import Sound
 from regard.special_ids import END, PADDING, START
 from regard.tasks import Writer
@@ -135,6 +135,17 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
     resumed = stopped_and_resumed(recipe, PAIRS, tmp_path / "run", monkeypatch)
     for name, tensor in whole.network.state_dict().items():
         assert torch.equal(tensor, resumed.network.state_dict()[name]), name
+
+
+def test_a_source_longer_than_any_of_training_is_told(tmp_path):
+    writer = fit(epochs=1)
+    assert writer.about["training"]["longest"] == 3
+    writer.write(["abc"])
+    for asked in (writer, load(writer.save(tmp_path / "model"))):
+        with pytest.warns(
+            LongerThanTrained, match=r"a source has 4 pieces, but none that .* was trained on has more than 3"
+        ):
+            asked.write(["abca"])
 
 
 def test_texts_of_one_source_are_all_right():

@@ -159,6 +159,7 @@ _TRAINING = (
     ("epochs", "epochs"),
     ("best epoch", "best_epoch"),
     ("seconds", "seconds"),
+    ("longest source", "longest"),
     ("machine", "machine"),
     ("threads", "threads"),
     ("processes", "devices"),

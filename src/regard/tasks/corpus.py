@@ -45,6 +45,11 @@ class Corpus:
         self._wanted = [wanted[index] for index in kept]
         self.lengths = [len(item) for item in self._items]
 
+    @property
+    def longest(self) -> int:
+        """How many items the longest source has."""
+        return max(map(len, self._items))
+
     def lesson(self, members: Sequence[int]) -> Lesson:
         """Some of the examples, side by side."""
         batch = self._source.batch(self.reader, [self._items[index] for index in members])

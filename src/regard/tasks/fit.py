@@ -161,6 +161,7 @@ def _train(
             "best_epoch": last["best_epoch"],
             f"dev {learner.measure.name}": last["best"],
             "seconds": last["seconds"],
+            "longest": learner.corpus.longest,
             "threads": threads,
             "devices": devices,
             "machine": _machine(accelerator),

@@ -44,6 +44,9 @@ class Learner(nn.Module):
         measure: what the score of `judge` is.
     """
 
+    corpus: Any
+    """The examples that it is trained on, read; `longest` of them is the most items of a source."""
+
     def __init__(self, network: nn.Module, measure: Measure):
         super().__init__()
         self.network = network

@@ -1,5 +1,6 @@
 """A trained model: a net, what reads its sources, and what its numbers mean."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.attention import Learned
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, LongerThanTrained
 from regard.inputs import Batch, as_list
 from regard.inspection import Record
 from regard.page.numbers import counted
@@ -49,6 +50,8 @@ class Model(Generic[_Given]):
     kind: ClassVar[str]
     verb: ClassVar[str]
     """The method that answers for sources."""
+    decides_length: ClassVar[bool] = False
+    """Whether how long its answer is, is its own to decide."""
 
     @classmethod
     def read_answer(cls, saved: Any) -> Any:
@@ -111,6 +114,10 @@ class Model(Generic[_Given]):
         Raises:
             ArgumentError: the model can't read it, or it has too many items.
             DataError: it is a file that can't be used.
+
+        Warns:
+            LongerThanTrained: it has more items than any source of the training of a model that decides how long its
+                answer is. Such models seldom learn to go on for longer than they have seen.
         """
         kind = self.recipe.input
         item = kind.item(self.reader, source)
@@ -120,6 +127,14 @@ class Model(Generic[_Given]):
                 raise ArgumentError(
                     f"a source may have {counted(most, kind.noun)}, {why}, but one has {len(item):,}. {kind.shorten}"
                 )
+        trained = self.about.get("training", {}).get("longest")
+        if self.decides_length and isinstance(trained, int) and len(item) > trained:
+            warnings.warn(
+                f"a source has {counted(len(item), kind.noun)}, but none that {self.name} was trained on has more than "
+                f"{trained:,}: what it makes of it may end too early, or be wrong. {kind.shorten}",
+                LongerThanTrained,
+                stacklevel=2,
+            )
         return item
 
     def encode(self, sources: Iterable[Any]) -> Batch:

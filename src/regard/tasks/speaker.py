@@ -56,6 +56,7 @@ class Speaker(Model[Speech]):
 
     kind = "synthesis"
     verb = "say"
+    decides_length = True
 
     @classmethod
     def read_answer(cls, saved: Any) -> Speech:
@@ -87,7 +88,7 @@ class Speaker(Model[Speech]):
         _check_batch_items(batch_items)
         source, task = self.recipe.input, self.recipe.task
         given = as_list("sources", sources, "sources")
-        items = [source.item(self.reader, each) for each in given]
+        items = [self.read(each) for each in given]
         for each in given:
             self._check_known(each)
         present = [index for index, item in enumerate(items) if len(item)]

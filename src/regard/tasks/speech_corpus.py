@@ -63,6 +63,11 @@ class SpeechCorpus:
         self._steps = [speech.steps(spoken[index]) for index in kept]
         self.lengths = [max(len(item), len(steps)) for item, steps in zip(self._items, self._steps, strict=True)]
 
+    @property
+    def longest(self) -> int:
+        """How many items the longest source has."""
+        return max(map(len, self._items))
+
     def lesson(self, members: Sequence[int]) -> SpeechLesson:
         """Some of the examples, side by side."""
         batch = self._source.batch(self.reader, [self._items[index] for index in members])

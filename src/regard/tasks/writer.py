@@ -59,6 +59,7 @@ class Writer(Model[Text]):
 
     kind = "seq2seq"
     verb = "write"
+    decides_length = True
 
     @classmethod
     def read_answer(cls, saved: Any) -> Text:
