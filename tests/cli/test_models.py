@@ -27,9 +27,9 @@ def bundled(tmp_path, monkeypatch):
 def test_the_list_says_what_each_is(bundled, capsys):
     assert main(["models"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["model", "title", "data", "licence", "accuracy", "size"]
+    assert lines[0].split() == ["model", "title", "data", "licence", "test", "score", "size"]
     assert lines[1].split("  ")[0] == "toy-pos"
-    for part in ("Toy parts of speech", "ud-toy", "CC BY-SA 4.0", "95.12%", "1.5 MB"):
+    for part in ("Toy parts of speech", "ud-toy", "CC BY-SA 4.0", "95.12 % accuracy", "1.5 MB"):
         assert part in lines[1]
 
 
@@ -38,14 +38,15 @@ def test_the_list_fits_narrow_terminals_and_loses_nothing(bundled, capsys, width
     assert main(["models", "--width", width]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= int(width)
-    for part in ("toy-pos", "Toy parts of speech", "ud-toy", "CC BY-SA 4.0", "95.12%", "1.5 MB"):
+    for part in ("toy-pos", "Toy parts of speech", "ud-toy", "CC BY-SA 4.0", "95.12 % accuracy", "1.5 MB"):
         assert part in " ".join(out.split())
 
 
 def test_the_list_as_json(bundled, capsys):
     assert main(["models", "--format", "json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)
-    assert (entry["name"], entry["accuracy"], entry["interval"]) == ("toy-pos", 0.9512, [0.94, 0.96])
+    assert (entry["name"], entry["measure"], entry["score"]) == ("toy-pos", "accuracy", 0.9512)
+    assert entry["interval"] == [0.94, 0.96]
     assert entry["parameters"] == 1234
     assert entry["bytes"] > 1_500_000
     assert main(["models", "toy-pos", "--format", "json"]) == 0

@@ -265,3 +265,37 @@ def test_the_card_of_a_net_without_attention_claims_none():
     card = model_card("toy", described)
     assert "Self-attention" not in card
     assert 'model.tag([["\\"", "\\\\"]])' in card
+
+
+@pytest.mark.parametrize(
+    ("licence", "first"),
+    [
+        (
+            "none stated",
+            "**For research and learning: the data that this model was trained on states no terms of use.**",
+        ),
+        ("CC BY-NC-SA (the pictures aside)", "**Not for commercial use: the terms of the data that this model was"),
+        ("CC BY-SA 4.0 (the 2016 readme of train said NC; lifted in 2019)", "# toy"),
+    ],
+)
+def test_terms_that_bind_come_before_all_else(licence, first):
+    answer = {"kind": "label", "names": ["A"]}
+    described = {"kind": "classifier", "answer": answer, "parameters": 7, "about": {"data": {"licence": licence}}}
+    assert model_card("toy", described).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "answer", "said"),
+    [
+        ("tagger", "speech", {"kind": "label", "names": ["A"]}, ("each frame one of 1 labels", "predict", "recording")),
+        ("tagger", "graphs", {"kind": "number"}, ("each node a number", "predict", "model.tag([graph])")),
+        ("classifier", "molecules", {"kind": "number"}, ("a number for a source", "predict", '"CCO"')),
+        ("seq2seq", "texts", {}, ("A writer", "predict", "model.write(")),
+        ("synthesis", "texts", {}, ("A speaker", "regard say", "model.say(")),
+        ("tagger", "words", {"kind": "label", "names": ["A"]}, ("each word of a sentence", "regard tag", "saw")),
+    ],
+)
+def test_the_card_speaks_of_what_the_model_reads(kind, source, answer, said):
+    described = {"kind": kind, "answer": answer, "parameters": 7, "recipe": {"input": {"kind": source}}}
+    card = model_card("toy", described)
+    assert all(each in card for each in said)

@@ -31,6 +31,7 @@ def models(
     from regard.page import Page, Prose, Table, show
     from regard.page.visible import visible
     from regard.tasks import bundled
+    from regard.tasks.card import score_said
 
     console = output_console(width=width, colour=color)
     known = bundled()
@@ -53,12 +54,12 @@ def models(
             entry["title"],
             entry["data"],
             entry["licence"],
-            "" if entry["accuracy"] is None else f"{100 * entry['accuracy']:.2f}%",
+            "" if entry["score"] is None else f"{score_said(entry['measure'], entry['score'])} {entry['measure']}",
             f"{entry['bytes'] / 1e6:.1f} MB",
         )
         for entry in entries
     )
-    columns = ("model", "title", "data", "licence", "accuracy", "size")
+    columns = ("model", "title", "data", "licence", "test score", "size")
     table = Table(columns, rows, ("left", "left", "left", "left", "right", "right"))
     blocks = (table, Prose("regard models NAME prints a card."))
     show(Page("", blocks), console, plain=plain)
@@ -70,14 +71,16 @@ def _entry(name: str, folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ModelError(f"{folder / 'model.json'} isn't JSON: {error}. Install regard again.") from error
     about = description.get("about", {})
-    data, scores = about.get("data", {}), about.get("scores", {})
+    data, test = about.get("data", {}), about.get("scores", {}).get("test", {})
     return {
         "name": name,
         "title": about.get("title", name),
         "data": data.get("name", ""),
         "licence": data.get("licence", ""),
-        "accuracy": scores.get("test", {}).get("accuracy"),
-        "interval": scores.get("test", {}).get("interval"),
+        # A tagger's labels have one measure, which goes without saying.
+        "measure": test.get("measure", "accuracy"),
+        "score": test.get("score", test.get("accuracy")),
+        "interval": test.get("interval"),
         "parameters": description.get("parameters"),
         "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         "labels": description.get("answer", {}).get("names", []),

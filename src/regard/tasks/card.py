@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["model_card"]
+from regard.tasks.inputs import INPUTS
+
+__all__ = ["model_card", "score_said"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
@@ -21,19 +23,31 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     """
     about = model.get("about", {})
     blocks = [
+        *_terms(about.get("data", {})),
         f"# {about.get('title', name)}",
         f"{_what(model)} {_net(model)}; trained from scratch by regard.",
         "## Use",
         f'```python\nimport regard\n\nmodel = regard.load("{name}")  # or the path of this folder\n'
-        f"model.{_verb(model)}([{_example(about)}])\n```\n\nOn the command line: `regard {_verb(model)} --help`.",
-        "It is meant for learning, for looking at attention, and for texts like those it was trained on.",
+        f"model.{_VERBS[model['kind']]}([{_example(model, about)}])\n```\n\nOn the command line: "
+        f"`regard {_command(model)} --help`.",
+        "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
         *_scores(about.get("scores", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
-        _limits(model["kind"], about),
+        about.get("limits") or _limits(model),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _terms(data: Mapping[str, Any]) -> list[str]:
+    """What whoever passes the model on must know before anything else, where its data is not free to use."""
+    licence = data.get("licence", "")
+    if licence.startswith("none stated"):
+        return ["**For research and learning: the data that this model was trained on states no terms of use.**"]
+    if "-NC" in licence:
+        return [f"**Not for commercial use: the terms of the data that this model was trained on are {licence}.**"]
+    return []
 
 
 def _what(model: Mapping[str, Any]) -> str:
@@ -46,7 +60,8 @@ def _what(model: Mapping[str, Any]) -> str:
     names = answer.get("names", ())
     listed = f"{len(names)} labels ({', '.join(names)})"
     if model["kind"] == "tagger":
-        return f"A tagger: it gives each word of a sentence one of {listed}."
+        given = "a number" if answer["kind"] == "number" else f"one of {listed}"
+        return f"A tagger: it gives each {_noun(model)} {given}."
     said = {
         "label": f"it gives a source one of {listed}",
         "several": f"it answers {len(names)} questions about a source with yes or no ({', '.join(names)})",
@@ -55,8 +70,23 @@ def _what(model: Mapping[str, Any]) -> str:
     return f"A classifier: {said[answer['kind']]}."
 
 
-def _verb(model: Mapping[str, Any]) -> str:
-    return {"tagger": "tag", "classifier": "classify", "seq2seq": "write", "synthesis": "say"}[model["kind"]]
+def _input(model: Mapping[str, Any]) -> str:
+    """What kind its sources are of."""
+    return model.get("recipe", {}).get("input", {}).get("kind", "words")
+
+
+def _noun(model: Mapping[str, Any]) -> str:
+    return "word of a sentence" if _input(model) == "words" else INPUTS[_input(model)].noun
+
+
+_VERBS = {"tagger": "tag", "classifier": "classify", "seq2seq": "write", "synthesis": "say"}
+
+
+def _command(model: Mapping[str, Any]) -> str:
+    """What asks it on the command line."""
+    if model["kind"] == "synthesis":
+        return "say"
+    return "tag" if model["kind"] == "tagger" and _input(model) == "words" else "predict"
 
 
 def _net(model: Mapping[str, Any]) -> str:
@@ -72,8 +102,24 @@ def _net(model: Mapping[str, Any]) -> str:
     return said.get(network, f"A net without attention, for comparison ({network})")
 
 
-def _example(about: Mapping[str, Any]) -> str:
-    return json.dumps(about.get("example", ["I", "saw", "a", "saw", "."]), ensure_ascii=False)
+def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+    """A source, as Python."""
+    if "example" in about:
+        return json.dumps(about["example"], ensure_ascii=False)
+    if model["kind"] == "tagger" and _input(model) == "words":
+        return '["I", "saw", "a", "saw", "."]'
+    return _EXAMPLES[_input(model)]
+
+
+_EXAMPLES = {
+    "words": '"I saw a saw."',
+    "texts": '"I saw a saw."',
+    "speech": '"recording.wav"',
+    "pictures": '"picture.png"',
+    "molecules": '"CCO"',
+    "graphs": "graph",
+    "vectors": "vectors",
+}
 
 
 def _data(data: Mapping[str, Any]) -> list[str]:
@@ -131,15 +177,21 @@ def _answers(scores: Mapping[str, Any]) -> list[str]:
     """The rows of scores by whatever measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
-        said = _percent if score["measure"].endswith(_SHARES) else "{:.4f}".format
-        low, high = map(said, score["interval"])
-        rows.append(
-            f"| {split} | {score['measure']} | {said(score['score'])} | {low} to {high} | {score['examples']} |"
-        )
+        said, low, high = (score_said(score["measure"], value) for value in (score["score"], *score["interval"]))
+        rows.append(f"| {split} | {score['measure']} | {said} | {low} to {high} | {score['examples']} |")
     return rows
 
 
-_SHARES = ("accuracy", "error rate", "error")
+def score_said(measure: str, value: float) -> str:
+    """A figure of a measure of this name, for people.
+
+    Example:
+        >>> score_said("word error rate", 0.0557), score_said("RMSE", 0.88), score_said("BLEU", 36.512)
+        ('5.57 %', '0.8800', '36.51')
+    """
+    if measure.endswith(("accuracy", "error rate", "error")):
+        return _percent(value)
+    return f"{value:.2f}" if measure in ("BLEU", "chrF") else f"{value:.4f}"
 
 
 def _training(model: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:
@@ -167,20 +219,31 @@ _TRAINING = (
 )
 
 
-_LIMITS = {
-    "synthesis": "It says what it was trained on, in the voices of its data; a word that it never heard is refused. "
-    "What it says are filter banks, whose phases are guessed: it sounds hollow. Its voices are those of real people; "
-    "don't let them say what they never would."
+def _limits(model: Mapping[str, Any]) -> str:
+    if model["kind"] == "synthesis":
+        return _SAYS
+    answer = _UNCALIBRATED if model["kind"] in ("tagger", "classifier") else _DECIDES
+    return f"{_KNOWS.get(_input(model), _ELSE)} {answer} {_LOOKED}"
+
+
+_ELSE = "It knows what is like its data, and nothing else."
+_KNOWS = {
+    "words": "It knows one language and one kind of annotation. How the text is cut into words matters.",
+    "texts": "It knows the languages and the subjects of its data.",
+    "speech": "It knows the voices, the words and the microphones of its data, and no others.",
+    "pictures": "It knows pictures like those of its data: as large, as centred, as dark on light.",
+    "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
 }
-
-
-def _limits(kind: str, about: Mapping[str, Any]) -> str:
-    return about.get("limits") or _LIMITS.get(
-        kind,
-        "It knows one language and one kind of annotation. Its score for a word is a softmax probability, which is "
-        "not calibrated: on text unlike its data it is wrong more often than it says. It expects words; how the text "
-        "is cut into words matters. The attention shows what the net looked at, which need not be why it decided.",
-    )
+_UNCALIBRATED = (
+    "Its score is that of its data, and not calibrated: on sources unlike them it is wrong more often than it says."
+)
+_DECIDES = "What it writes reads well even where it is wrong, above all for sources longer than those of its training."
+_LOOKED = "The attention shows what the net looked at, which need not be why it decided."
+_SAYS = (
+    "It says what it was trained on, in the voices of its data; a word that it never heard is refused. What it says "
+    "are filter banks, whose phases are guessed: it sounds hollow. Its voices are those of real people; don't let them "
+    "say what they never would."
+)
 
 
 def _percent(share: float) -> str:
