@@ -1,11 +1,15 @@
-"""`make models`: train every bundled model over three seeds, bundle one of each, and write down every run.
+"""`make models`: train every bundled model, put it into the package, and write down every run.
 
-Bundled is the best on dev of those that tag the notes' own sentence as they should: seeds differ by less on dev than
-dev is uncertain by, and a demonstration that fails would be no use. Test figures are only reported. The same recipe
-without attention is trained beside the English model, for `context.py`. Runs stand in runs/, where a run that was
-stopped goes on.
+    python benchmarks/models.py [NAME...]
+
+Of the parts of speech three seeds are trained, and bundled is the best on dev of those that tag the notes' own sentence
+as they should: seeds differ by less on dev than dev is uncertain by, and a demonstration that fails would be no use.
+The same recipe without attention is trained beside the English model, for `context.py`. The others are those of the
+rows of tasks.json that have a "model": of the seeds that `tasks.py` has trained the best on dev, the first if it has
+trained none. Test figures are only reported. Runs stand in runs/, where a run that was stopped goes on.
 """
 
+import argparse
 import dataclasses
 import json
 import statistics
@@ -17,8 +21,9 @@ from measuring import RESULTS, save
 from training import ROOT, RUNS, train
 
 import regard
+import tasks
 from regard.files import write_json, write_text
-from regard.tasks import RECIPES
+from regard.tasks import NAMED_RECIPES, RECIPES
 
 BUNDLED = ROOT / "src" / "regard" / "tasks" / "models"
 SEEDS = (0, 1, 2)
@@ -76,7 +81,35 @@ def bundle(name: str, model: Model, runs: list[dict]) -> None:
 _CHOSEN = f"the best on dev of seeds {', '.join(map(str, SEEDS))} that tag the notes' sentence as they should"
 
 
-def main() -> None:
+def bundle_row(row: str) -> None:
+    """Put the model of a row of the table of tasks into the package."""
+    named, said = NAMED_RECIPES[row], tasks.ROWS[row]["model"]
+    tasks.run(row, 0)
+    recipes = {seed: dataclasses.replace(named.recipe, seed=seed) for seed in range(10)}
+    runs = {
+        seed: line["dev"] for seed, recipe in recipes.items() for line in tasks.lines() if tasks.same(line, row, recipe)
+    }
+    # A run that is written down, but whose folder is gone, is trained again.
+    for seed in runs:
+        train(row, named.command, seed=seed)
+    models = {seed: regard.load(RUNS / f"{row}-{seed}" / "model") for seed in runs}
+    chosen = sorted(runs, key=runs.__getitem__, reverse=not models[0].measure.falls)[0]
+    model = models[chosen]
+    model.name, model.about = row, {**model.about, **said}
+    if len(runs) > 1:
+        seeds = ", ".join(map(str, runs))
+        model.about["training"] = {**model.about["training"], "chosen": f"the best on dev of seeds {seeds}"}
+    model.save(BUNDLED / row)
+    size = sum(path.stat().st_size for path in (BUNDLED / row).iterdir())
+    print(f"{row} {chosen}: dev {runs[chosen]:.4f}, {size / 1e6:.1f} MB")
+    # The words of two languages take their room.
+    most = 8_000_000 if model.measure.name == "BLEU" else 3_000_000
+    if size > most:
+        raise SystemExit(f"{row} must have at most {most:,} bytes, but has {size:,}")
+
+
+def taggers() -> None:
+    """Train and bundle the models of parts of speech, and write their table."""
     without = RUNS / "without-attention.json"
     write_json(without, dataclasses.replace(RECIPES["english-pos"], network="connected").to_json())
     # One thread each: two runs side by side keep two cores busy, and no result depends on how many there are.
@@ -114,6 +147,22 @@ def _row(name: str, data: str, runs: list[dict]) -> tuple:
         f"{runs[0]['parameters']:,}",
         f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}",
     )
+
+
+def main() -> None:
+    rows = [row for row, said in tasks.ROWS.items() if "model" in said]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{_TAGGERS}, {', '.join(rows)}; all if none is given")
+    names = parser.parse_args().names or [_TAGGERS, *rows]
+    for name in names:
+        if name != _TAGGERS and name not in rows:
+            parser.error(f"NAME must be {_TAGGERS} or one of {', '.join(rows)}, but is {name}")
+    RUNS.mkdir(exist_ok=True)
+    for name in names:
+        taggers() if name == _TAGGERS else bundle_row(name)
+
+
+_TAGGERS = "parts-of-speech"
 
 
 if __name__ == "__main__":

@@ -173,7 +173,8 @@ def test_nodes_of_a_graph(tmp_path, capsys):
     assert "regard predict" not in said
     assert "regard tag " not in said
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
-    assert card.startswith("# Tagger of karate: club\n")
+    assert card.startswith("**For research and learning: ")
+    assert "\n# Tagger of karate: club\n" in card
     assert main(["evaluate", str(out), "--data", "karate"]) == 0
     assert re.search(r"of \d+ items in 1 sources are right", " ".join(capsys.readouterr().out.split()))
     assert main(["evaluate", str(out), "--data", "karate", "--format", "json"]) == 0

@@ -8,6 +8,7 @@ import pytest
 from regard.datasets import CATALOG, EXAMPLE_SETS
 from regard.errors import ArgumentError
 from regard.tasks import NAMED_RECIPES, RECIPES, NamedRecipe, Recipe, bundled, load, named_recipes, recipe_for
+from regard.tasks.card import model_card
 
 FILES = sorted(Path(named_recipes.__file__).with_name("recipes").iterdir(), key=lambda path: path.stem)
 
@@ -48,6 +49,13 @@ def test_a_file_says_only_what_differs(path):
 def test_a_bundled_model_was_made_by_the_recipe_of_its_name(name):
     seed = load(name).recipe.seed
     assert load(name).recipe.to_json() == {**RECIPES[name].to_json(), "seed": seed}
+
+
+@pytest.mark.parametrize(("name", "folder"), bundled().items(), ids=bundled())
+def test_a_bundled_model_has_the_card_of_what_it_says(name, folder):
+    held = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    assert (folder / "README.md").read_text(encoding="utf-8") == model_card(name, held)
+    assert held["about"]["scores"]["test"]
 
 
 def test_what_has_no_recipe():

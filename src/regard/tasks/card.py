@@ -231,12 +231,10 @@ _KNOWS = {
     "words": "It knows one language and one kind of annotation. How the text is cut into words matters.",
     "texts": "It knows the languages and the subjects of its data.",
     "speech": "It knows the voices, the words and the microphones of its data, and no others.",
-    "pictures": "It knows pictures like those of its data: as large, as centred, as dark on light.",
+    "pictures": "It knows pictures like those of its data: as large, as well centred, as light or as dark.",
     "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
 }
-_UNCALIBRATED = (
-    "Its score is that of its data, and not calibrated: on sources unlike them it is wrong more often than it says."
-)
+_UNCALIBRATED = "How sure it is isn't calibrated: on sources unlike its data it is wrong more often than it says."
 _DECIDES = "What it writes reads well even where it is wrong, above all for sources longer than those of its training."
 _LOOKED = "The attention shows what the net looked at, which need not be why it decided."
 _SAYS = (
