@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import test_classifier
 import test_inputs
+import test_speaker
 import test_writer
 import torch
 from toys import BY_HEART, SAWS, generated, tiny
@@ -242,14 +243,36 @@ SOURCES = {
 WRITERS = {name: (test_writer.with_task(architecture=name), test_writer.PAIRS) for name in test_writer.ARCHITECTURES}
 
 
-@pytest.mark.parametrize("name", [*NETS, *SOURCES, *WRITERS])
+OTHERS = {
+    "spelling": (test_writer.with_task(monotonic=0.5), test_writer.PAIRS),
+    "speaker": (test_speaker.RECIPE, test_speaker.PAIRS),
+}
+
+
+@pytest.mark.parametrize("name", [*NETS, *SOURCES, *WRITERS, *OTHERS])
 def test_whatever_learns_can_be_shared(name):
     """It can be handed over, and all of it learns from every batch, as lightning's strategy wants it."""
-    if name in ("speech", "molecules"):
-        pytest.importorskip({"speech": "librosa", "molecules": "rdkit"}[name])
-    recipe, pairs = {**NETS, **SOURCES, **WRITERS}[name]
+    if name in ("speech", "molecules", "speaker"):
+        pytest.importorskip("rdkit" if name == "molecules" else "librosa")
+    recipe, pairs = {**NETS, **SOURCES, **WRITERS, **OTHERS}[name]
     learner = pickle.loads(pickle.dumps(JOBS[recipe.task.kind](recipe, pairs, pairs, None).learner()))
     for batch in learner.batches(0):
         learner.zero_grad()
         learner.loss(batch).total.backward()
         assert [name for name, each in learner.named_parameters() if each.grad is None] == []
+
+
+@pytest.mark.parametrize("name", ["transformer", "spelling", "speaker"])
+def test_the_terms_of_a_shared_batch_make_its_loss(name):
+    """Each is the mean over things of its own: pieces and texts, frames and steps."""
+    if name == "speaker":
+        pytest.importorskip("librosa")
+    recipe, pairs = {**WRITERS, **OTHERS}[name]
+    learner = JOBS[recipe.task.kind](recipe, pairs, pairs, None).learner().eval()
+    every = list(range(len(learner.corpus.lengths)))
+    whole = learner.loss(learner.corpus.lesson(every))
+    parts = [learner.loss(learner.corpus.lesson(share)) for share in (every[:1], every[1:])]
+    for term, *shares in zip(whole.terms, *(part.terms for part in parts), strict=True):
+        assert term.things == sum(share.things for share in shares)
+        together = sum(share.mean * share.things for share in shares) / term.things
+        torch.testing.assert_close(together, term.mean)

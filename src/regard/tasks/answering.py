@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.learner import Learner, Loss, Verdict
+from regard.tasks.learner import Learner, Loss, Term, Verdict
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 
@@ -50,12 +50,12 @@ class AnswerLearner(Learner):
     def loss(self, batch: Lesson) -> Loss:
         features = self.network.features(batch.batch)
         wanted = batch.wanted.unbind(-1) if self.shares else (batch.wanted,)
-        own, known = self.answers[0].loss(self.network.output(features), wanted[0], self.recipe.smoothing)
-        total = own
+        terms = [Term(*self.answers[0].loss(self.network.output(features), wanted[0], self.recipe.smoothing))]
         more = zip(self.auxiliary, self.answers[1:], wanted[1:], self.shares, strict=True)
         for head, answer, labels, share in more:
-            total = total + share * answer.loss(head(features), labels, 0.0)[0]
-        return Loss(total, own.item(), known)
+            mean, known = answer.loss(head(features), labels, 0.0)
+            terms.append(Term(share * mean, known))
+        return Loss(tuple(terms))
 
     def judge(self) -> Verdict:
         device = next(self.parameters()).device

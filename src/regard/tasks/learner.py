@@ -7,21 +7,38 @@ from torch import Tensor, nn
 from regard.tasks.batching import Batches
 from regard.tasks.measure import Measure
 
-__all__ = ["Job", "Learner", "Loss", "Verdict"]
+__all__ = ["Job", "Learner", "Loss", "Term", "Verdict"]
+
+
+class Term(NamedTuple):
+    """A part of a loss: a mean, times its weight, and of how many things it is the mean."""
+
+    mean: Tensor
+    things: int
 
 
 class Loss(NamedTuple):
-    """The loss of a batch.
+    """The loss of a batch: terms that add up. The first is what the log shows; the others only help.
 
-    Args:
-        total: what is differentiated.
-        shown: the mean of what the log shows, which may leave out what only helps.
-        items: of how many it is the mean.
+    Where several processes share a batch, each term is brought together by how many things each process has of it.
     """
 
-    total: Tensor
-    shown: float
-    items: int
+    terms: tuple[Term, ...]
+
+    @property
+    def total(self) -> Tensor:
+        """What is differentiated."""
+        return sum((term.mean for term in self.terms[1:]), self.terms[0].mean)
+
+    @property
+    def shown(self) -> float:
+        """The mean that the log shows."""
+        return self.terms[0].mean.item()
+
+    @property
+    def items(self) -> int:
+        """Of how many things that is the mean."""
+        return self.terms[0].things
 
 
 class Verdict(NamedTuple):

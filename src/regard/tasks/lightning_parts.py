@@ -19,7 +19,7 @@ from regard.errors import ModelError, RegardError
 from regard.tasks.averaging import MovingAverage
 from regard.tasks.batching import Batches, key
 from regard.tasks.checkpoints import read_state, write_state
-from regard.tasks.learner import Learner, Verdict
+from regard.tasks.learner import Learner, Loss, Verdict
 from regard.tasks.progress import Silent
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
@@ -98,17 +98,19 @@ class Training(LightningModule):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         loss = self.learner.loss(batch)
-        own = 0 if self.batches.borrowed(batch_idx) else loss.items
-        items, shown, total = self._of_all(own, loss.shown * own, loss.total.item())
+        own = [0 if self.batches.borrowed(batch_idx) else term.things for term in loss.terms]
+        shown, total, *every = self._of_all(loss.shown * own[0], loss.total.item(), *own)
         self.loss_sum += shown
-        self.loss_count += int(items)
+        self.loss_count += int(every[0])
         if not math.isfinite(total):
             raise RegardError(
                 f"The loss became {total} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}. "
                 f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
             )
-        # The gradients will be averaged over the processes: so weighted, that is the mean over the items of all.
-        return loss.total * (own * self.trainer.world_size / items) if items else loss.total
+        # The gradients will be averaged over the processes: so weighted, each term is the mean over the things of all.
+        shares = [count * self.trainer.world_size / all if all else 1.0 for count, all in zip(own, every, strict=True)]
+        shared = zip(loss.terms, shares, strict=True)
+        return Loss(tuple(term._replace(mean=term.mean * share) for term, share in shared)).total
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.average is not None:

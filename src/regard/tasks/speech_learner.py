@@ -6,7 +6,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
 from regard.modules import FrameSeq2Seq
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
-from regard.tasks.learner import Learner, Loss, Verdict
+from regard.tasks.learner import Learner, Loss, Term, Verdict
 from regard.tasks.recipe import Recipe
 from regard.tasks.speech import DECIBELS, FRAME_ERROR
 from regard.tasks.speech_corpus import SpeechCorpus, SpeechLesson
@@ -59,8 +59,8 @@ class SpeechLearner(Learner):
         ends = batch.ends(together).unsqueeze(1)
         places = torch.arange(last.shape[1], device=last.device)
         ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
-        loss = distance[real].mean() + ending[places <= ends].mean()
-        return Loss(loss, loss.item(), int(real.sum()))
+        steps = places <= ends
+        return Loss((Term(distance[real].mean(), int(real.sum())), Term(ending[steps].mean(), int(steps.sum()))))
 
     def judge(self) -> Verdict:
         sums = frame_errors(self.network, self.dev, 2 * self.recipe.batch_items).sum(0)

@@ -10,7 +10,7 @@ from regard.modules.seq2seq import Seq2Seq
 from regard.special_ids import END, PADDING, START
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.learner import Learner, Loss, Verdict
+from regard.tasks.learner import Learner, Loss, Term, Verdict
 from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
@@ -64,11 +64,12 @@ class TextLearner(Learner):
         pieces = int(real.sum()) + len(real)
         smoothing = self.recipe.smoothing
         loss = cross_entropy(scores, wanted.flatten(), ignore_index=PADDING, label_smoothing=smoothing)
-        total = loss
+        terms = [Term(loss, pieces)]
         if self.spelling is not None:
             scores = self.spelling(memory.part("keys"))
-            total = loss + self.recipe.task.monotonic * _misspelled(scores, memory.lengths, ids, real.sum(1))
-        return Loss(total, loss.item(), pieces)
+            misspelled = _misspelled(scores, memory.lengths, ids, real.sum(1))
+            terms.append(Term(self.recipe.task.monotonic * misspelled, len(real)))
+        return Loss(tuple(terms))
 
     def judge(self) -> Verdict:
         device = next(self.parameters()).device
