@@ -158,7 +158,8 @@ def test_the_loss_is_of_real_frames_and_the_end_by_hand():
         ending -= (1 - chances[:-1]).log().sum().item() + chances[-1].log().item()
         count, steps = count + len(true), steps + number
     assert loss.items == count
-    assert loss.shown == pytest.approx(distance / count + ending / steps, rel=1e-4)
+    assert loss.shown == pytest.approx(distance / count, rel=1e-4)
+    assert loss.total.item() == pytest.approx(distance / count + ending / steps, rel=1e-4)
 
 
 def test_what_stands_at_padding_does_not_matter():

@@ -225,3 +225,28 @@ def test_beams_that_can_not_be(beams):
 def test_a_broken_answer_is_told(saved):
     with pytest.raises(ModelError, match="`answer` must"):
         Text.from_json(saved)
+
+
+@pytest.mark.parametrize("setting", [{"guide": 0.3}, {"monotonic": 0.5}])
+def test_one_vector_has_no_place_to_look_at(setting):
+    with pytest.raises(ArgumentError, match=f"`{next(iter(setting))}` must be (None|0) for 'recurrent'"):
+        with_task(architecture="recurrent", **setting)
+
+
+def test_a_recipe_for_attention_reaches_rnns_too():
+    recipe = dataclasses.replace(with_task(architecture="attentive"), weights="sparsemax", attention_dropout=0.25)
+    attention = WriterJob(recipe, PAIRS, PAIRS, None).learner().network.attention
+    assert (attention.weights, attention.dropout) == ("sparsemax", 0.25)
+
+
+def test_learned_positions_end_a_text_where_they_end():
+    """No more than as many as were learned: what would go on is cut, and says so."""
+    recipe = dataclasses.replace(with_task(longest=600.0, spare=10), position="learned", epochs=1)
+    writer = train(recipe, PAIRS, PAIRS, progress="none", device="cpu")
+    writer.network.output = torch.nn.Linear(recipe.width, writer.answer.vocabulary.size)
+    with torch.no_grad():
+        writer.network.output.weight.zero_()
+        writer.network.output.bias[END] = -100.0
+    (written,) = writer.write(["abc"], beams=1)
+    assert not written.ended
+    assert len(written.text) <= writer.places

@@ -153,7 +153,7 @@ def speak(
         >>> len(said.frames) <= 6, said.frames.shape[1]
         (True, 5)
     """
-    most = limits(lengths, longest, spare)
+    most = limits(model, lengths, longest, spare)
     frames: list[Tensor] = []
     ends: dict[int, int] = {}
     with deciding(model):

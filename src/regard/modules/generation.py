@@ -66,7 +66,7 @@ def greedy(
         True
     """
     _check_penalty(length_penalty)
-    most = limits(lengths, longest, spare)
+    most = limits(model, lengths, longest, spare)
     if not most:
         return []
     said: list[list[int]] = [[] for _ in most]
@@ -135,7 +135,7 @@ def beam_search(
     """
     check_count("beams", beams, "how many targets are followed")
     _check_penalty(length_penalty)
-    most = limits(lengths, longest, spare)
+    most = limits(model, lengths, longest, spare)
     best = {item: Generated((), 0.0, False) for item, limit in enumerate(most) if not limit}
     live = [_Hypothesis(item, (), 0.0) for item, limit in enumerate(most) if limit]
     slots = [beams] * len(most)

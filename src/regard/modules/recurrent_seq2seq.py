@@ -120,6 +120,7 @@ class AttentiveSeq2Seq(RecurrentSeq2Seq):
         keys, values: what of the source is matched and what is received: "states", "outputs", or "inputs", the embedded
             items themselves.
         guide: where in the source each step may look, for tasks that go from left to right.
+        weights, attention_dropout: of the attention, as in `Encoder`.
 
     Raises:
         ArgumentError: sizes that don't fit, or a name that is none.
@@ -153,6 +154,8 @@ class AttentiveSeq2Seq(RecurrentSeq2Seq):
         keys: str = "states",
         values: str = "outputs",
         guide: Guide | None = None,
+        weights: Any = "softmax",
+        attention_dropout: float = 0.0,
     ):
         super().__init__(source, vocabulary, width, layers, dropout=dropout, bidirectional=bidirectional, tied=tied)
         for name, kind in (("keys", keys), ("values", values)):
@@ -161,7 +164,9 @@ class AttentiveSeq2Seq(RecurrentSeq2Seq):
         self.keys, self.values, self.guide = keys, values, guide
         self.read_out = nn.Linear(width, width) if "outputs" in (keys, values) else None
         # A step has one query: dense is linear in the source here, and it has the least to set up.
-        self.attention = MultiHeadAttention(width, heads, score=score, engine="dense")
+        self.attention = MultiHeadAttention(
+            width, heads, score=score, weights=weights, dropout=attention_dropout, engine="dense"
+        )
         self.join = nn.Linear(2 * width, width)
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:

@@ -13,7 +13,8 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.scoring import LabelScore, Scores
 from regard.tasks.speaker import Said, Speaker
 from regard.tasks.tagger import TaggedWord, Tagger
-from regard.tasks.writer import Writer, Written
+from regard.tasks.writer import Writer
+from regard.tasks.written import Written
 
 if typing.TYPE_CHECKING:
     from regard.tasks.fit import train

@@ -214,8 +214,10 @@ def is_over(recipe: Recipe, history: Sequence[dict[str, Any]]) -> str | None:
     last = history[-1]
     if last["epoch"] >= recipe.epochs:
         return "all epochs are done"
-    # As good with a lower loss is another best epoch, but no better score.
+    # As good with a lower loss is another best epoch, but no better score; unless none has been better than the first:
+    # where nothing is right yet, as in a writer's first epochs, the loss alone says that it learns.
     risen = next(row["epoch"] for row in history if row["best"] == last["best"])
+    risen = last["best_epoch"] if risen == history[0]["epoch"] else risen
     if last["epoch"] - risen >= recipe.patience:
         return f"no better dev score for {recipe.patience} epochs"
     if recipe.minutes is not None and last["seconds"] >= 60 * recipe.minutes:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from regard.attention import Learned
 from regard.errors import ArgumentError, LongerThanTrained
 from regard.inputs import Batch, as_list
 from regard.inspection import Record
+from regard.modules.deciding import places_of
 from regard.page.numbers import counted
 from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
@@ -102,7 +102,7 @@ class Model(Generic[_Given]):
     @cached_property
     def places(self) -> int | None:
         """How many items a source may have, where positions were learned one by one; None where any number will do."""
-        return min((len(part.table) for part in self.network.modules() if isinstance(part, Learned)), default=None)
+        return places_of(self.network)
 
     def read(self, source: Any, longest: int | None = None) -> Any:
         """A source, read: its length is the number of its items.

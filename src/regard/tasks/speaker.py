@@ -70,25 +70,26 @@ class Speaker(Model[Speech]):
     def measure(self) -> Measure:
         return FRAME_ERROR
 
-    def say(self, sources: Iterable[Any], *, batch_items: int = 4000) -> list[Said | None]:
+    def say(self, sources: Iterable[Any], *, batch_items: int = 4000, longest: int | None = None) -> list[Said | None]:
         """Say each source.
 
         Args:
             sources: what the recipe's `input` reads: texts, ...
             batch_items: about how many steps are said at a time.
+            longest: how many items a source may have; None for any number.
 
         Returns:
             for each source, in the order given, what is heard; None for a source that holds nothing.
 
         Raises:
-            ArgumentError: a source that the model can't read, one with a piece that it never learned to say, or a
-                number that can't be.
+            ArgumentError: a source that the model can't read, that is longer than `longest`, or that has a piece which
+                it never learned to say; or a number that can't be.
             MissingExtraError: the library `librosa` is not installed.
         """
         _check_batch_items(batch_items)
         source, task = self.recipe.input, self.recipe.task
         given = as_list("sources", sources, "sources")
-        items = [self.read(each) for each in given]
+        items = [self.read(each, longest) for each in given]
         for each in given:
             self._check_known(each)
         present = [index for index, item in enumerate(items) if len(item)]
@@ -116,13 +117,15 @@ class Speaker(Model[Speech]):
             batch_items: about how many items go through the net at a time.
 
         Raises:
-            ArgumentError: there is nothing to judge, or an example is not of that form.
+            ArgumentError: there is nothing to judge, an example is not of that form, or `say` would refuse its source.
             DataError: a recording that can't be read.
             MissingExtraError: the library `librosa` is not installed.
         """
         _check_batch_items(batch_items)
         pairs = as_spoken(examples)
-        items = [self.recipe.input.item(self.reader, source) for source, _ in pairs]
+        items = [self.read(source) for source, _ in pairs]
+        for source, _ in pairs:
+            self._check_known(source)
         spoken = frames_of(self.answer.frames, pairs)
         corpus = SpeechCorpus(self.recipe.input, self.reader, self.answer, items, spoken)
         if not corpus.lengths:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES, SpeechFrames
 from regard.modules.pooling import POOLINGS
 from regard.tasks.settings import Settings, one_of, real, real_or_none, share, shares, truth, whole
@@ -52,7 +53,8 @@ class Classifying(Settings):
 class Writing(Settings):
     """A text for each source, whose length the model decides.
 
-    The recipe's `layers` read, and `layers` of "attentive" and "recurrent" also write; `network` plays no part.
+    The recipe's `layers` read, and `layers` of "attentive" and "recurrent" also write; `network` plays no part, nor do
+    `hidden` and `position` of RNNs.
 
     Args:
         architecture: one of `ARCHITECTURES`.
@@ -97,6 +99,12 @@ class Writing(Settings):
     tokenize: str = one_of("13a", *TOKENIZERS)
     lowercase: bool = truth(False)
     judged: int = whole(1000, 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, absent in (("guide", None), ("monotonic", 0)):
+            if self.architecture == "recurrent" and getattr(self, name) != absent:
+                raise ArgumentError(f"`{name}` must be {absent} for 'recurrent', which keeps one vector of a source.")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
 from regard.tasks.text_measures import TEXT_MEASURES
-from regard.tasks.writer import written
+from regard.tasks.written import written
 
 __all__ = ["TextLearner"]
 

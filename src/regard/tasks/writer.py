@@ -2,15 +2,13 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from regard.errors import ArgumentError
 from regard.inputs import as_list
 from regard.inspection import Record
-from regard.modules import beam_search, greedy
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.batching import batches_by_length
 from regard.tasks.examples import as_pairs
 from regard.tasks.judging import Judged
 from regard.tasks.measure import Measure
@@ -21,22 +19,9 @@ from regard.tasks.text_judging import judge_texts
 from regard.tasks.text_measures import TEXT_MEASURES
 from regard.tasks.writer_looking import look_while_writing
 from regard.tasks.writing_network import writing_network
+from regard.tasks.written import Written, written
 
-__all__ = ["Writer", "Written", "grouped", "written"]
-
-
-class Written(NamedTuple):
-    """A text that a model wrote.
-
-    Args:
-        text: the text.
-        score: the logarithm of its probability, over ((5 + pieces) / 6)^length_penalty.
-        ended: whether the model ended it; False where it was cut at the longest that was allowed.
-    """
-
-    text: str
-    score: float
-    ended: bool
+__all__ = ["Writer", "grouped"]
 
 
 class Writer(Model[Text]):
@@ -131,38 +116,6 @@ class Writer(Model[Text]):
         texts = ["" if each is None else each.text for each in said]
         judged = judge_texts(self.recipe.task, texts, [right for _, right in pairs], thorough=True)
         return dataclasses.replace(judged, empty=said.count(None), seconds=seconds)
-
-
-def written(
-    network: Seq2Seq,
-    recipe: Recipe,
-    reader: Any,
-    text: Text,
-    items: Sequence[Any],
-    *,
-    beams: int | None = None,
-    batch_items: int = 4000,
-) -> list[Written | None]:
-    """What a net writes for each source, read by the reader; the rest is as in `Writer.write`."""
-    source, task = recipe.input, recipe.task
-    beams = int(task.beams) if beams is None else beams
-    for name, value in (("beams", beams), ("batch_items", batch_items)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
-    present = [index for index, item in enumerate(items) if len(item)]
-    device = next(network.parameters()).device
-    found: list[Written | None] = [None] * len(items)
-    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
-    for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
-        members = [present[place] for place in places]
-        batch = source.batch(reader, [items[index] for index in members]).to(device)
-        if beams == 1:
-            said = greedy(network, batch.vectors, batch.lengths, **limits)
-        else:
-            said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
-        for index, each in zip(members, said, strict=True):
-            found[index] = Written(text.vocabulary.decode(each.ids), each.score, each.ended)
-    return found
 
 
 def grouped(pairs: Iterable[tuple[Any, str]]) -> list[tuple[Any, tuple[str, ...]]]:

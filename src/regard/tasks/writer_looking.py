@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.inspection import LayerRecord, Record, Sighting, observed
 from regard.modules import AttentiveSeq2Seq, TransformerSeq2Seq
 from regard.special_ids import START
+from regard.tasks.written import generated, text_of
 
 if TYPE_CHECKING:
     from regard.tasks.writer import Writer
@@ -23,31 +24,31 @@ def look_while_writing(model: "Writer", sources: Iterable[Any], longest: int | N
     """The records of sources, in their order: the text as `Writer.write` writes it, and the attention to the source.
 
     What was written is read once more, all pieces at once, to see where each looked: a row is that of the piece which
-    was said then.
+    was said then. A text that was cut has no row for its end.
     """
     kind = model.recipe.input
     for source in sources:
-        (written,) = model.write([source], longest=longest)
-        if written is None:
+        item = model.read(source, longest)
+        (said,) = generated(model.network, model.recipe, model.reader, [item])
+        if said is None:
             yield Record((), model=model.name, noun=kind.noun, queries=())
             continue
         vocabulary = model.answer.vocabulary
-        ids = vocabulary.encode(written.text)
         names = tuple(kind.names(model.reader, source))
         yield Record(
             names,
             model=model.name,
-            layers=_layers(model, model.read(source), ids, len(names)),
-            queries=(*(vocabulary.decode([each]).strip() or " " for each in ids), END_NAME),
-            answer=written,
+            layers=_layers(model, item, [START, *said.ids][: len(said.ids) + said.ended], len(names)),
+            queries=(*(vocabulary.decode([each]).strip() or " " for each in said.ids), *[END_NAME][: said.ended]),
+            answer=text_of(said, model.answer),
             noun=kind.noun,
         )
 
 
-def _layers(model: "Writer", item: Any, ids: list[int], count: int) -> tuple[LayerRecord, ...]:
+def _layers(model: "Writer", item: Any, heard: list[int], count: int) -> tuple[LayerRecord, ...]:
     network = model.network
     batch = model.recipe.input.batch(model.reader, [item]).to(next(network.parameters()).device)
-    inputs = torch.tensor([[START, *ids]], device=batch.vectors.device)
+    inputs = torch.tensor([heard], device=batch.vectors.device)
     with torch.inference_mode(), observed(_to_the_source(network)) as seen:
         network(network.encode(batch.vectors, batch.lengths), inputs)
     if isinstance(network, AttentiveSeq2Seq):

@@ -10,7 +10,6 @@ from regard.errors import ArgumentError
 from regard.tasks.corpus import Corpus, Lesson
 from regard.tasks.examples import Pair
 from regard.tasks.pairs_job import PairsJob, filled
-from regard.tasks.recipe import Recipe
 from regard.tasks.text import Text
 from regard.tasks.text_learner import TextLearner
 from regard.tasks.writer import Writer, grouped
@@ -31,11 +30,6 @@ class WriterJob(PairsJob):
     Raises:
         ArgumentError: what `PairsJob` refuses, or a target that is no text.
     """
-
-    def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
-        if recipe.task.monotonic and recipe.task.architecture == "recurrent":
-            raise ArgumentError("`task.monotonic` must be 0 for the architecture 'recurrent', which keeps one vector.")
-        super().__init__(recipe, examples, dev, auxiliary)
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         pairs = super().checked(examples, argument)

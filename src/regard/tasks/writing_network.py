@@ -35,6 +35,8 @@ def writing_network(recipe: Recipe, reader: Any, text: Text) -> Seq2Seq:
             bidirectional=task.bidirectional,
             heads=recipe.heads,
             score=recipe.score,
+            weights=recipe.weights,
+            attention_dropout=recipe.attention_dropout,
             keys=task.keys,
             values=task.values,
             guide=guide,

@@ -1,0 +1,71 @@
+"""What a net writes: ids by a beam or one by one, and the texts that they are."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from regard.errors import ArgumentError
+from regard.modules import Generated, beam_search, greedy
+from regard.modules.seq2seq import Seq2Seq
+from regard.tasks.batching import batches_by_length
+from regard.tasks.recipe import Recipe
+from regard.tasks.text import Text
+
+__all__ = ["Written", "generated", "text_of", "written"]
+
+
+class Written(NamedTuple):
+    """A text that a model wrote.
+
+    Args:
+        text: the text.
+        score: the logarithm of its probability, over ((5 + pieces) / 6)^length_penalty.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+    """
+
+    text: str
+    score: float
+    ended: bool
+
+
+def written(
+    network: Seq2Seq, recipe: Recipe, reader: Any, text: Text, items: Sequence[Any], **options: Any
+) -> list[Written | None]:
+    """What a net writes for each source, read by the reader; the options are those of `Writer.write`."""
+    said = generated(network, recipe, reader, items, **options)
+    return [None if each is None else text_of(each, text) for each in said]
+
+
+def text_of(said: Generated, text: Text) -> Written:
+    """The text of ids."""
+    return Written(text.vocabulary.decode(said.ids), said.score, said.ended)
+
+
+def generated(
+    network: Seq2Seq,
+    recipe: Recipe,
+    reader: Any,
+    items: Sequence[Any],
+    *,
+    beams: int | None = None,
+    batch_items: int = 4000,
+) -> list[Generated | None]:
+    """The ids that `written` makes texts of."""
+    source, task = recipe.input, recipe.task
+    beams = int(task.beams) if beams is None else beams
+    for name, value in (("beams", beams), ("batch_items", batch_items)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
+    present = [index for index, item in enumerate(items) if len(item)]
+    device = next(network.parameters()).device
+    found: list[Generated | None] = [None] * len(items)
+    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
+    for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
+        members = [present[place] for place in places]
+        batch = source.batch(reader, [items[index] for index in members]).to(device)
+        if beams == 1:
+            said = greedy(network, batch.vectors, batch.lengths, **limits)
+        else:
+            said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
+        for index, each in zip(members, said, strict=True):
+            found[index] = each
+    return found
