@@ -35,7 +35,7 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> 
     words = [*command, "--out", str(folder.relative_to(ROOT)), "--seed", str(seed)]
     if threads > 1:
         words += ["--threads", str(threads)]
-    if not (folder / "model" / "model.json").exists():
+    if not _is_judged(folder):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
             [sys.executable, "-m", *words, "--progress", "lines", *resume],
@@ -49,6 +49,12 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> 
         if run.wait():
             raise SystemExit(f"`{' '.join(words)}` failed")
     return described(" ".join(words), json.loads((folder / "model" / "model.json").read_text(encoding="utf-8")))
+
+
+def _is_judged(folder: Path) -> bool:
+    """Whether a run has come to its end: its model is written when it is trained, and once more when it is judged."""
+    model = folder / "model" / "model.json"
+    return model.exists() and "scores" in json.loads(model.read_text(encoding="utf-8"))["about"]
 
 
 def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
