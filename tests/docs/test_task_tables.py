@@ -73,5 +73,5 @@ def test_every_row_has_a_recipe():
     rows = json.loads((ROOT / "benchmarks" / "tasks.json").read_text(encoding="utf-8"))
     assert {*rows} <= {*NAMED_RECIPES}
     for row in rows.values():
-        must, may = {"title", "floor", "goal"}, {"percent", "digits", "networks", "figure"}
+        must, may = {"title", "floor", "goal"}, {"percent", "digits", "networks", "figure", "model"}
         assert must <= row.keys() <= must | may

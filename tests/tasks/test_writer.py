@@ -1,6 +1,7 @@
 """Writers: toys of every architecture, saved, loaded, resumed, judged, refused."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
@@ -183,8 +184,16 @@ def test_bleu_is_that_of_sacrebleu(settings):
     assert judged.interval[0] <= judged.score <= judged.interval[1]
 
 
-def test_every_measure_has_a_direction():
-    assert {name for name, measure in TEXT_MEASURES.items() if not measure.measure.falls} == {"bleu"}
+@pytest.mark.parametrize("name", TEXT_MEASURES)
+def test_every_measure_tells_right_from_wrong(name):
+    right, wrong = "a man rides a red bicycle", "two dogs"
+    good, bad = (judge_texts(Writing(measure=name), [said], [(right,)]).score for said in (right, wrong))
+    assert TEXT_MEASURES[name].measure.better(good, than=bad)
+
+
+def test_every_measure_is_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs" / "seq2seq.md").read_text(encoding="utf-8")
+    assert [name for name in TEXT_MEASURES if f"\n| {name} |" not in page] == []
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,14 @@ def test_the_pieces_are_those_that_were_written():
     """The text of some pieces may be cut into others when it is read again; what was cut short has no end."""
     pairs = [("ab", "tttt tt t"), ("ba", "tt t ttt")] * 3
     recipe = Recipe(
-        task={"kind": "seq2seq", "vocabulary": "subwords", "size": 263, "decoder_layers": 1, "longest": 1.0, "spare": 4},
+        task={
+            "kind": "seq2seq",
+            "vocabulary": "subwords",
+            "size": 263,
+            "decoder_layers": 1,
+            "longest": 1.0,
+            "spare": 4,
+        },
         input={"kind": "texts", "vocabulary": "characters", "piece_dropout": 0.0},
         width=8,
         heads=2,
