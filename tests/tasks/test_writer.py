@@ -201,6 +201,7 @@ def test_every_measure_is_in_the_docs():
     [
         ([], "`examples` must hold at least one example"),
         ([("a", 1.0)], "must be a text, but is 1.0"),
+        ([("a", ""), ("b", "")], "`examples` must have a target that isn't an empty text, but all are"),
         ([("", "a")], "at least one source that isn't empty"),
         ([(3, "a")], "`text` must be a text, but is 3"),
     ],

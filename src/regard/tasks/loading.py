@@ -93,7 +93,10 @@ def _load(folder: Path, name: str) -> Any:
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
-        network = kind.new_network(recipe, reader, answer)
+        try:
+            network = kind.new_network(recipe, reader, answer)
+        except (RuntimeError, MemoryError, OverflowError) as error:  # a width of a thousand million
+            raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
     return kind(network, reader, answer, recipe, seen=seen, about=about, name=name)

@@ -36,6 +36,8 @@ class WriterJob(PairsJob):
         for place, (_, target) in enumerate(pairs):
             if not isinstance(target, str):
                 raise ArgumentError(f"the target of `{argument}[{place}]` must be a text, but is {target!r:.60}.")
+        if not any(target for _, target in pairs):
+            raise ArgumentError(f"`{argument}` must have a target that isn't an empty text, but all are.")
         return pairs
 
     def learner(self) -> TextLearner:
