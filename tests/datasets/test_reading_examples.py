@@ -156,3 +156,17 @@ def test_a_graph_in_every_split_is_no_leak():
     assert report.duplicates.distinct == 0
     assert [(each.split, each.sentences) for each in report.splits] == [("train", 1), ("dev", 1), ("test", 1)]
     assert sum(sum(each.labels.values()) for each in report.splits) == 34
+
+
+def test_own_tables_are_looked_over(tmp_path):
+    (tmp_path / "train.csv").write_text("text,label\ngood film,pos\nbad film,neg\n", "utf-8")
+    (tmp_path / "dev.csv").write_text("text,label\ngood film,pos\n,neg\nhm,odd\nmore\n", "utf-8")
+    report = check(tmp_path)
+    assert [(split.split, split.sentences) for split in report.splits] == [("train", 2), ("dev", 3)]
+    assert report.duplicates.shared == {("train", "dev"): 1}
+    broken, empty, new = report.problems
+    assert "dev.csv, line 5" in broken
+    assert "1 of the texts in dev are empty" in empty
+    assert "never stand in the training split, so no model can learn them: odd" in new
+    alone = check(tmp_path / "train.csv")
+    assert [(split.split, split.labels) for split in alone.splits] == [("all", {"pos": 1, "neg": 1})]

@@ -114,7 +114,7 @@ def get(name: Annotated[str, typer.Argument(help="A data set that regard data li
 
 @app.command()
 def check(
-    data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a .conllu file, or a folder of them.")],
+    data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -142,8 +142,8 @@ def check(
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:
-        what = f"words labelled with {report.label.upper()}" if _of_words(report) else f"labelled with {report.label}"
-        title = f"{report.name}, {what}"
+        what = f", words labelled with {report.label.upper()}" if report.of_words else ""
+        title = f"{report.name}{what or (report.label and f', labelled with {report.label}')}"
         show(Page(title, _blocks(report)), console, plain=plain)
     if report.problems:
         raise typer.Exit(1)
@@ -152,7 +152,7 @@ def check(
 def _blocks(report: "Report") -> "tuple[Block, ...]":
     from regard.page import Heading, Prose, Table
 
-    words = _of_words(report)
+    words = report.of_words
     what = "Sentences" if words else "Examples"
     rows = tuple(
         (
@@ -184,12 +184,6 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     if len(report.problems) > _MOST_SHOWN:
         problems.append(Prose(f"And {len(report.problems) - _MOST_SHOWN:,} more; --format json has them."))
     return (*blocks, Heading(f"Problems: {len(report.problems):,}"), *problems)
-
-
-def _of_words(report: "Report") -> bool:
-    from regard.datasets import EXAMPLE_SETS
-
-    return report.name not in EXAMPLE_SETS
 
 
 def _as_json(report: "Report") -> dict[str, object]:

@@ -169,7 +169,11 @@ def _input_of(examples: list[Any]) -> str:
     """Which kind of input reads the sources of a user's own."""
     from torch import Tensor
 
+    from regard.inputs import Graph
+
     source = examples[0].source if examples else ""
+    if isinstance(source, Graph):
+        return "graphs"
     if isinstance(source, Path):
         return "pictures" if source.suffix.lower() in _PICTURES else "speech"
     return "vectors" if isinstance(source, Tensor) else "words"

@@ -18,6 +18,7 @@ from regard.datasets.purchases import make_purchases
 from regard.datasets.reading import SPLITS, Source, is_treebank, read, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.social_folders import read_social_folder
 from regard.datasets.speech_strings import speech_strings
 from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold
 from regard.datasets.spoken_digits import read_spoken_digits
@@ -59,6 +60,7 @@ __all__ = [
     "read_phrases",
     "read_planetoid",
     "read_pronunciations",
+    "read_social_folder",
     "read_spoken_digits",
     "read_table",
     "read_treebank",

@@ -11,7 +11,7 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.reading import SPLITS, read_examples, resolve
+from regard.datasets.reading import SPLITS, is_treebank, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
@@ -55,6 +55,7 @@ class Report:
         splits: what each split holds.
         duplicates: what stands in more than one split.
         problems: every broken line and whatever else is wrong, one sentence each; empty if all is well.
+        of_words: whether it is a treebank, whose words are labelled.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Report:
     splits: tuple[SplitReport, ...]
     duplicates: Duplicates
     problems: tuple[str, ...]
+    of_words: bool = False
 
 
 def check(name_or_path: str | Path, label: str | None = None, *, progress: Progress | None = None) -> Report:
@@ -78,6 +80,8 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
     """
     if str(name_or_path) in EXAMPLE_SETS:
         return _check_examples(EXAMPLE_SETS[str(name_or_path)], label, progress)
+    if not is_treebank(name_or_path):
+        return _check_own(Path(name_or_path), label)
     source = resolve(name_or_path, progress=progress)
     label = label or source.label
     problems: list[DataError] = []
@@ -99,7 +103,42 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
         unknown = sum(word not in known for word in words) / len(words) if against else None
         reports.append(SplitReport(split, path, len(sentences), len(words), dict(labels.most_common()), unknown))
     found += _never_learned(reports)
-    return Report(source.name, label, tuple(reports), count_duplicates(read, fold=source.fold), tuple(found))
+    duplicates = count_duplicates(read, fold=source.fold)
+    return Report(source.name, label, tuple(reports), duplicates, tuple(found), of_words=True)
+
+
+def _check_own(path: Path, label: str | None) -> Report:
+    """A user's own tables, folders or graph, which say themselves what they are labelled with."""
+    problems: dict[str, None] = {}
+    splits = splits_of(path)
+    read = {
+        split: read_examples(path, split, label, problem=lambda error: problems.setdefault(str(error)))
+        for split in splits or ("train",)
+    }
+    reports = [
+        SplitReport(split if splits else "all", path, len(examples), 0, _own_labels(examples), None)
+        for split, examples in read.items()
+    ]
+    read = {report.split: examples for report, examples in zip(reports, read.values(), strict=True)}
+    found = _said([*problems, *_empty(read, path)]) + _never_learned(reports)
+    return Report(path.name, label or "", tuple(reports), count_duplicates(read), tuple(found))
+
+
+def _own_labels(examples: list[Example[Any, Any]]) -> dict[str, int]:
+    """How often each label stands there; none if the targets are numbers, or so often new that they are texts."""
+    targets = [each.target for each in examples]
+    if any(isinstance(target, tuple) for target in targets):
+        targets = [each for target in targets for each in target]
+    labels = Counter(each for each in targets if isinstance(each, str))
+    return {} if 2 * len(labels) > labels.total() > 20 else dict(labels.most_common())
+
+
+def _empty(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[str]:
+    counts = {
+        split: sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
+        for split, examples in read.items()
+    }
+    return [f"{path}: {count} of the texts in {split} are empty." for split, count in counts.items() if count]
 
 
 def _check_examples(known: ExampleSet, label: str | None, progress: Progress | None) -> Report:
@@ -115,11 +154,7 @@ def _check_examples(known: ExampleSet, label: str | None, progress: Progress | N
         SplitReport(split, folder, len(examples), 0, dict(Counter(_labels(examples, known, label)).most_common()), None)
         for split, examples in read.items()
     ]
-    for split, examples in read.items():
-        empty = sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
-        if empty:
-            problems[f"{folder}: {empty} of the texts in {split} are empty."] = None
-    found = _said(list(problems)) + _never_learned(reports)
+    found = _said([*problems, *_empty(read, folder)]) + _never_learned(reports)
     same = _in_one_spelling if known.reads == "molecule" else None
     return Report(known.name, label, tuple(reports), count_duplicates(read, fold=known.fold, same=same), tuple(found))
 

@@ -12,6 +12,7 @@ from regard.datasets.class_folders import read_class_folders
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
+from regard.datasets.social_folders import is_social_folder, read_social_folder
 from regard.datasets.tables import TABLES, read_table
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
@@ -89,7 +90,8 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
 
             - a CoNLL-U file, a table (.csv, .tsv, .jsonl), vectors (.ts, .npy, .npz): each is every split;
             - a folder of such files that are named after the splits;
-            - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such.
+            - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such;
+            - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
         split: one of `SPLITS`.
         label: what the words, or the examples, are labelled with; by default what the data set says.
 
@@ -146,6 +148,8 @@ def read_examples(
             "Another column: datasets.read_table(path, Columns(target=...))."
         )
     path, told = Path(name_or_path), problem or raised
+    if is_social_folder(path):
+        return [read_social_folder(path, split)]
     if path.is_dir() and (parts := _parts(path)):
         if split not in parts:
             if next(iter(parts.values())).is_dir():
@@ -184,6 +188,8 @@ def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
         return SPLITS
     if named in CATALOG:
         return tuple(CATALOG[named].files)
+    if is_social_folder(path):
+        return SPLITS
     if path.is_dir():
         return tuple(_splits(path, (".conllu",)) if is_treebank(path) else _parts(path))
     # What isn't there is told as everywhere.
@@ -207,6 +213,8 @@ def _holds_examples(path: Path) -> bool:
     """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
     if not path.is_dir():
         return path.suffix.lower() in _EXAMPLES
+    if is_social_folder(path):
+        return True
     inside = [each for each in path.iterdir() if not each.name.startswith(".")]
     if any(each.suffix.lower() == ".conllu" for each in inside):
         return False

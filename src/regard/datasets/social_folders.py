@@ -1,0 +1,83 @@
+"""A graph of one's own: a folder with a table of profiles, some of them labelled, and a list of edges."""
+
+from pathlib import Path
+
+from regard.datasets.example import Example
+from regard.datasets.splits import split_by_hash
+from regard.errors import DataError
+from regard.inputs import Graph, ProfileEncoder, read_friendships, read_profiles, social_graph
+
+__all__ = ["is_social_folder", "read_social_folder"]
+
+_SPLITS = ("train", "dev", "test")
+_LABEL, _SPLIT = "label", "split"
+
+
+def is_social_folder(folder: str | Path) -> bool:
+    """Whether a folder holds a file of profiles and one of edges, by their names."""
+    folder = Path(folder)
+    return folder.is_dir() and all(_named(folder, name) for name in ("profiles", "edges"))
+
+
+def read_social_folder(folder: str | Path, split: str) -> Example[Graph, tuple[str | float | None, ...]]:
+    """The whole graph, and the labels of the nodes of a split; None for the others, whose profiles and edges are seen.
+
+    The folder holds `profiles.csv` (or .tsv, .txt), a line for each node: its name first, what is known of it, and in
+    the column `label` a word or a number; and `edges.csv` (or .tsv, .txt), a line for each pair of names. A column
+    `split` says train, dev or test of each, or nothing; without it, the hash of a node's name says it. Neither column
+    is part of a node's vector.
+
+    Args:
+        folder: the folder.
+        split: "train", "dev" or "test".
+
+    Raises:
+        DataError: a file that is missing or broken, no column `label`, a split that is none, or no node of this split
+            with a label; names the file.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "profiles.csv").write_text("name,job,label,split\\nAnn,cook,yes,train\\nBob,,,\\n")
+        ...     _ = Path(folder, "edges.csv").write_text("Ann,Bob\\n")
+        ...     read_social_folder(folder, "train").target
+        ('yes', None)
+    """
+    folder = Path(folder)
+    table, edges = _file(folder, "profiles"), _file(folder, "edges")
+    profiles = read_profiles(table)
+    columns = next(iter(profiles.values()), {})
+    if _LABEL not in columns:
+        raise DataError(
+            f"one column must be called {_LABEL}, but the columns are {', '.join(columns) or 'none'}.",
+            path=table,
+            line=1,
+        )
+    splits = {name: split_by_hash(name) for name in profiles}
+    if _SPLIT in columns:
+        splits = {name: profile[_SPLIT] for name, profile in profiles.items()}
+        for name, said in splits.items():
+            if said not in (*_SPLITS, None):
+                raise DataError(
+                    f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {said!r:.60}.", path=table
+                )
+    encoder = ProfileEncoder.fit(
+        list(profiles.values()), leave_out=[name for name in (_LABEL, _SPLIT) if name in columns]
+    )
+    graph = social_graph(profiles, read_friendships(edges, profiles), encoder=encoder)
+    labels = tuple(profile[_LABEL] if splits[name] == split else None for name, profile in profiles.items())
+    if not any(label is not None for label in labels):
+        raise DataError(f"no node of the split {split!r} has a label.", path=table)
+    return Example(graph, labels)
+
+
+def _named(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}{suffix}" for suffix in (".csv", ".tsv", ".txt") if (folder / f"{name}{suffix}").is_file()]
+
+
+def _file(folder: Path, name: str) -> Path:
+    found = _named(folder, name)
+    if len(found) != 1:
+        files = " and ".join(path.name for path in found) or "none"
+        raise DataError(f"it must hold one of {name}.csv, {name}.tsv and {name}.txt, but holds {files}.", path=folder)
+    return found[0]
