@@ -93,6 +93,19 @@ def test_evaluate_counts_words_that_training_never_had(tagger):
     assert tagger.evaluate(SAWS).unseen_words == 0
 
 
+@pytest.mark.parametrize("examples", [[], [([], [])]])
+def test_nothing_to_evaluate(tagger, examples):
+    with pytest.raises(ArgumentError, match="`examples` must hold a target that is known"):
+        tagger.evaluate(examples)
+
+
+def test_labels_of_something_else_are_refused(tagger):
+    with pytest.raises(ArgumentError, match=r"`examples` must have labels that training had \(DET, NOUN, .*'prn'"):
+        tagger.evaluate([(["I", "saw"], ["prn", "vrb"])])
+    with pytest.raises(ArgumentError, match=r"`dev` must have labels that training had"):
+        train(tiny(), SAWS, [(["I", "saw"], ["prn", "vrb"])], progress="none", device="cpu")
+
+
 def test_tagging_needs_no_optional_library(tmp_path, tagger):
     tagger.save(tmp_path / "model")
     code = (
