@@ -127,13 +127,15 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
 
 def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
+    from regard.page.numbers import counted
 
     said = model.measure.said
     low, high = map(said, judged.interval)
     seconds = judged.seconds or 0.0
+    called = "item" if model.kind == "tagger" else "example"
     text = (
-        f"The {judged.measure} on {judged.examples:,} examples is {said(judged.score)} (95% interval {low} to {high}; "
-        f"{judged.method})."
+        f"The {judged.measure} on {counted(judged.examples, called)} is {said(judged.score)} (95% interval {low} to "
+        f"{high}; {judged.method})."
     )
     if judged.macro_f1 is not None:
         text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."

@@ -131,7 +131,7 @@ class Tagger(Model[Answer]):
                     f"{len(targets)}."
                 )
         scores = (self._scores if isinstance(self.answer, Label) else self._judged)(pairs, given)
-        return dataclasses.replace(scores, seconds=seconds)
+        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
 
     def _scores(self, pairs: list[Any], given: list[Tensor]) -> Scores:
         seen = None
@@ -145,7 +145,8 @@ class Tagger(Model[Answer]):
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
-        scores = score_labels(true, found, seen=seen)
+        called = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
+        scores = score_labels(true, found, seen=seen, called=called)
         return dataclasses.replace(scores, roc_auc=self._area(pairs, given))
 
     def _area(self, pairs: list[Any], given: list[Tensor]) -> float | None:
