@@ -130,6 +130,30 @@ def test_what_stands_at_padding_does_not_matter():
     assert PADDING == 0
 
 
+def learner_of(recipe, pairs=PAIRS, dev=PAIRS):
+    torch.manual_seed(5)
+    return WriterJob(recipe, pairs, dev, None).learner().eval()
+
+
+def test_what_is_empty_is_left_out_alike_on_dev_and_when_judged():
+    model, more = fit(epochs=2), [*PAIRS, ("", "abc"), ("", "")]
+    judged, plain = model.evaluate(more), model.evaluate(PAIRS)
+    assert (judged.examples, judged.empty, plain.empty) == (6, 1, 0)
+    assert (judged.score, judged.interval) == (plain.score, plain.interval)
+    with torch.no_grad():
+        assert learner_of(RECIPE, dev=more).judge() == learner_of(RECIPE).judge()
+    with pytest.raises(ArgumentError, match="at least one source that isn't empty"):
+        model.evaluate([("", "abc")])
+    with pytest.raises(ArgumentError, match="at least one source that isn't empty"):
+        model.evaluate([])
+
+
+@pytest.mark.parametrize("target", [1.0, None, ("b", "a")])
+def test_a_target_that_is_no_text_is_refused(target):
+    with pytest.raises(ArgumentError, match=r"target of `examples\[1\]` must be a text, but is"):
+        fit(epochs=1).evaluate([("ab", "ba"), ("ba", target)])
+
+
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
     recipe = dataclasses.replace(RECIPE, dropout=0.2, average=0.9, epochs=4)
     whole = fit(recipe=recipe, epochs=4)

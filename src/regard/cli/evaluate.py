@@ -106,6 +106,7 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
         said.append(
             f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
         )
+    said += _left_out(scores.empty)
     said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} {words} a second.")
     hardest = sorted(scores.labels.items(), key=lambda item: item[1].f1)[:top]
     numbers = tuple(
@@ -123,6 +124,14 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
             Table(("true label", "label given", words), confusions, ("left", "left", "right")),
         ]
     return Page(title, tuple(blocks))
+
+
+def _left_out(empty: int) -> list[str]:
+    from regard.page.numbers import counted
+
+    if not empty:
+        return []
+    return [f"{counted(empty, 'source')} held nothing and {'was' if empty == 1 else 'were'} left out."]
 
 
 def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
@@ -145,8 +154,7 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     )
     if judged.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
-    if judged.empty:
-        text += f" {judged.empty:,} sources held nothing and were left out."
+    text += "".join(f" {each}" for each in _left_out(judged.empty))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]
     if top and judged.confusions:

@@ -99,6 +99,8 @@ class Writer(Model[Text]):
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Judged:
         """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
 
+        A source that holds nothing is left out, and counted.
+
         Args:
             examples: (source, text) pairs, or `Example`s.
             beams, batch_items: as in `write`.
@@ -113,8 +115,11 @@ class Writer(Model[Text]):
         started = time.perf_counter()
         said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
         seconds = time.perf_counter() - started
-        texts = ["" if each is None else each.text for each in said]
-        judged = judge_texts(self.recipe.task, texts, [right for _, right in pairs], thorough=True)
+        answered = [(each.text, right) for each, (_, right) in zip(said, pairs, strict=True) if each is not None]
+        if not answered:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        texts, right = zip(*answered, strict=True)
+        judged = judge_texts(self.recipe.task, texts, right, thorough=True)
         return dataclasses.replace(judged, empty=said.count(None), seconds=seconds)
 
 
