@@ -135,6 +135,18 @@ def learner_of(recipe, pairs=PAIRS, dev=PAIRS):
     return WriterJob(recipe, pairs, dev, None).learner().eval()
 
 
+def test_dev_is_judged_without_what_only_helps_to_learn(monkeypatch):
+    plain = learner_of(RECIPE)
+    helped = learner_of(dataclasses.replace(with_task(monotonic=0.5), smoothing=0.2))
+    helped.network.load_state_dict(plain.network.state_dict())
+    lesson = plain.dev.lesson([0, 1, 2])
+    assert helped.loss(lesson).shown > plain.loss(lesson).shown
+    with torch.no_grad():
+        verdict = plain.judge()
+        monkeypatch.setattr("regard.tasks.text_learner._misspelled", None)
+        assert helped.judge() == verdict
+
+
 def test_what_is_empty_is_left_out_alike_on_dev_and_when_judged():
     model, more = fit(epochs=2), [*PAIRS, ("", "abc"), ("", "")]
     judged, plain = model.evaluate(more), model.evaluate(PAIRS)
