@@ -114,6 +114,22 @@ def test_evaluate(trained, capsys):
     assert (found["measure"], found["score"], found["examples"], found["split"]) == ("accuracy", 1.0, 4, "test")
 
 
+@pytest.mark.parametrize(
+    ("column", "targets", "message"),
+    [
+        ("label", ["x", "y"], "`examples` must have labels that training had (no, yes), but has none of them"),
+        ("number", ["1.5", "2.5"], "the target of `examples[0]` must be a label or None, but is 1.5."),
+    ],
+)
+def test_evaluate_on_something_else_is_refused_in_a_sentence(trained, tmp_path, capsys, column, targets, message):
+    table = f"text,{column}\n" + "".join(f"{text},{each}\n" for (text, _), each in zip(ROWS, targets, strict=False))
+    (tmp_path / "own.csv").write_text(table, encoding="utf-8")
+    assert main(["evaluate", str(trained / "out"), "--data", str(tmp_path / "own.csv")]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
 def test_predict(trained, capsys):
     words = ["predict", str(trained / "out"), *(text for text, _ in ROWS)]
     assert main(words) == 0

@@ -60,6 +60,16 @@ def test_evaluate(trained, capsys):
     assert "Signature: nrefs:1|" in said
 
 
+def test_evaluate_leaves_out_what_is_empty_and_says_so(trained, tmp_path, capsys):
+    with (tmp_path / "own.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "target"), *ROWS, ("", "ba")])
+    assert main(["evaluate", str(trained / "out"), "--data", str(tmp_path / "own.csv")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The BLEU on 4 examples is" in said
+    assert "ChrF: 100.0000." in said
+    assert "1 source held nothing and was left out." in said
+
+
 @pytest.mark.parametrize(
     ("form", "lines"),
     [

@@ -43,6 +43,45 @@ def test_names_that_are_none(names, message):
             kind(names)
 
 
+@pytest.mark.parametrize(
+    ("answer", "targets", "message"),
+    [
+        (ALL[0], ["a", 0.0], r"target of `examples\[1\]` must be a label or None, but is 0\.0\."),
+        (ALL[0], [("a",)], r"must be a label or None, but is \('a',\)"),
+        (
+            ALL[0],
+            ["x", None, "y"],
+            r"labels that training had \(a, b, c\), but has none of them: the first is 'x'\. Take",
+        ),
+        (ALL[1], [(1, 0), (1, 0, 1)], r"`examples\[1\]` must be a list of as many .* questions, 2, .* \(1, 0, 1\)"),
+        (ALL[1], ["ab"], "must be a list of as many answers as training had questions, 2, each 1, 0 or None"),
+        (ALL[1], [(1, 2)], r"each 1, 0 or None, but is \(1, 2\)"),
+        (ALL[1], [None], "each 1, 0 or None, but is None"),
+        (ALL[1], [(None, None)], "`examples` must hold a target that is known, but holds none"),
+        (ALL[2], [1.0, "a"], r"`examples\[1\]` must be a finite number or None, but is 'a'"),
+        (ALL[2], [math.nan], "must be a finite number or None, but is nan"),
+        (ALL[2], [-math.inf], "must be a finite number or None, but is -inf"),
+        (ALL[2], [True], "must be a finite number or None, but is True"),
+        *[(answer, [], "must hold a target that is known") for answer in ALL],
+        *[(answer, [None, None], "must hold a target that is known") for answer in (ALL[0], ALL[2])],
+    ],
+)
+def test_targets_that_nothing_given_can_be_compared_with(answer, targets, message):
+    with pytest.raises(ArgumentError, match=message):
+        answer.check([[target] for target in targets], "examples")
+    if targets:
+        with pytest.raises(ArgumentError, match=message.replace(r"\[1\]", r"\[0\]")):
+            answer.check([targets, []], "examples")
+
+
+@pytest.mark.parametrize(
+    ("answer", "targets"),
+    [(ALL[0], ["new", None, "a"]), (ALL[1], [(None, 1), [0, True], (None, None)]), (ALL[2], [3, None, -1.5])],
+)
+def test_targets_that_are_all_right(answer, targets):
+    answer.check([[], targets, []], "examples")
+
+
 class TestLabel:
     answer = Label(("cat", "dog"))
 

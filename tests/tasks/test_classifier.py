@@ -168,6 +168,59 @@ def test_what_can_not_be_classified():
     assert model.classify([]) == []
 
 
+OTHERS = {
+    "labels": ["yes", "no"],
+    "other labels": ["si", "no way"],
+    "numbers": [0.0, 1.0],
+    "two questions": [(1, 0), (0, 1)],
+    "three questions": [(1, 0, 1), (0, 1, 0)],
+    "nothing known": [None, None],
+    "no answer": [(None, None), (None, None)],
+    "no number": [float("nan"), float("nan")],
+}
+
+
+@pytest.mark.parametrize(
+    ("learned", "message"),
+    [
+        ("labels", r"labels that training had \(no, yes\), but|must be a label or None, but|a target that is known"),
+        ("numbers", "must be a finite number or None, but|must hold a target that is known"),
+        ("two questions", "as many answers as training had questions, 2, each|must hold a target that is known"),
+    ],
+)
+def test_targets_of_another_kind_are_refused_and_not_called_wrong(learned, message):
+    model = fit(list(zip(TEXTS, OTHERS[learned], strict=False)), epochs=1)
+    assert model.evaluate(list(zip(TEXTS, OTHERS[learned], strict=False))).examples == 2
+    for name, targets in OTHERS.items():
+        if name != learned:
+            with pytest.raises(ArgumentError, match=message):
+                model.evaluate(list(zip(TEXTS, targets, strict=False)))
+
+
+def test_what_is_known_of_empty_sources_alone_is_nothing_to_judge():
+    model = fit(list(zip(TEXTS, LABELS, strict=True)), epochs=1)
+    with pytest.raises(ArgumentError, match="must hold a target that is known"):
+        model.evaluate([("", "yes"), ("good", None)])
+    judged = model.evaluate([("", "yes"), ("good", "yes"), ("bad", "new"), ("bad", None)])
+    assert (judged.examples, judged.empty) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("targets", "dev", "message"),
+    [
+        ([(1, 0), (0, 1)], [(1, 0, 1)], r"`dev\[0\]` must be a list of as many answers .*, 2, .* but is \(1, 0, 1\)"),
+        ([(1, 0), (0, 1)], [(None, None)], "`dev` must hold a target that is known"),
+        ([(None, None)], [(1, 0)], "`examples` must hold a target that is known"),
+        ([1.0, 2.0], [float("nan")], r"`dev\[0\]` must be a finite number or None, but is nan"),
+        (["yes", "no"], ["si"], r"`dev` must have labels that training had \(no, yes\), but has none .* 'si'"),
+    ],
+)
+def test_dev_that_nothing_learned_can_be_judged_by(targets, dev, message):
+    examples, dev = (list(zip(TEXTS, each, strict=False)) for each in (targets, dev))
+    with pytest.raises(ArgumentError, match=message):
+        train(RECIPE, examples, dev, progress="none", device="cpu")
+
+
 def test_a_long_text_is_classified_whole():
     model = fit(list(zip(TEXTS, LABELS, strict=True)), epochs=1)
     long = "good " * 3000

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from toys import untrained
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
@@ -278,6 +279,45 @@ def test_a_number_each(tmp_path):
     assert load(tmp_path / "model").tag(vectors) == tagger.tag(vectors)
     with pytest.raises(ArgumentError, match=r"must be of one kind, but are 1\.0 and 'a'"):
         train(recipe, [(vectors[0], [1.0, "a", 2.0])], pairs, progress="none", device="cpu")
+
+
+def test_numbers_are_judged_by_source():
+    vectors = [torch.zeros(length, 3) for length in (2, 3, 5)]
+    pairs = [(each, [float(place)] * len(each)) for place, each in enumerate(vectors)]
+    tagger = untrained(Vectors(), vectors, [row for _, row in pairs], task={"kind": "tagger"})
+    judged = tagger.evaluate([*pairs[:2], (vectors[2], [1.0, None, None, 2.0, None]), (torch.zeros(0, 3), [])])
+    assert (judged.examples, judged.empty) == (7, 1)
+    assert "bootstrap over sources" in judged.method
+    assert "bootstrap over items" in tagger.evaluate(pairs[2:]).method
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (["a", "a"], r"target of `examples\[0\]` must be a finite number or None, but is 'a'"),
+        ([float("nan")] * 2, "must be a finite number or None, but is nan"),
+        ([None, None], "`examples` must hold a target that is known"),
+        (1.0, r"target of `examples\[0\]` must be a list, a label or number for each item, but is 1\.0"),
+        ("ab", "must be a list, a label or number for each item, but is 'ab'"),
+    ],
+)
+def test_what_numbers_can_not_be_compared_with(targets, message):
+    tagger = untrained(Vectors(), [torch.eye(3)], [[1.0, 2.0, 3.0]], task={"kind": "tagger"})
+    with pytest.raises(ArgumentError, match=message):
+        tagger.evaluate([(torch.zeros(2, 3), targets)])
+    with pytest.raises(ArgumentError, match="must hold a target that is known"):
+        tagger.evaluate([])
+
+
+def test_a_graph_has_an_interval():
+    graph = Graph(torch.eye(7), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    tagger = untrained(Graphs(), [graph], task={"kind": "tagger"}, position="none")
+    scores = tagger.evaluate([(graph, ["a", "b", "a", None, "b", "a", "b"])])
+    assert (scores.words, scores.sentences) == (6, 1)
+    assert scores.interval[0] < scores.accuracy < scores.interval[1]
+    assert "bootstrap over items" in scores.method
+    with pytest.raises(ArgumentError, match=r"`examples\[0\]` must be a label or None, but is 0\.0"):
+        tagger.evaluate([(graph, [0.0] * 7)])
 
 
 def test_frames_are_scaled_as_those_of_training():

@@ -23,3 +23,38 @@ def test_numbers_that_are_all_the_same_have_no_variance_to_explain():
     assert judge(answer, torch.zeros(1, 1), torch.ones(1)).r2 is None
     assert judge(Label(("a", "b")), torch.eye(2), torch.tensor([0, 1])).r2 is None
     assert judge(Several(("q",)), torch.zeros(2, 1), torch.tensor([[0.0], [1.0]])).r2 is None
+
+
+def test_the_items_of_a_source_are_drawn_together():
+    answer = Number(mean=0.0, spread=1.0)
+    # Of two recordings one is off by 0 in each frame, the other by 2: drawn anew, it is one, the other, or both.
+    given, wanted = torch.tensor([0.0] * 60 + [2.0] * 60)[:, None], torch.zeros(120)
+    together = judge(answer, given, wanted, lengths=[60, 60])
+    assert (together.interval, together.examples) == ((0.0, 2.0), 120)
+    assert "bootstrap over sources" in together.method
+    low, high = judge(answer, given, wanted).interval
+    assert 1.2 < low < together.score < high < 1.6
+
+
+def test_of_a_single_source_the_items_are_drawn():
+    answer = Number(mean=0.0, spread=1.0)
+    wanted = answer.tensor([0.0] * 20 + [None] * 7)
+    # The second source has nothing that is known, the third nothing at all.
+    judged = judge(answer, torch.arange(27.0)[:, None], wanted, lengths=[20, 7, 0])
+    assert judged.examples == 20
+    assert judged.interval[0] < judged.score < judged.interval[1]
+    assert "bootstrap over items" in judged.method
+
+
+@pytest.mark.parametrize(
+    ("answer", "targets", "count"),
+    [
+        (Label(("a", "b")), ["a", None, "b", "new"], 3),
+        (Several(("x", "y")), [(1, None), (None, None), (0, 1), (None, 0)], 3),
+        (Number(0.0, 1.0), [1.0, None, 2.0, None], 2),
+    ],
+)
+def test_only_what_is_known_is_counted(answer, targets, count):
+    judged = judge(answer, torch.zeros(4, answer.outputs), answer.tensor(targets))
+    assert judged.examples == count
+    assert "bootstrap over examples" in judged.method

@@ -10,7 +10,9 @@ def test_by_hand():
     given = [["A", "B", "B"], [], ["B", "A"]]
     scores = score_labels(true, given, seen=[[True, False, True], [], [True, False]])
     assert scores.accuracy == pytest.approx(3 / 5)
-    assert (scores.words, scores.sentences) == (5, 3)
+    # What holds nothing isn't judged.
+    assert (scores.words, scores.sentences) == (5, 2)
+    assert "bootstrap over sentences" in scores.method
     assert scores.labels["A"].precision == pytest.approx(1 / 2)
     assert scores.labels["A"].recall == pytest.approx(1 / 2)
     assert scores.labels["B"].precision == pytest.approx(2 / 3)
@@ -39,6 +41,20 @@ def test_the_interval_is_the_same_every_time_and_widens_with_fewer_sentences():
     assert (low, high) == score_labels(true, given).interval
     few_low, few_high = score_labels(true[:6], given[:6]).interval
     assert few_high - few_low > high - low > 0
+
+
+def test_of_a_single_source_the_items_are_drawn():
+    draw = np.random.default_rng(5)
+    covered = 0
+    for _ in range(101):
+        given = [["A" if good else "B" for good in draw.random(173) < 0.9], []]
+        scores = score_labels([["A"] * 173, []], given, called=("sources", "items"))
+        low, high = scores.interval
+        assert low < scores.accuracy < high
+        assert "bootstrap over items" in scores.method
+        covered += low <= 0.9 <= high
+    assert 90 <= covered <= 100
+    assert "over sources" in score_labels([["A"], ["A"]], [["A"], ["B"]], called=("sources", "items")).method
 
 
 def test_labels_that_training_never_had_are_wrong():

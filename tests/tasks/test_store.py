@@ -232,8 +232,12 @@ def test_a_missing_file(folder, name):
 
 
 def test_the_card_is_for_people_only(folder):
+    with_card = load(folder)
     (folder / "README.md").unlink()
-    load(folder)
+    loaded = load(folder)
+    assert (loaded.name, loaded.labels, loaded.recipe) == (with_card.name, with_card.labels, with_card.recipe)
+    assert loaded.about == with_card.about != {}
+    assert loaded.tag([SAWS[0][0]]) == with_card.tag([SAWS[0][0]])
 
 
 def test_a_missing_folder(tmp_path):

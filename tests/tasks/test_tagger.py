@@ -89,8 +89,22 @@ def test_watching_changes_no_bit(tagger):
 
 def test_evaluate_counts_words_that_training_never_had(tagger):
     scores = tagger.evaluate([(["I", "zzz"], ["PRON", "X"]), ([], [])])
-    assert (scores.words, scores.sentences, scores.unseen_words, scores.unseen_accuracy) == (2, 2, 1, 0.0)
+    assert (scores.words, scores.sentences, scores.empty) == (2, 1, 1)
+    assert (scores.unseen_words, scores.unseen_accuracy) == (1, 0.0)
     assert tagger.evaluate(SAWS).unseen_words == 0
+
+
+@pytest.mark.parametrize("examples", [[], [([], [])]])
+def test_nothing_to_evaluate(tagger, examples):
+    with pytest.raises(ArgumentError, match="`examples` must hold a target that is known"):
+        tagger.evaluate(examples)
+
+
+def test_labels_of_something_else_are_refused(tagger):
+    with pytest.raises(ArgumentError, match=r"`examples` must have labels that training had \(DET, NOUN, .*'prn'"):
+        tagger.evaluate([(["I", "saw"], ["prn", "vrb"])])
+    with pytest.raises(ArgumentError, match=r"`dev` must have labels that training had"):
+        train(tiny(), SAWS, [(["I", "saw"], ["prn", "vrb"])], progress="none", device="cpu")
 
 
 def test_tagging_needs_no_optional_library(tmp_path, tagger):

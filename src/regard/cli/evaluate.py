@@ -50,7 +50,8 @@ def evaluate(
     loaded = load(model)
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data))
     examples = found.read(split)
-    if labels := getattr(loaded, "labels", ()):
+    # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
+    if (labels := getattr(loaded, "labels", ())) and (found.is_treebank or found.known is not None):
         _check_labels(labels, examples, found)
     scores = loaded.evaluate(examples)
     if format is Format.json:
@@ -105,6 +106,7 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
         said.append(
             f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
         )
+    said += _left_out(scores.empty)
     said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} {words} a second.")
     hardest = sorted(scores.labels.items(), key=lambda item: item[1].f1)[:top]
     numbers = tuple(
@@ -124,15 +126,25 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
     return Page(title, tuple(blocks))
 
 
+def _left_out(empty: int) -> list[str]:
+    from regard.page.numbers import counted
+
+    if not empty:
+        return []
+    return [f"{counted(empty, 'source')} held nothing and {'was' if empty == 1 else 'were'} left out."]
+
+
 def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
+    from regard.page.numbers import counted
 
     said = model.measure.said
     low, high = map(said, judged.interval)
     seconds = judged.seconds or 0.0
+    called = "item" if model.kind == "tagger" else "example"
     text = (
-        f"The {judged.measure} on {judged.examples:,} examples is {said(judged.score)} (95% interval {low} to {high}; "
-        f"{judged.method})."
+        f"The {judged.measure} on {counted(judged.examples, called)} is {said(judged.score)} (95% interval {low} to "
+        f"{high}; {judged.method})."
     )
     if judged.macro_f1 is not None:
         text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."
@@ -142,8 +154,7 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     )
     if judged.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
-    if judged.empty:
-        text += f" {judged.empty:,} sources held nothing and were left out."
+    text += "".join(f" {each}" for each in _left_out(judged.empty))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]
     if top and judged.confusions:

@@ -14,7 +14,6 @@ from regard.datasets import read, read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Scores, bundled, train
-from regard.tasks.measure import Measure
 from regard.tasks.run import RunFolder
 
 __all__ = ["train_and_save"]
@@ -162,14 +161,14 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
-            _table(scores, model.measure),
+            _table(scores, model),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
         ),
     )
 
 
-def _table(scores: dict[str, Any], measure: Measure) -> Table:
+def _table(scores: dict[str, Any], model: Any) -> Table:
     """A row for each split: of a tagger's labels how many are right, of everything else the figure of its kind."""
     if any(isinstance(score, Scores) for score in scores.values()):
         # Only of words is it known which of them training had.
@@ -186,11 +185,12 @@ def _table(scores: dict[str, Any], measure: Measure) -> Table:
         )
         columns = ("split", "right", "95% interval", *(["unseen words"] if unseen else []), "items")
     else:
+        said = model.measure.said
         rows = tuple(
-            (split, measure.said(score.score), " to ".join(map(measure.said, score.interval)), f"{score.examples:,}")
+            (split, said(score.score), " to ".join(map(said, score.interval)), f"{score.examples:,}")
             for split, score in scores.items()
         )
-        columns = ("split", measure.name, "95% interval", "examples")
+        columns = ("split", model.measure.name, "95% interval", "items" if model.kind == "tagger" else "examples")
     return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])
 
 

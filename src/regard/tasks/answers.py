@@ -4,6 +4,7 @@ The net gives `outputs` numbers for each thing; an answer says what they mean. T
 of a source, by a tagger, and for the whole, by a classifier.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -36,6 +37,44 @@ class Answer(ABC):
     def fit(cls, targets: Sequence[Any]) -> "Answer":
         """Learn what there is to answer from the training targets; None among them isn't known."""
 
+    @classmethod
+    @abstractmethod
+    def takes(cls, target: Any) -> bool:
+        """Whether a known target is of this kind."""
+
+    @property
+    @abstractmethod
+    def wants(self) -> str:
+        """What a target must be, in a few words."""
+
+    def fits(self, target: Any) -> bool:
+        """Whether it is what `wants` says, so that what is given can be compared with it."""
+        return target is None or self.takes(target)
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        """Refuse targets that what is given can't be compared with: a figure would come out, but of nothing.
+
+        Args:
+            rows: for each example its target alone, or those of its items.
+            argument: what to call the examples in an error.
+
+        Raises:
+            ArgumentError: a target of another kind, or none that is known.
+
+        Example:
+            >>> Number(mean=0.0, spread=1.0).check([[1.5, None], ["cat"]], "examples")
+            Traceback (most recent call last):
+            regard.errors.ArgumentError: the target of `examples[1]` must be a finite number or None, but is 'cat'.
+        """
+        for place, row in enumerate(rows):
+            for target in row:
+                if not self.fits(target):
+                    raise ArgumentError(
+                        f"the target of `{argument}[{place}]` must be {self.wants}, but is {target!r:.60}."
+                    )
+        if not self.known(self.tensor([target for row in rows for target in row])).any():
+            raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
+
     @property
     @abstractmethod
     def outputs(self) -> int:
@@ -44,6 +83,10 @@ class Answer(ABC):
     @abstractmethod
     def tensor(self, targets: Sequence[Any]) -> Tensor:
         """The targets as the loss wants them, (target, ...)."""
+
+    @abstractmethod
+    def known(self, wanted: Tensor) -> Tensor:
+        """Of which targets, as `tensor` gives them, anything is known: (target,) bool."""
 
     @abstractmethod
     def loss(self, given: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, int]:
@@ -71,6 +114,8 @@ class Answer(ABC):
 class Label(Answer):
     """One of several labels. Where none is known nothing is learned or judged; one that training never had is wrong.
 
+    Where training had none of them, they are refused: they are the labels of something else.
+
     Args:
         names: the labels.
 
@@ -94,6 +139,24 @@ class Label(Answer):
     def fit(cls, targets: Sequence[str | None]) -> "Label":
         return cls(tuple(sorted({target for target in targets if target is not None})))
 
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, str)
+
+    @property
+    def wants(self) -> str:
+        return "a label or None"
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        super().check(rows, argument)
+        given = [target for row in rows for target in row if target is not None]
+        if not set(given) & set(self.names):
+            listed = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+            raise ArgumentError(
+                f"`{argument}` must have labels that training had ({listed}), but has none of them: the first is "
+                f"{given[0]!r:.60}. Take the data, or the column, with the labels that the model learned."
+            )
+
     @property
     def outputs(self) -> int:
         return len(self.names)
@@ -102,6 +165,9 @@ class Label(Answer):
         numbers = {name: number for number, name in enumerate(self.names)}
         coded = [IGNORED if each is None else numbers.get(each, _NEW) for each in targets]
         return torch.tensor(coded, dtype=torch.int64)
+
+    def known(self, wanted: Shaped[Tensor, " target"]) -> Shaped[Tensor, " target"]:
+        return wanted != IGNORED
 
     def loss(
         self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
@@ -113,7 +179,7 @@ class Label(Answer):
         return loss / max(known, 1), known
 
     def judge(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
-        asked = wanted != IGNORED
+        asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
     def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
@@ -163,6 +229,17 @@ class Several(Answer):
             raise ArgumentError(f"`targets` must answer the same questions, but there are {sorted(counts)} answers.")
         return cls(tuple(str(number) for number in range(1, counts.pop() + 1)))
 
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, list | tuple) and all(each is None or each in (0, 1) for each in target)
+
+    @property
+    def wants(self) -> str:
+        return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None"
+
+    def fits(self, target: Any) -> bool:
+        return self.takes(target) and len(target) == len(self.names)
+
     @property
     def outputs(self) -> int:
         return len(self.names)
@@ -170,6 +247,9 @@ class Several(Answer):
     def tensor(self, targets: Sequence[Sequence[int | None]]) -> Float[Tensor, "target question"]:
         rows = [[torch.nan if each is None else float(each) for each in target] for target in targets]
         return torch.tensor(rows).reshape(len(rows), len(self.names))
+
+    def known(self, wanted: Float[Tensor, "target question"]) -> Shaped[Tensor, " target"]:
+        return ~wanted.isnan().all(-1)
 
     def loss(
         self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"], smoothing: float
@@ -230,6 +310,17 @@ class Number(Answer):
         # Numbers that are all the same have no spread, and nothing to be learned about.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
 
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, int | float) and not isinstance(target, bool)
+
+    @property
+    def wants(self) -> str:
+        return "a finite number or None"
+
+    def fits(self, target: Any) -> bool:
+        return target is None or (self.takes(target) and math.isfinite(target))
+
     @property
     def outputs(self) -> int:
         return 1
@@ -237,6 +328,9 @@ class Number(Answer):
     def tensor(self, targets: Sequence[float | None]) -> Float[Tensor, " target"]:
         scaled = [torch.nan if each is None else (each - self.mean) / self.spread for each in targets]
         return torch.tensor(scaled, dtype=torch.float32)
+
+    def known(self, wanted: Float[Tensor, " target"]) -> Shaped[Tensor, " target"]:
+        return ~wanted.isnan()
 
     def loss(
         self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"], smoothing: float

@@ -68,16 +68,20 @@ class Classifier(Model[Answer]):
             batch_items: as in `classify`.
 
         Raises:
-            ArgumentError: there is nothing to judge, or an example is not of that form.
+            ArgumentError: there is nothing to judge, an example is not of that form, or its target is of another kind
+                than the answers, or they are labels of which training had none.
             MissingExtraError: scikit-learn is not installed.
         """
         pairs = as_pairs(examples)
+        self.answer.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
         given = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
         known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
         if not known:
             raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        self.answer.check([[target] for _, target in known], "examples")
         wanted = self.answer.tensor([target for _, target in known])
         judged = judge(self.answer, torch.stack([numbers for numbers, _ in known]), wanted)
         return dataclasses.replace(judged, empty=len(pairs) - len(known), seconds=seconds)

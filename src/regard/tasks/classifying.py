@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.tasks.answering import AnswerLearner
-from regard.tasks.answers import Answer, Label, Number, Several
+from regard.tasks.answers import ANSWERS, Answer
 from regard.tasks.classifier import Classifier
 from regard.tasks.corpus import Corpus
 from regard.tasks.examples import Pair
@@ -43,6 +43,7 @@ class ClassifierJob(PairsJob):
         answer = self.kind.fit([target for _, target in self.examples])
 
         def corpus(pairs: list[Pair], name: str) -> Corpus:
+            answer.check([[target] for _, target in pairs], name)
             items = [source.item(reader, each) for each, _ in pairs]
             wanted: Tensor = answer.tensor([target for _, target in pairs])
             return filled(Corpus(source, reader, items, list(wanted)), name)
@@ -60,13 +61,8 @@ def _kind(pairs: list[Pair], argument: str) -> type[Answer]:
     """What kind of answer the targets are."""
     kinds: list[tuple[type[Answer], Any]] = []
     for place, (_, target) in enumerate(pairs):
-        if isinstance(target, str):
-            kind: type[Answer] = Label
-        elif isinstance(target, int | float) and not isinstance(target, bool):
-            kind = Number
-        elif isinstance(target, list | tuple) and all(answer is None or answer in (0, 1) for answer in target):
-            kind = Several
-        else:
+        kind = next((kind for kind in ANSWERS.values() if kind.takes(target)), None)
+        if kind is None:
             raise ArgumentError(
                 f"the target of `{argument}[{place}]` must be a label, a number, or a list of 1, 0 and None, "
                 f"but is {target!r:.60}."

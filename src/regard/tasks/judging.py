@@ -1,6 +1,6 @@
 """How good answers are: the figure of their kind, with an interval, and beside it what else says something."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +14,6 @@ from regard.tasks.answers import Answer, Label, Number
 __all__ = ["Judged", "interval_of_sums", "judge"]
 
 _RESAMPLES = 1000
-_METHOD = f"95 % percentile bootstrap over examples, {_RESAMPLES} resamples, seed 0"
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,9 @@ class Judged:
         measure: what the score is.
         score: the figure.
         interval: between which it lies with 95 % confidence.
-        method: how the interval was made.
-        examples: how many were judged.
+        method: how the interval was made, and of what: examples were drawn anew; of a tagger sources, or, of a single
+            one, its items.
+        examples: how many were judged: those of which something is known; of a tagger, items.
         macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
         confusions: (true label, label given, how often), most frequent first; of labels only.
         more: what else is usually told, by name: the chrF of translations.
@@ -53,32 +53,56 @@ class Judged:
         return asdict(self)
 
 
-def judge(answer: Answer, given: Tensor, wanted: Tensor) -> Judged:
+def judge(answer: Answer, given: Tensor, wanted: Tensor, *, lengths: Sequence[int] | None = None) -> Judged:
     """Compare the numbers that a net gave with what is wanted.
+
+    Args:
+        answer: what the numbers mean.
+        given: (thing, outputs) the numbers.
+        wanted: (thing, ...) what is wanted, of which something is known.
+        lengths: where the things are the items of sources, one source after the other, how many each has: items of
+            one source are right or wrong together, so sources are drawn for the interval; of one alone, its items.
 
     Example:
         >>> judged = judge(Label(("a", "b")), torch.eye(2), torch.tensor([0, 0]))
         >>> judged.score, judged.confusions
         (0.5, (('a', 'b', 1),))
     """
-    generator = np.random.default_rng(0)
+    known = answer.known(wanted)
+    given, wanted = given[known], wanted[known]
+    what, sources = "examples", ()
+    if lengths is not None:
+        what, counts = "items", [count for own in known.split([*lengths]) if (count := int(own.sum()))]
+        if len(counts) > 1:
+            what, sources = "sources", torch.arange(len(given)).split(counts)
     # One after the other: a thousand times the frames of an hour would take gigabytes.
-    drawn = (torch.from_numpy(generator.integers(len(given), size=len(given))) for _ in range(_RESAMPLES))
-    low, high = np.quantile([answer.judge(given[each], wanted[each]) for each in drawn], [0.025, 0.975])
+    figures = [answer.judge(given[each], wanted[each]) for each in _drawn(len(given), sources)]
+    low, high = np.quantile(figures, [0.025, 0.975])
     more: dict[str, Any] = {}
     if isinstance(answer, Label):
         more = _of_labels(answer, given, wanted)
     elif isinstance(answer, Number):
         more = {"r2": _explained(given[:, 0], wanted)}
     score = answer.judge(given, wanted)
-    return Judged(answer.measure.name, score, (float(low), float(high)), _METHOD, len(given), **more)
+    return Judged(answer.measure.name, score, (float(low), float(high)), _method(what), len(given), **more)
+
+
+def _drawn(things: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
+    """As many as there are, again and again: of the things, or of the sources that hold them, if there are any."""
+    generator, count = np.random.default_rng(0), len(sources) or things
+    for _ in range(_RESAMPLES):
+        chosen = generator.integers(count, size=count)
+        yield torch.cat([sources[each] for each in chosen.tolist()]) if sources else torch.from_numpy(chosen)
+
+
+def _method(what: str) -> str:
+    return f"95 % percentile bootstrap over {what}, {_RESAMPLES} resamples, seed 0"
 
 
 def _explained(given: Tensor, wanted: Tensor) -> float | None:
-    known = ~wanted.isnan()
-    if len(wanted[known].unique()) < 2:
+    if len(wanted.unique()) < 2:
         return None
-    return float(require("sklearn.metrics", extra="train").r2_score(wanted[known].double(), given[known].double()))
+    return float(require("sklearn.metrics", extra="train").r2_score(wanted.double(), given.double()))
 
 
 def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tuple[tuple[float, float], str]:
@@ -94,7 +118,7 @@ def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tupl
     """
     drawn = np.random.default_rng(0).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_RESAMPLES)
     low, high = np.quantile([figure(sums) for sums in drawn @ counts], [0.025, 0.975])
-    return (float(low), float(high)), _METHOD
+    return (float(low), float(high)), _method("examples")
 
 
 def _of_labels(answer: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:

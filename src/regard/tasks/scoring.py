@@ -13,7 +13,6 @@ from regard.extras import require
 __all__ = ["LabelScore", "Scores", "score_labels"]
 
 _RESAMPLES = 2000
-_METHOD = f"95 % percentile bootstrap over sentences, {_RESAMPLES} resamples, seed 0"
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class Scores:
     Args:
         accuracy: right words / all words.
         interval: between which the accuracy lies with 95 % confidence.
-        method: how the interval was made.
+        method: how the interval was made, and of what: sentences were drawn anew, or, of a single one, its words.
         words: words judged.
-        sentences: sentences judged.
+        sentences: sentences judged: those that have a word whose label is known.
         macro_f1: the mean F1 over the labels that truly occur.
         labels: label -> `LabelScore`, the labels that truly occur, most frequent first.
         confusions: (true label, label given, how often), most frequent first.
@@ -44,6 +43,7 @@ class Scores:
             where all items have the same.
         unseen_words: words whose form didn't occur in training; None if the training words aren't known.
         unseen_accuracy: the accuracy on those; None if there are none.
+        empty: sources that held nothing, which no answer was given for.
         seconds: how long tagging took, without judging; None if it wasn't timed.
     """
 
@@ -58,6 +58,7 @@ class Scores:
     roc_auc: float | None = None
     unseen_words: int | None = None
     unseen_accuracy: float | None = None
+    empty: int = 0
     seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +67,11 @@ class Scores:
 
 
 def score_labels(
-    true: Sequence[Sequence[str]], given: Sequence[Sequence[str]], *, seen: Sequence[Collection[bool]] | None = None
+    true: Sequence[Sequence[str]],
+    given: Sequence[Sequence[str]],
+    *,
+    seen: Sequence[Collection[bool]] | None = None,
+    called: tuple[str, str] = ("sentences", "words"),
 ) -> Scores:
     """Compare the labels given with the true ones.
 
@@ -74,6 +79,7 @@ def score_labels(
         true: the true labels of each sentence.
         given: the labels that the tagger gave.
         seen: whether each word occurred in training, for the accuracy on the others.
+        called: what to call sources and their items, where they are something else.
 
     Raises:
         ArgumentError: there is no word to judge, or the shapes differ.
@@ -91,7 +97,8 @@ def score_labels(
     if not flat_true:
         raise ArgumentError("`true` must hold at least one word to judge, but holds none.")
     right = np.array([a == b for a, b in zip(flat_true, flat_given, strict=True)])
-    lengths = np.array([len(row) for row in true])
+    lengths = np.array([len(row) for row in true if row])
+    interval, method = _interval(right, lengths, called)
 
     metrics = require("sklearn.metrics", extra="train")
     labels = [label for label, _ in sorted(Counter(flat_true).items(), key=lambda item: (-item[1], item[0]))]
@@ -110,10 +117,10 @@ def score_labels(
         unseen_accuracy = float(right[unseen].mean()) if unseen_words else None
     return Scores(
         accuracy=float(right.mean()),
-        interval=_interval(right, lengths),
-        method=_METHOD,
+        interval=interval,
+        method=method,
         words=len(flat_true),
-        sentences=len(true),
+        sentences=len(lengths),
         macro_f1=float(np.mean(f1)),
         labels=by_label,
         confusions=tuple((a, b, n) for (a, b), n in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))),
@@ -122,12 +129,21 @@ def score_labels(
     )
 
 
-def _interval(right: np.ndarray, lengths: np.ndarray) -> tuple[float, float]:
-    """Draw as many sentences as there are, again and again: words of one sentence are right or wrong together."""
-    lengths = lengths[lengths > 0]
-    ends = np.cumsum(lengths)
-    sums = np.diff(np.concatenate([[0], np.cumsum(right)[ends - 1]]))
+def _interval(right: np.ndarray, lengths: np.ndarray, called: tuple[str, str]) -> tuple[tuple[float, float], str]:
+    """Draw as many sentences as there are, again and again: words of one sentence are right or wrong together.
+
+    Of one alone, a graph, that would say nothing: there its words are drawn.
+    """
     generator = np.random.default_rng(0)
-    drawn = generator.multinomial(len(lengths), np.full(len(lengths), 1 / len(lengths)), size=_RESAMPLES)
-    low, high = np.quantile((drawn @ sums) / (drawn @ lengths), [0.025, 0.975])
-    return float(low), float(high)
+    if len(lengths) == 1:
+        what = called[1]
+        # So many of the words drawn are right, each as often as any.
+        shares = generator.binomial(len(right), right.mean(), size=_RESAMPLES) / len(right)
+    else:
+        what = called[0]
+        ends = np.cumsum(lengths)
+        sums = np.diff(np.concatenate([[0], np.cumsum(right)[ends - 1]]))
+        drawn = generator.multinomial(len(lengths), np.full(len(lengths), 1 / len(lengths)), size=_RESAMPLES)
+        shares = (drawn @ sums) / (drawn @ lengths)
+    low, high = np.quantile(shares, [0.025, 0.975])
+    return (float(low), float(high)), f"95 % percentile bootstrap over {what}, {_RESAMPLES} resamples, seed 0"

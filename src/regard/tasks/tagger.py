@@ -14,13 +14,13 @@ from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import FOLDS, Batch, as_list, as_sentences
 from regard.tasks.answers import Answer, Label
-from regard.tasks.examples import as_examples, as_pairs
+from regard.tasks.examples import Pair, as_examples, as_pairs
 from regard.tasks.inputs import Words
 from regard.tasks.judging import Judged, judge
 from regard.tasks.model import Model
 from regard.tasks.scoring import Scores, score_labels
 
-__all__ = ["NumberedItem", "TaggedWord", "Tagger", "word_keys"]
+__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_rows", "word_keys"]
 
 
 class TaggedWord(NamedTuple):
@@ -112,11 +112,14 @@ class Tagger(Model[Answer]):
             `Scores`, or, where the answers are numbers, `Judged`.
 
         Raises:
-            ArgumentError: there is nothing to judge, or an example is not of that form.
+            ArgumentError: there is nothing to judge, an example is not of that form, or its targets are of another kind
+                than the answers, or labels of which training had none.
             MissingExtraError: scikit-learn is not installed.
         """
         words = isinstance(self.recipe.input, Words)
         pairs: list[Any] = [*(as_examples(examples) if words else as_pairs(examples))]
+        check_rows(pairs, "examples")
+        self.answer.check([targets for _, targets in pairs], "examples")
         started = time.perf_counter()
         outputs = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
@@ -128,7 +131,7 @@ class Tagger(Model[Answer]):
                     f"{len(targets)}."
                 )
         scores = (self._scores if isinstance(self.answer, Label) else self._judged)(pairs, given)
-        return dataclasses.replace(scores, seconds=seconds)
+        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
 
     def _scores(self, pairs: list[Any], given: list[Tensor]) -> Scores:
         seen = None
@@ -142,7 +145,8 @@ class Tagger(Model[Answer]):
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
-        scores = score_labels(true, found, seen=seen)
+        called = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
+        scores = score_labels(true, found, seen=seen, called=called)
         return dataclasses.replace(scores, roc_auc=self._area(pairs, given))
 
     def _area(self, pairs: list[Any], given: list[Tensor]) -> float | None:
@@ -160,9 +164,23 @@ class Tagger(Model[Answer]):
 
     def _judged(self, pairs: list[Any], given: list[Tensor]) -> Judged:
         wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
-        if not len(wanted):
-            raise ArgumentError("`examples` must hold at least one item to judge, but holds none.")
-        return judge(self.answer, torch.cat(given), wanted)
+        return judge(self.answer, torch.cat(given), wanted, lengths=[len(numbers) for numbers in given])
+
+
+def check_rows(pairs: Sequence[Pair], argument: str) -> None:
+    """Refuse what is wanted of the items of a source, if it is no list.
+
+    Example:
+        >>> check_rows([("ab", 1)], "dev")
+        Traceback (most recent call last):
+        regard.errors.ArgumentError: the target of `dev[0]` must be a list, a label or number for each item, but is 1.
+    """
+    for place, (_, targets) in enumerate(pairs):
+        if isinstance(targets, str) or not isinstance(targets, Sequence):
+            raise ArgumentError(
+                f"the target of `{argument}[{place}]` must be a list, a label or number for each item, but is "
+                f"{targets!r:.60}."
+            )
 
 
 def word_keys(words: Iterable[str], fold: str) -> Tensor:

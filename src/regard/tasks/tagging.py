@@ -13,7 +13,7 @@ from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
 from regard.tasks.inputs import Words
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
-from regard.tasks.tagger import Tagger, word_keys
+from regard.tasks.tagger import Tagger, check_rows, word_keys
 
 __all__ = ["TaggerJob"]
 
@@ -77,6 +77,7 @@ class TaggerJob:
         if not self.auxiliary:
             wanted = [each.squeeze(-1) for each in wanted]
         corpus = ItemCorpus(source, reader, self._items(reader, self.examples, "examples"), wanted)
+        answers[0].check([targets for _, targets in self.dev], "dev")
         judged = [answers[0].tensor(targets) for _, targets in self.dev]
         dev = ItemCorpus(source, reader, self._items(reader, self.dev, "dev"), judged)
         network = SourceNetwork(self.recipe, reader, answers[0].outputs)
@@ -120,14 +121,10 @@ class TaggerJob:
 def _kind(pairs: Sequence[Pair], argument: str) -> type[Answer]:
     """What kind of answer the targets of the items are."""
     found: Any = None
+    check_rows(pairs, argument)
     for place, (_, targets) in enumerate(pairs):
-        if isinstance(targets, str) or not isinstance(targets, Sequence):
-            raise ArgumentError(
-                f"the target of `{argument}[{place}]` must be a list, with a label or a number for each item, but is "
-                f"{targets!r:.60}."
-            )
         for each in targets:
-            if not isinstance(each, str | int | float | None) or isinstance(each, bool):
+            if each is not None and not Label.takes(each) and not Number.takes(each):
                 raise ArgumentError(
                     f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
                 )

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, ctc_loss, pad
 
-from regard.modules.seq2seq import Seq2Seq
+from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.special_ids import END, PADDING, START
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
@@ -53,33 +53,36 @@ class TextLearner(Learner):
         return Batches(self.corpus.lesson, members)
 
     def loss(self, batch: Lesson) -> Loss:
+        loss, memory, ids, counts = self._of_pieces(batch, self.recipe.smoothing)
+        if self.spelling is None:
+            return Loss((loss,))
+        misspelled = _misspelled(self.spelling(memory.part("keys")), memory.lengths, ids, counts)
+        return Loss((loss, Term(self.recipe.task.monotonic * misspelled, len(counts))))
+
+    def _of_pieces(self, batch: Lesson, smoothing: float) -> tuple[Term, Memory, Tensor, Tensor]:
+        """The loss of the pieces; the sources, read; and of each source the ids of its text, and how many these are."""
         real = batch.wanted >= 0
+        counts = real.sum(1)
         ids = batch.wanted.masked_fill(~real, PADDING)
         inputs = pad(ids, (1, 0), value=START)
         # Behind the last piece stands the end; behind that nothing is learned.
         wanted = pad(ids, (0, 1), value=PADDING)
-        wanted.scatter_(1, real.sum(1, keepdim=True), END)
+        wanted.scatter_(1, counts.unsqueeze(1), END)
         memory = self.network.encode(batch.batch.vectors, batch.batch.lengths)
         scores = self.network(memory, inputs).flatten(0, 1)
-        pieces = int(real.sum()) + len(real)
-        smoothing = self.recipe.smoothing
         loss = cross_entropy(scores, wanted.flatten(), ignore_index=PADDING, label_smoothing=smoothing)
-        terms = [Term(loss, pieces)]
-        if self.spelling is not None:
-            scores = self.spelling(memory.part("keys"))
-            misspelled = _misspelled(scores, memory.lengths, ids, real.sum(1))
-            terms.append(Term(self.recipe.task.monotonic * misspelled, len(real)))
-        return Loss(tuple(terms))
+        return Term(loss, int(counts.sum()) + len(counts)), memory, ids, counts
 
     def judge(self) -> Verdict:
         device = next(self.parameters()).device
         batches = batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items)
-        losses = [self.loss(self.dev.lesson(members).to(device)) for members in batches]
+        # Without what only helps to learn: smoothing, and the spelling.
+        losses = [self._of_pieces(self.dev.lesson(members).to(device), 0.0)[0] for members in batches]
         items = [item for item, _ in self.right]
         said = written(self.network, self.recipe, self.corpus.reader, self.text, items, beams=1)
         texts = ["" if each is None else each.text for each in said]
         score = judge_texts(self.recipe.task, texts, [right for _, right in self.right]).score
-        total, pieces = sum(loss.shown * loss.items for loss in losses), sum(loss.items for loss in losses)
+        total, pieces = sum(loss.mean.item() * loss.things for loss in losses), sum(loss.things for loss in losses)
         return Verdict(score, total / pieces)
 
 

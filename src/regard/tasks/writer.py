@@ -2,14 +2,14 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from regard.errors import ArgumentError
 from regard.inputs import as_list
 from regard.inspection import Record
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.examples import as_pairs
+from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.judging import Judged
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
@@ -21,7 +21,7 @@ from regard.tasks.writer_looking import look_while_writing
 from regard.tasks.writing_network import writing_network
 from regard.tasks.written import Written, written
 
-__all__ = ["Writer", "grouped"]
+__all__ = ["Writer", "check_texts", "grouped"]
 
 
 class Writer(Model[Text]):
@@ -99,23 +99,41 @@ class Writer(Model[Text]):
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Judged:
         """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
 
+        A source that holds nothing is left out, and counted.
+
         Args:
             examples: (source, text) pairs, or `Example`s.
             beams, batch_items: as in `write`.
 
         Raises:
-            ArgumentError: there is nothing to judge, or an example is not of that form.
+            ArgumentError: there is nothing to judge, or an example is not of that form, or its target is no text.
             MissingExtraError: sacrebleu or jiwer is not installed.
         """
-        pairs = grouped(as_pairs(examples))
-        if not pairs:
-            raise ArgumentError("`examples` must hold at least one example, but holds none.")
+        given = as_pairs(examples)
+        check_texts(given, "examples")
+        pairs = grouped(given)
         started = time.perf_counter()
         said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
         seconds = time.perf_counter() - started
-        texts = ["" if each is None else each.text for each in said]
-        judged = judge_texts(self.recipe.task, texts, [right for _, right in pairs], thorough=True)
+        answered = [(each.text, right) for each, (_, right) in zip(said, pairs, strict=True) if each is not None]
+        if not answered:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        texts, right = zip(*answered, strict=True)
+        judged = judge_texts(self.recipe.task, texts, right, thorough=True)
         return dataclasses.replace(judged, empty=said.count(None), seconds=seconds)
+
+
+def check_texts(pairs: Sequence[Pair], argument: str) -> None:
+    """Refuse a target that is no text.
+
+    Example:
+        >>> check_texts([("read", 3)], "examples")
+        Traceback (most recent call last):
+        regard.errors.ArgumentError: the target of `examples[0]` must be a text, but is 3.
+    """
+    for place, (_, target) in enumerate(pairs):
+        if not isinstance(target, str):
+            raise ArgumentError(f"the target of `{argument}[{place}]` must be a text, but is {target!r:.60}.")
 
 
 def grouped(pairs: Iterable[tuple[Any, str]]) -> list[tuple[Any, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ from regard.tasks.examples import Pair
 from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.text import Text
 from regard.tasks.text_learner import TextLearner
-from regard.tasks.writer import Writer, grouped
+from regard.tasks.writer import Writer, check_texts, grouped
 from regard.tasks.writing_network import writing_network
 
 __all__ = ["TextCorpus", "WriterJob"]
@@ -33,9 +33,7 @@ class WriterJob(PairsJob):
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         pairs = super().checked(examples, argument)
-        for place, (_, target) in enumerate(pairs):
-            if not isinstance(target, str):
-                raise ArgumentError(f"the target of `{argument}[{place}]` must be a text, but is {target!r:.60}.")
+        check_texts(pairs, argument)
         if not any(target for _, target in pairs):
             raise ArgumentError(f"`{argument}` must have a target that isn't an empty text, but all are.")
         return pairs
