@@ -1,0 +1,68 @@
+"""The models that come along: small, with their terms first, and able to do what their cards say."""
+
+import json
+
+import pytest
+import torch
+
+from regard import load
+from regard.datasets import read
+from regard.inputs import Sound, write_sound
+from regard.tasks import bundled
+
+MODELS = {name: json.loads((folder / "model.json").read_text(encoding="utf-8")) for name, folder in bundled().items()}
+OTHERS = [name for name, held in MODELS.items() if held["kind"] != "tagger"]
+"""The taggers have tests of their own, all over the suite."""
+LIBRARIES = {"speech": "librosa", "pictures": "PIL", "molecules": "rdkit"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_small(name):
+    most = 8_000_000 if MODELS[name]["about"]["scores"]["dev"].get("measure") == "BLEU" else 3_000_000
+    assert sum(path.stat().st_size for path in bundled()[name].iterdir()) <= most
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_that_bind_stand_in_its_first_line(name):
+    licence = MODELS[name]["about"]["data"]["licence"]
+    binds = licence.startswith("none stated") or "-NC" in licence
+    first = (bundled()[name] / "README.md").read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("**") == binds
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_it_answers_for_what_is_not_of_its_data(name, tmp_path):
+    kind = MODELS[name]["recipe"]["input"]["kind"]
+    if kind in LIBRARIES:
+        pytest.importorskip(LIBRARIES[kind])
+    source = MODELS[name]["about"].get("example")
+    if kind == "speech":
+        source = tmp_path / "tone.wav"
+        write_sound(source, Sound(torch.sin(torch.arange(44_100) / 9)[None].repeat(2, 1) / 3, 44_100))
+    if kind == "pictures":
+        from PIL import Image
+
+        source = tmp_path / "grey.png"
+        Image.new("L", (40, 60), 90).save(source)
+    model = load(name)
+    (answer,) = getattr(model, model.verb)([source])
+    assert answer is not None
+    (record,) = model.look([source])
+    assert record.answer == answer
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_it_does_on_its_data_what_its_card_says(name, real_data):
+    """Of some of the test examples, evenly spread: within what so few can tell."""
+    about = MODELS[name]["about"]
+    kind = MODELS[name]["recipe"]["input"]["kind"]
+    if kind in LIBRARIES:
+        pytest.importorskip(LIBRARIES[kind])
+    data, said = about["data"], about["scores"]["test"]
+    examples = read(data["name"], "test", data["label"])
+    model = load(name)
+    found = model.evaluate(examples[:: max(1, len(examples) // 150)])
+    assert found.measure == said["measure"]
+    low, high = found.interval
+    slack = high - low
+    assert low - slack <= said["score"] <= high + slack
