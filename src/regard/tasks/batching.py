@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from regard.errors import ArgumentError
+
 __all__ = ["Batches", "batches_by_length", "key", "shuffled_batches"]
 
 
@@ -53,21 +55,26 @@ class Batches:
         return place in self._borrowed
 
 
-def batches_by_length(lengths: Sequence[int], items: int) -> list[list[int]]:
-    """Pack items, shortest first, into batches whose padded size is at most `words`.
+def batches_by_length(lengths: Sequence[int], batch_items: int) -> list[list[int]]:
+    """Pack sources, shortest first, into batches of so many items at most.
 
     Args:
         lengths: the number of items of each source.
-        items: at most so many items, padding included; a source longer than that is a batch of its own.
+        batch_items: at most so many items, padding included; a source longer than that is a batch of its own.
 
     Returns:
         the positions in `lengths`, batch by batch.
 
+    Raises:
+        ArgumentError: `batch_items` is no whole number above 0.
+
     Example:
-        >>> batches_by_length([3, 1, 2, 9], items=6)
+        >>> batches_by_length([3, 1, 2, 9], batch_items=6)
         [[1, 2], [0], [3]]
     """
-    return _pack(sorted(range(len(lengths)), key=lambda index: lengths[index]), lengths, items)
+    if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
+        raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")
+    return _pack(sorted(range(len(lengths)), key=lambda index: lengths[index]), lengths, batch_items)
 
 
 def shuffled_batches(lengths: Sequence[int], items: int, *, seed: int, epoch: int) -> list[list[int]]:
@@ -92,7 +99,7 @@ def shuffled_batches(lengths: Sequence[int], items: int, *, seed: int, epoch: in
 
 
 def key(seed: int, epoch: int, *, stream: int) -> int:
-    """One number for a generator, from the run's seed, the epoch, and what it is for (order 0, dropout 1).
+    """One number for a generator, from the run's seed, the epoch, and its use (order 0, dropout 1, first weights 2).
 
     Example:
         >>> key(0, 1, stream=0) == key(1, 0, stream=0)

@@ -18,7 +18,7 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Judged:
-    """What `Classifier.evaluate` found.
+    """What a model's `evaluate` found.
 
     Args:
         measure: what the score is.

@@ -207,8 +207,6 @@ class Model(Generic[_Given]):
 
     def _outputs(self, sources: list[Any], batch_items: int, longest: int | None = None) -> list[Tensor | None]:
         """For each source the net's numbers, as `numbers` has them; None where it has no item."""
-        if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
-            raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")
         items = [self.read(each, longest) for each in sources]
         found: list[Tensor | None] = [None] * len(items)
         present = [index for index, item in enumerate(items) if len(item)]

@@ -3,7 +3,7 @@
 run.json            recipe, digest of the data, threads, devices, versions: what makes the run this run
 log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
-checkpoints/best/   the weights that tagged the dev sentences best
+checkpoints/best/   the weights that did best on the dev examples
 model/              the finished model
 """
 

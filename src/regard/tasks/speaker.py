@@ -86,7 +86,6 @@ class Speaker(Model[Speech]):
                 it never learned to say; or a number that can't be.
             MissingExtraError: the library `librosa` is not installed.
         """
-        _check_batch_items(batch_items)
         source, task = self.recipe.input, self.recipe.task
         given = as_list("sources", sources, "sources")
         items = [self.read(each, longest) for each in given]
@@ -121,7 +120,6 @@ class Speaker(Model[Speech]):
             DataError: a recording that can't be read.
             MissingExtraError: the library `librosa` is not installed.
         """
-        _check_batch_items(batch_items)
         pairs = as_spoken(examples)
         items = [self.read(source) for source, _ in pairs]
         for source, _ in pairs:
@@ -158,8 +156,3 @@ class Speaker(Model[Speech]):
             if known == UNKNOWN_PIECE:
                 heard = ", ".join(self.reader.listed[:20]) + (", ..." if len(self.reader.listed) > 20 else "")
                 raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {piece!r:.40}.")
-
-
-def _check_batch_items(batch_items: int) -> None:
-    if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
-        raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")

@@ -52,9 +52,8 @@ def generated(
     """The ids that `written` makes texts of."""
     source, task = recipe.input, recipe.task
     beams = int(task.beams) if beams is None else beams
-    for name, value in (("beams", beams), ("batch_items", batch_items)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {value!r}.")
+    if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
+        raise ArgumentError(f"`beams` must be a whole number, 1 or more, but is {beams!r}.")
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)

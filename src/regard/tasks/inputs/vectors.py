@@ -53,7 +53,7 @@ class Vectors(Source):
 
 
 class VectorEmbedding(nn.Module):
-    """A linear map of vectors; zeros for padding.
+    """A linear map of vectors.
 
     Args:
         size: of the vectors.
