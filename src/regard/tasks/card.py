@@ -157,7 +157,7 @@ def _scores(scores: Mapping[str, Any]) -> list[str]:
 
 def _signature(score: Mapping[str, Any]) -> str:
     more = score.get("more", {})
-    return "".join(f"{name}: {value}. " for name, value in more.items())
+    return "".join(f"{name}: {f'{value:.2f}' if isinstance(value, float) else value}. " for name, value in more.items())
 
 
 def _words(scores: Mapping[str, Any]) -> list[str]:
