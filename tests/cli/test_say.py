@@ -109,6 +109,20 @@ def test_what_can_not_be_said_leaves_nothing_behind(trained, tmp_path, capsys, w
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tag", "low", "--model"], "`--model` must be a tagger of words, but {} is a speaker: ask it by regard say."),
+        (["translate", "low", "--model"], "`--model` must be a writer, but {} is a speaker: ask it by regard say."),
+        (["predict"], "`MODEL` must answer in text, but out is a speaker: ask it by regard say."),
+    ],
+)
+def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):
+    more = ["low"] if words == ["predict"] else []
+    code, out, said = run(capsys, *words, trained / "out", *more)
+    assert (code, out, said) == (2, "", f"regard: {message.format(trained / 'out')}\n")
+
+
 def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
     code, _, said = run(capsys, "say", model, "low", "--out", tmp_path / "x.wav")
     assert (code, list(tmp_path.iterdir())) == (2, [])

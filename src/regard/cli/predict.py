@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.asking import check_readable
 from regard.cli.options import (
     ColourOption,
     HeadOption,
@@ -110,7 +111,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     from regard.cli.answer_lines import LINES, nothing_of, plain_answer
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
-    from regard.cli.predicting import answers, check_readable
+    from regard.cli.predicting import answers
     from regard.cli.showing import Show, as_json, as_page
     from regard.page import show
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.asking import what_it_is
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
 from regard.errors import ArgumentError, DataError, RegardError
 
@@ -60,7 +61,7 @@ def say(
     loaded = load(model)
     if loaded.kind != "synthesis":
         raise ArgumentError(
-            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is a {loaded.kind}."
+            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
     files: dict[str, bytes] = {}

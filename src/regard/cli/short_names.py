@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.asking import load_to_ask
 from regard.cli.options import (
     ColourOption,
     HeadOption,
@@ -135,14 +136,11 @@ def command_of(name: str) -> Callable[..., None]:
 
 
 def _load(name: str, kind: str, *, asked: bool) -> Any:
-    from regard.tasks import bundled, load
+    from regard.tasks import bundled
 
     if not asked and name not in bundled():
         raise ArgumentError(
             f"the model {name} doesn't come with this version of regard; {', '.join(bundled())} do. Name one of your "
             f"own by `--model`; regard train {kind} makes one."
         )
-    found = load(name)
-    if found.kind != kind:
-        raise ArgumentError(f"`--model` must be a {kind}, but {name} is a {found.kind}: ask it by regard predict.")
-    return found
+    return load_to_ask(name, kind)

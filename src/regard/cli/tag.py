@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.cli.asking import load_tagger_of_words
 from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
 from regard.cli.reading import STANDARD_INPUT, Line, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
@@ -83,7 +84,7 @@ def tag(
         from regard.cli.showing import Show, as_json, as_page
         from regard.cli.tagging import answers
         from regard.page import show
-        from regard.tasks import Tagger, load
+        from regard.tasks import Tagger
 
         console, shown = output_console(width=width, colour=color), Show(layer, head, top, map)
         taggers: dict[str, Tagger] = {}
@@ -91,7 +92,7 @@ def tag(
         def tagger_of(line: Line) -> Tagger:
             name = model or ("chinese-pos" if is_chinese(line.text) else "english-pos")
             if name not in taggers:
-                taggers[name] = load(name)
+                taggers[name] = load_tagger_of_words(name)
             return taggers[name]
 
         size = 0 if path is None or path == "-" else os.path.getsize(path)
