@@ -1,6 +1,7 @@
 """`regard train synthesis` and `regard say`: from recordings of one's own to a model, and from that to WAV files."""
 
 import csv
+import io
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from regard import load
 from regard.cli.main import main
 from regard.inputs import Sound, read_sound, write_sound
+from regard.tasks import Speaker
 
 RECIPE = {
     "task": {"kind": "synthesis", "filters": 8, "decoder_layers": 1, "longest": 0.2, "spare": 0.1},
@@ -93,6 +95,8 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
         (["low", "high", "--out", "{}/x.wav"], 2, "`--out` must be a folder for 2 texts"),
         (["low", "--out", "{}/full"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
         (["low", "--out", "{}/list.txt"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
+        (["low", "--out", "{}/full/mine.wav"], 2, "`--out` must be a new file, but"),
+        (["low", "--out", "{}/x.mp3"], 2, "`--out` must end in .wav, the format that is written, but is"),
         (["--out", "{}/x.wav"], 2, "give either texts or -f FILE"),
         (["low"], 2, "--out"),
     ],
@@ -100,13 +104,60 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
 def test_what_can_not_be_said_leaves_nothing_behind(trained, tmp_path, capsys, words, code, sentence):
     (tmp_path / "list.txt").write_text("low\ntone\n", encoding="utf-8")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine.txt").write_text("kept", encoding="utf-8")
+    (tmp_path / "full" / "mine.wav").write_text("kept", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
     found = run(capsys, "say", trained / "out", *(word.format(tmp_path) for word in words))
     assert found[0] == code
     assert found[2].startswith("regard: ")
     assert sentence in found[2]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_forgotten_model_is_told_from_a_forgotten_text(trained, tmp_path, capsys):
+    code, _, said = run(capsys, "say", "low high", "--out", tmp_path / "x.wav")
+    assert (code, "`MODEL` is missing: 'low high' is no folder" in said) == (2, True)
+    code, _, said = run(capsys, "say", trained / "out", "--out", tmp_path / "x.wav")
+    assert (code, "give either texts or -f FILE" in said) == (2, True)
+
+
+def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("regard.tasks.Speaker.say", lambda *_: pytest.fail("it was asked"))
+    (tmp_path / "list.txt").write_text("low\n" * 200 + "tone\n", encoding="utf-8")
+    code, _, said = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
+    assert code == 1
+    assert "list.txt, line 201: `sources` must be made of high, low, but 'tone' has 'tone'" in said
+
+
+def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trained, tmp_path, capsys, monkeypatch):
+    real, written = Speaker.say, []
+
+    def say(self, sources):
+        written.append(len([*tmp_path.rglob("*.wav")]))
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        return real(self, sources)
+
+    monkeypatch.setattr("regard.tasks.Speaker.say", say)
+    (tmp_path / "list.txt").write_text("low\n" * 150, encoding="utf-8")
+    code, out, _ = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
+    assert (code, out, written) == (130, "", [0, 64, 128])
+    assert [each.name for each in tmp_path.iterdir()] == ["list.txt"]
+
+
+def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    for stream in ("sys.stdout", "sys.stderr"):
+        monkeypatch.setattr(stream, terminal)
+    words = [str(trained / "out"), *["low"] * 30]
+    assert main(["say", *words, "--out", str(tmp_path / "many")]) == 0
+    assert "saying" in terminal.getvalue()
+    terminal.truncate(0)
+    assert main(["say", *words[:3], "--out", str(tmp_path / "two")]) == 0
+    assert "saying" not in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
