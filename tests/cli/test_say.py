@@ -33,8 +33,9 @@ def trained(tmp_path_factory):
     (folder / "data").mkdir()
     for split in ("train", "dev", "test"):
         with (folder / "data" / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
-            rows = [(word, str(folder / f"{word}.wav")) for word in ("low", "high")]
-            csv.writer(file).writerows([("text", "target"), *rows])
+            # Seen from the table's folder, as the source's files are.
+            rows = [(word, f"../{word}.wav") for word in ("low", "high")]
+            csv.writer(file).writerows([("text", "sound"), *rows])
     (folder / "recipe.json").write_text(json.dumps(RECIPE), encoding="utf-8")
     words = ["train", "synthesis", "--data", folder / "data", "--out", folder / "out"]
     words += ["--recipe", folder / "recipe.json", "--device", "cpu", "--progress", "none"]
@@ -183,7 +184,7 @@ def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("task", "label", "sentence"),
     [
-        ("synthesis", "digits", "must have a sound for a source, to be for a synthesis"),
+        ("synthesis", "digits", "must have a sound as a source's target, to be for a synthesis"),
         ("seq2seq", "speech", "has a sound. Take --label digits."),
     ],
 )
@@ -192,3 +193,39 @@ def test_the_other_way_round_is_told(task, label, sentence, tmp_path, capsys):
     code, _, said = run(capsys, *words)
     assert code == 2
     assert sentence in said
+
+
+@pytest.mark.parametrize(("data", "step"), [("sst2", "regard train classifier"), ("fsdd", "regard train classifier")])
+def test_the_one_data_set_that_gives_sounds_is_named(data, step, tmp_path, capsys):
+    code, _, said = run(capsys, "train", "synthesis", "--data", data, "--out", tmp_path / "x")
+    assert (code, f"has one label. Take {step}, or --data fsdd-strings --label speech." in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "task", "message"),
+    [
+        ("text,target", "synthesis", "has one label or a text. See regard train synthesis --help."),
+        ("text,target", "tagger", "has one label or a text. See regard train tagger --help."),
+        ("text,sound", "classifier", "has a sound. See regard train classifier --help."),
+        ("text,number", "seq2seq", "has a number. See regard train seq2seq --help."),
+    ],
+)
+def test_tables_of_ones_own_for_another_task(header, task, message, tmp_path, capsys):
+    (tmp_path / "1").touch()
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text(f"{header}\na,1\n", encoding="utf-8")
+    code, _, said = run(capsys, "train", task, "--data", tmp_path, "--out", tmp_path / "x")
+    assert code == 2
+    assert said.startswith("regard: `--data` must have ")
+    assert said.endswith(f"to be for a {task}, but {tmp_path} {message}\n")
+
+
+def test_a_split_that_is_missing_is_named(trained, tmp_path, capsys):
+    (tmp_path / "train.csv").write_text("text,label\na,1\n", encoding="utf-8")
+    code, _, said = run(capsys, "train", "classifier", "--data", tmp_path, "--out", tmp_path / "x")
+    assert (code, f"with train and dev files, but {tmp_path} has none for dev." in said) == (2, True)
+
+
+def test_help_says_what_a_table_holds(capsys):
+    said = run(capsys, "train", "synthesis", "--help")[1]
+    assert "whose columns are text and sound" in " ".join(said.split())

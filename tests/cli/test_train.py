@@ -154,7 +154,8 @@ def test_data_for_another_task_is_told_what_to_take(words, capsys, data, message
     start, out = words
     assert main([*start, "--data", data]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("regard: `--data` must have a label for each item for a source, to be for a tagger, but")
+    start = "regard: `--data` must have a label for each item as a source's target, to be for a tagger, but"
+    assert said.startswith(start)
     assert said.endswith(f"{message}\n")
     assert len(said.splitlines()) == 1
     assert not out.exists()

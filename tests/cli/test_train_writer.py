@@ -121,7 +121,11 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--data", "multi31k"], "Did you mean 'multi30k'?"),
+        (
+            ["--data", "multi31k"],
+            "`--data` must be one of multi30k, tatoeba-zh-en, cmudict, fsdd-strings, a path, but is 'multi31k'. "
+            "Did you mean 'multi30k'?",
+        ),
         (["--data", "sst2"], "to be for a seq2seq, but sst2 has one label. Take regard train classifier."),
         (["--data", "multi30k", "--label", "de-eng"], "Did you mean 'de-en'?"),
         (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's"),

@@ -50,8 +50,9 @@ def train_and_save(
     """
     found = TaskData.find(task, data, label)
     splits = splits_of(data)
-    if not {"train", "dev"} <= {*splits}:
-        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {data} isn't.")
+    if missing := [split for split in ("train", "dev") if split not in splits]:
+        lacks = f"{data} has none for {' and '.join(missing)}" if splits else f"{data} isn't"
+        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {lacks}.")
     examples, dev = found.read("train"), found.read("dev")
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples))
     if chosen.task.kind != task:
