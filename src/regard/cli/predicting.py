@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from regard.cli.asking import FILES
-from regard.cli.reading import Line
+from regard.cli.reading import Line, until_broken
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.inputs import read_vectors
 from regard.inspection import Record
@@ -42,11 +43,15 @@ def answers(
     Raises:
         RegardError: a source that can't be used; names it. Those before it have been answered.
     """
-    for model, neighbours in groupby(lines, model_of):
+    broken: list[Exception] = []
+    pairs = until_broken(((model_of(line), line) for line in lines), broken)
+    for model, neighbours in groupby(pairs, itemgetter(0)):
         together = _FILES_TOGETHER if model.recipe.input.kind in FILES else _TOGETHER
         # What was looked at takes memory, and is read by a person.
-        while group := list(islice(neighbours, 1 if live or watch else together)):
+        while group := [line for _, line in islice(neighbours, 1 if live or watch else together)]:
             yield from _answers(model, group, origin, watch)
+    if broken:
+        raise broken[0]
 
 
 def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Iterator[Answered]:
