@@ -277,9 +277,18 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
     (tmp_path / "many.txt").write_text("a .\n" * 51)
     code, _, err = tag("-f", tmp_path / "many.txt", "--html", tmp_path / "many.html")
-    assert code == 2
-    assert "`--html` takes up to 50 sources" in err
-    assert not (tmp_path / "many.html").exists()
+    assert code == 0
+    assert err == f"Wrote {tmp_path / 'many.html'}, with the first 50 sources of {tmp_path / 'many.txt'}.\n"
+    assert (tmp_path / "many.html").read_text("utf-8").count("<h2>") == 50
+
+
+@pytest.mark.parametrize("top", [0, 1])
+def test_lines_before_a_broken_one_are_answered(tag, tmp_path, top):
+    for broken in (b"\xff", b"\xe2\x80\x8b", b"a " * 10_001):
+        (tmp_path / "list.txt").write_bytes(b"a saw\nI saw\n" + broken + b"\na .\n")
+        code, out, err = tag("-f", tmp_path / "list.txt", "--format", "json", "--top", top)
+        assert (code, len(out.splitlines())) == (1, 2)
+        assert err.startswith(f"regard: {tmp_path / 'list.txt'}, line 3: ")
 
 
 def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):

@@ -22,7 +22,8 @@ _WORTH_A_BAR = 200_000
 def tag(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A sentence, or - for standard input.")] = None,
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line.")
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),
     ] = None,
     model: Annotated[
         str | None,
@@ -34,7 +35,9 @@ def tag(
     map: Annotated[bool, typer.Option("--map", help="Show every weight as a heat map.")] = False,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an offline page too.")] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write an offline page too, of up to 50 sentences.")
+    ] = None,
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
@@ -108,10 +111,10 @@ def tag(
                         console.line()
                     show(as_page(record, title if top or map else "", shown), console, plain=plain)
                 if written is not None:
-                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source), source=source)
+                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source))
     if written is not None:
         names = " and ".join(tagger.name for tagger in taggers.values())
-        written.write(f"{names}: what each word attended to")
+        written.write(f"{names}: what each word attended to", source)
 
 
 def _written(result: dict[str, Any], *, single: bool) -> str:
