@@ -71,7 +71,8 @@ Examples:
         """Translate texts into English, and show which words each word was drawn from.
 
 A short name for regard predict with a model that writes. Unless --model names one, each text has the model of its
-language: chinese-english where it holds a Chinese character, else german-english.
+language: chinese-english where it holds a Chinese character, else german-english. Each text has a line, an empty one
+where it holds nothing.
 
 \b
 Examples:
@@ -87,7 +88,7 @@ Examples:
         """Write down what is said in recordings, and show when each part of it was heard.
 
 A short name for regard predict with a model that writes. Unless --model names one, it is spoken-strings, which knows
-the ten English digits.
+the ten English digits. Each recording has a line, an empty one where it holds nothing.
 
 \b
 Examples:
