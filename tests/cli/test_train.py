@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from regard.cli.main import main
-from regard.tasks import bundled, load
+from regard.cli.task_data import TaskData
+from regard.tasks import NAMED_RECIPES, bundled, load
 from regard.tasks.lightning_parts import Training
 
 SENTENCES = [
@@ -126,6 +127,8 @@ def test_another_label_column(words):
         ),
         (["--recipe", "english"], "`--recipe` must be a JSON file or one of "),
         (["--recipe", "missing.json"], "missing.json can't be read"),
+        (["--recipe", "chinese-sentiment.jsn"], "Did you mean 'chinese-sentiment'?"),
+        (["--recipe", "{}/smal.json"], "Did you mean '{}/small.json'?"),
         (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
         (["--label", "upso"], "Did you mean 'upos'?"),
         (["--seed", "-1"], "`seed` must be at least 0"),
@@ -135,11 +138,26 @@ def test_another_label_column(words):
 )
 def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, message):
     start, out = words
-    assert main([*start, *change]) == 2
+    assert main([*start, *(word.replace("{}", str(out.parent)) for word in change)]) == 2
     said = capsys.readouterr().err
-    assert message in said
+    assert message.replace("{}", str(out.parent)) in said
     assert len(said.splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_recipe_that_does_not_read_the_data_is_refused(tmp_path, capsys):
+    words = ["train", "tagger", "--data", "purchases", "--recipe", "loudness", "--out", str(tmp_path / "x")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "`--recipe` must read graphs, which purchases holds, but reads speech. Leave it out" in said
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", NAMED_RECIPES)
+def test_every_recipe_reads_its_own_data(name):
+    named = NAMED_RECIPES[name]
+    found = TaskData.find(named.recipe.task.kind, named.data, named.label)
+    assert named.recipe.input.kind in found.kinds([])
 
 
 @pytest.mark.parametrize(

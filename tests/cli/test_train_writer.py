@@ -128,12 +128,16 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
         ),
         (["--data", "sst2"], "to be for a seq2seq, but sst2 has one label. Take regard train classifier."),
         (["--data", "multi30k", "--label", "de-eng"], "Did you mean 'de-en'?"),
-        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's"),
+        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the usual one."),
+        (
+            ["--recipe", "spoken-strings"],
+            "`--recipe` must read words, texts or molecules, which {data} holds, but reads speech. Leave it out",
+        ),
     ],
 )
 def test_what_can_not_be_trained(trained, tmp_path, capsys, change, message):
     assert main(start(trained, "--out", str(tmp_path / "new"), *change)) == 2
     said = capsys.readouterr().err
-    assert message in said
+    assert message.replace("{data}", str(trained / "data")) in said
     assert "Traceback" not in said
     assert not (tmp_path / "new").exists()

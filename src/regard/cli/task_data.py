@@ -27,16 +27,15 @@ _SAID = {
     "text": "a text",
     "sound": "a sound",
 }
-# Which kind of input reads what a data set holds.
-_INPUT_OF = {
-    "text": "words",
-    "sound": "speech",
-    "picture": "pictures",
-    "vectors": "vectors",
-    "molecule": "molecules",
-    "graph": "graphs",
+# Which kinds of input read what a data set holds, the usual one first.
+_INPUTS_OF = {
+    "text": ("words", "texts"),
+    "sound": ("speech",),
+    "picture": ("pictures",),
+    "vectors": ("vectors",),
+    "molecule": ("molecules",),
+    "graph": ("graphs",),
 }
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class TaskData:
 
         examples = read(self.given, split, self.label)
         if examples and self.known is None and not self.is_treebank:
-            kinds = _kinds_of(examples[0].target)
+            kinds = _kinds_of(examples[0])
             if not {*kinds} & {*_ABOUT[self.task]}:
                 self._refuse(kinds, f" See regard train {self.task} --help.")
         return examples
@@ -149,7 +148,7 @@ class TaskData:
             return found.recipe
         if self.is_treebank:
             return RECIPES["english-pos"]
-        kind = _INPUT_OF[self.known.reads] if self.known is not None else _input_of(examples)
+        kind = self.kinds(examples)[0]
         if self.task in ("seq2seq", "synthesis") and kind == "words":
             kind = "texts"
         source: dict[str, Any] = {"kind": kind}
@@ -160,6 +159,20 @@ class TaskData:
         # The nodes of a graph come in no order, and stand at no distance but along edges.
         position = "none" if kind in ("graphs", "molecules") else Recipe().position
         return Recipe(task={"kind": self.task}, input=source, position=position)
+
+    def kinds(self, examples: list[Any]) -> tuple[str, ...]:
+        """The kinds of input that read its sources, the usual one first.
+
+        Args:
+            examples: of train: of a user's own data they show what a source is.
+        """
+        if self.is_treebank:
+            return ("words",)
+        if self.known is None:
+            return _inputs_of(examples)
+        # Where what is said is the target, the set is turned round.
+        turned = self.known.target(self.label or "") == "sound"
+        return _INPUTS_OF["text" if turned else self.known.reads]
 
     def _check(self, gives: str) -> None:
         if gives not in _ABOUT[self.task]:
@@ -198,24 +211,31 @@ def _fitting(task: str) -> dict[str, str]:
     return found
 
 
-def _kinds_of(target: Any) -> tuple[str, ...]:
-    """What a target of a user's own may be, in the words of `ExampleSet.gives`: a label is a text, too."""
-    if isinstance(target, Path):
+def _kinds_of(example: Any) -> tuple[str, ...]:
+    """What the target of a user's own may be, in the words of `ExampleSet.gives`: a label is a text, too."""
+    from regard.inputs import Graph
+
+    if isinstance(example.source, Graph):
+        return ("items",)
+    if isinstance(example.target, Path):
         return ("sound",)
-    if isinstance(target, tuple):
+    if isinstance(example.target, tuple):
         return ("labels",)
-    return ("label", "text") if isinstance(target, str) else ("number",)
+    return ("label", "text") if isinstance(example.target, str) else ("number",)
 
 
-def _input_of(examples: list[Any]) -> str:
-    """Which kind of input reads the sources of a user's own."""
+def _inputs_of(examples: list[Any]) -> tuple[str, ...]:
+    """Which kinds of input read the sources of a user's own, the usual one first."""
     from torch import Tensor
 
+    from regard.datasets.class_folders import PICTURES, SOUNDS
     from regard.inputs import Graph
 
     source = examples[0].source if examples else ""
     if isinstance(source, Graph):
-        return "graphs"
+        return ("graphs",)
     if isinstance(source, Path):
-        return "pictures" if source.suffix.lower() in _PICTURES else "speech"
-    return "vectors" if isinstance(source, Tensor) else "words"
+        ending = source.suffix.lower()
+        # Their libraries read more kinds of files than are listed.
+        return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
+    return ("vectors",) if isinstance(source, Tensor) else ("words", "texts", "molecules")
