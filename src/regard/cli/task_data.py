@@ -33,7 +33,8 @@ _INPUTS_OF = {
     "sound": ("speech",),
     "picture": ("pictures",),
     "vectors": ("vectors",),
-    "molecule": ("molecules",),
+    # SMILES is a text, too.
+    "molecule": ("molecules", "texts", "words"),
     "graph": ("graphs",),
 }
 
