@@ -7,6 +7,7 @@ import pytest
 
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
+from regard.datasets import SPLITS
 from regard.tasks import NAMED_RECIPES, bundled, load
 from regard.tasks.lightning_parts import Training
 
@@ -253,3 +254,13 @@ def test_what_to_type_next_can_be_typed(words, treebank, tmp_path, monkeypatch, 
     said = " ".join(capsys.readouterr().out.split())
     assert f"regard tag --model ./{name} -- 'I saw a saw .'" in said
     assert f"regard evaluate ./{name} --data {treebank} --split dev" in said
+
+
+def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
+    people = "".join(f"{place},cook,{place % 2},{split}\n" for place, split in enumerate(SPLITS * 2))
+    (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("0,1\n1,2\n3,4\n", encoding="utf-8")
+    found = TaskData.find("tagger", str(tmp_path))
+    assert found.kinds(found.read("train")) == ("graphs",)
+    assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert "has a label for each item. See regard train classifier --help." in capsys.readouterr().err

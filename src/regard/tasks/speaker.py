@@ -123,7 +123,7 @@ class Speaker(Model[Speech]):
         pairs = as_spoken(examples)
         items = [self.read(source) for source, _ in pairs]
         for source, _ in pairs:
-            self._check_known(source)
+            self.check_known(source)
         spoken = frames_of(self.answer.frames, pairs)
         corpus = SpeechCorpus(self.recipe.input, self.reader, self.answer, items, spoken)
         if not corpus.lengths:
