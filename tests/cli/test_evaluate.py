@@ -90,6 +90,12 @@ def test_data_that_is_not_there(place, capsys):
     assert "Did you mean 'ud-english-ewt'?" in capsys.readouterr().err
 
 
+def test_a_file_of_another_kind_is_no_treebank(place, tmp_path, capsys):
+    (tmp_path / "empty.txt").touch()
+    assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "empty.txt")]) == 1
+    assert "empty.txt: its name must end in .conllu, or, of examples, in .csv or " in capsys.readouterr().err
+
+
 def test_help_teaches(capsys):
     assert main(["evaluate", "--help"]) == 0
     assert "regard evaluate english-pos --data ud-english-ewt" in capsys.readouterr().out

@@ -23,6 +23,8 @@ MODELS = {
     "recurrent": lambda: untrained(WORDS, ["a warm film", "good"], network="recurrent"),
     "learned": lambda: untrained(WORDS, ["a warm film", "good"], position="learned"),
     "tagger": lambda: untrained(WORDS, ["a warm film", "good"], task={"kind": "tagger"}),
+    "number": lambda: untrained(WORDS, ["a warm film", "good"], [0.5, 1.5]),
+    "several": lambda: untrained(WORDS, ["a warm film", "good"], [(1, 0), (0, 1)]),
     "characters": lambda: untrained(Texts("characters", size=64), ["abc def", "good"]),
     "speech": lambda: untrained(Speech(), [NOISE]),
     "frames": lambda: untrained(Speech(), [NOISE], task={"kind": "tagger"}),
@@ -165,8 +167,16 @@ def test_the_page_holds_every_source(predict, tmp_path):
     assert text.count('class="map"') == 4
     alone = predict("words", "good", "--format", "json")[1]
     assert predict("words", "good", "--format", "json", "--html", "seen.html")[1] == alone
-    code, _, err = predict("words", *["good"] * 51, "--html", "many.html")
-    assert (code, "`--html` takes up to 50 sources, but the command line has more" in err) == (2, True)
+
+
+def test_a_page_holds_fifty_sources(predict, tmp_path):
+    found = predict("words", *["good"] * 51, "--html", "many.html")
+    assert found == (2, "", "regard: `--html` takes up to 50 sources, but there are 51. Give fewer, or leave it out.\n")
+    assert not (tmp_path / "many.html").exists()
+    (tmp_path / "list.txt").write_text("good\n" * 51)
+    code, out, err = predict("words", "-f", "list.txt", "--html", "many.html")
+    assert (code, len(out.splitlines()), err) == (0, 51, "Wrote many.html, with the first 50 sources of list.txt.\n")
+    assert (tmp_path / "many.html").read_text("utf-8").count("<h2>") == 50
 
 
 @pytest.mark.parametrize("width", [32, 60, 120])
@@ -217,6 +227,24 @@ def test_a_text_that_holds_nothing_has_no_answer(predict):
     assert json.loads(predict("words", "", "--format", "json", "--top", 1)[1])["label"] is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "nothing", "columns"),
+    [
+        ("words", {"label": None}, "source,label,score"),
+        ("number", {"number": None}, "source,number"),
+        ("several", {"1": None, "2": None}, "source,1,2"),
+        ("tagger", {"items": []}, "source,text,label,score"),
+    ],
+)
+def test_nothing_has_the_names_of_an_answer(predict, kind, nothing, columns):
+    assert json.loads(predict(kind, "", "--format", "json")[1]) == {"source": "", **nothing}
+    assert json.loads(predict(kind, "", "--format", "json", "--top", 1)[1]).items() >= nothing.items()
+    code, out, err = predict(kind, "", "good", "--format", "csv")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:2] == [columns, "," * columns.count(",")]
+    assert out.splitlines()[2].startswith("good,")
+
+
 # Of 20,000 items that look at each other a tiny model, too, takes seconds.
 @pytest.mark.parametrize("kind", ["words", pytest.param("characters", marks=pytest.mark.slow), "tagger"])
 def test_20_000_characters(predict, kind):
@@ -251,6 +279,14 @@ def test_a_list_that_can_not_be_used(predict, tmp_path, content, message):
     (tmp_path / "list.txt").write_bytes(content)
     code, _, err = predict("words", "-f", "list.txt")
     assert (code, message in err, err.count("\n")) == (1, True, 1)
+
+
+@pytest.mark.parametrize("broken", [b"\xff", b"x" * 1_000_001])
+def test_lines_before_a_broken_one_are_answered(predict, tmp_path, broken):
+    (tmp_path / "list.txt").write_bytes(b"good\nwarm\n" + broken + b"\na film\n")
+    code, out, err = predict("words", "-f", "list.txt")
+    assert (code, [line.split()[-1] for line in out.splitlines()]) == (1, ["good", "warm"])
+    assert err.startswith("regard: list.txt, line 3: ")
 
 
 def test_a_list_that_is_not_there(predict, tmp_path):

@@ -1,6 +1,7 @@
 """`regard train synthesis` and `regard say`: from recordings of one's own to a model, and from that to WAV files."""
 
 import csv
+import io
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from regard import load
 from regard.cli.main import main
 from regard.inputs import Sound, read_sound, write_sound
+from regard.tasks import Speaker
 
 RECIPE = {
     "task": {"kind": "synthesis", "filters": 8, "decoder_layers": 1, "longest": 0.2, "spare": 0.1},
@@ -31,8 +33,9 @@ def trained(tmp_path_factory):
     (folder / "data").mkdir()
     for split in ("train", "dev", "test"):
         with (folder / "data" / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
-            rows = [(word, str(folder / f"{word}.wav")) for word in ("low", "high")]
-            csv.writer(file).writerows([("text", "target"), *rows])
+            # Seen from the table's folder, as the source's files are.
+            rows = [(word, f"../{word}.wav") for word in ("low", "high")]
+            csv.writer(file).writerows([("text", "sound"), *rows])
     (folder / "recipe.json").write_text(json.dumps(RECIPE), encoding="utf-8")
     words = ["train", "synthesis", "--data", folder / "data", "--out", folder / "out"]
     words += ["--recipe", folder / "recipe.json", "--device", "cpu", "--progress", "none"]
@@ -93,6 +96,8 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
         (["low", "high", "--out", "{}/x.wav"], 2, "`--out` must be a folder for 2 texts"),
         (["low", "--out", "{}/full"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
         (["low", "--out", "{}/list.txt"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
+        (["low", "--out", "{}/full/mine.wav"], 2, "`--out` must be a new file, but"),
+        (["low", "--out", "{}/x.mp3"], 2, "`--out` must end in .wav, the format that is written, but is"),
         (["--out", "{}/x.wav"], 2, "give either texts or -f FILE"),
         (["low"], 2, "--out"),
     ],
@@ -100,13 +105,74 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
 def test_what_can_not_be_said_leaves_nothing_behind(trained, tmp_path, capsys, words, code, sentence):
     (tmp_path / "list.txt").write_text("low\ntone\n", encoding="utf-8")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine.txt").write_text("kept", encoding="utf-8")
+    (tmp_path / "full" / "mine.wav").write_text("kept", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
     found = run(capsys, "say", trained / "out", *(word.format(tmp_path) for word in words))
     assert found[0] == code
     assert found[2].startswith("regard: ")
     assert sentence in found[2]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_forgotten_model_is_told_from_a_forgotten_text(trained, tmp_path, capsys):
+    code, _, said = run(capsys, "say", "low high", "--out", tmp_path / "x.wav")
+    assert (code, "`MODEL` is missing: 'low high' is no folder" in said) == (2, True)
+    code, _, said = run(capsys, "say", trained / "out", "--out", tmp_path / "x.wav")
+    assert (code, "give either texts or -f FILE" in said) == (2, True)
+
+
+def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("regard.tasks.Speaker.say", lambda *_: pytest.fail("it was asked"))
+    (tmp_path / "list.txt").write_text("low\n" * 200 + "tone\n", encoding="utf-8")
+    code, _, said = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
+    assert code == 1
+    assert "list.txt, line 201: `sources` must be made of high, low, but 'tone' has 'tone'" in said
+
+
+def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trained, tmp_path, capsys, monkeypatch):
+    real, written = Speaker.say, []
+
+    def say(self, sources):
+        written.append(len([*tmp_path.rglob("*.wav")]))
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        return real(self, sources)
+
+    monkeypatch.setattr("regard.tasks.Speaker.say", say)
+    (tmp_path / "list.txt").write_text("low\n" * 150, encoding="utf-8")
+    code, out, _ = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
+    assert (code, out, written) == (130, "", [0, 64, 128])
+    assert [each.name for each in tmp_path.iterdir()] == ["list.txt"]
+
+
+def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    for stream in ("sys.stdout", "sys.stderr"):
+        monkeypatch.setattr(stream, terminal)
+    words = [str(trained / "out"), *["low"] * 30]
+    assert main(["say", *words, "--out", str(tmp_path / "many")]) == 0
+    assert "saying" in terminal.getvalue()
+    terminal.truncate(0)
+    assert main(["say", *words[:3], "--out", str(tmp_path / "two")]) == 0
+    assert "saying" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tag", "low", "--model"], "`--model` must be a tagger of words, but {} is a speaker: ask it by regard say."),
+        (["translate", "low", "--model"], "`--model` must be a writer, but {} is a speaker: ask it by regard say."),
+        (["predict"], "`MODEL` must answer in text, but out is a speaker: ask it by regard say."),
+    ],
+)
+def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):
+    more = ["low"] if words == ["predict"] else []
+    code, out, said = run(capsys, *words, trained / "out", *more)
+    assert (code, out, said) == (2, "", f"regard: {message.format(trained / 'out')}\n")
 
 
 def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
@@ -118,7 +184,7 @@ def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("task", "label", "sentence"),
     [
-        ("synthesis", "digits", "must have a sound for a source, to be for a synthesis"),
+        ("synthesis", "digits", "must have a sound as a source's target, to be for a synthesis"),
         ("seq2seq", "speech", "has a sound. Take --label digits."),
     ],
 )
@@ -127,3 +193,39 @@ def test_the_other_way_round_is_told(task, label, sentence, tmp_path, capsys):
     code, _, said = run(capsys, *words)
     assert code == 2
     assert sentence in said
+
+
+@pytest.mark.parametrize(("data", "step"), [("sst2", "regard train classifier"), ("fsdd", "regard train classifier")])
+def test_the_one_data_set_that_gives_sounds_is_named(data, step, tmp_path, capsys):
+    code, _, said = run(capsys, "train", "synthesis", "--data", data, "--out", tmp_path / "x")
+    assert (code, f"has one label. Take {step}, or --data fsdd-strings --label speech." in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "task", "message"),
+    [
+        ("text,target", "synthesis", "has one label or a text. See regard train synthesis --help."),
+        ("text,target", "tagger", "has one label or a text. See regard train tagger --help."),
+        ("text,sound", "classifier", "has a sound. See regard train classifier --help."),
+        ("text,number", "seq2seq", "has a number. See regard train seq2seq --help."),
+    ],
+)
+def test_tables_of_ones_own_for_another_task(header, task, message, tmp_path, capsys):
+    (tmp_path / "1").touch()
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text(f"{header}\na,1\n", encoding="utf-8")
+    code, _, said = run(capsys, "train", task, "--data", tmp_path, "--out", tmp_path / "x")
+    assert code == 2
+    assert said.startswith("regard: `--data` must have ")
+    assert said.endswith(f"to be for a {task}, but {tmp_path} {message}\n")
+
+
+def test_a_split_that_is_missing_is_named(trained, tmp_path, capsys):
+    (tmp_path / "train.csv").write_text("text,label\na,1\n", encoding="utf-8")
+    code, _, said = run(capsys, "train", "classifier", "--data", tmp_path, "--out", tmp_path / "x")
+    assert (code, f"with train and dev files, but {tmp_path} has none for dev." in said) == (2, True)
+
+
+def test_help_says_what_a_table_holds(capsys):
+    said = run(capsys, "train", "synthesis", "--help")[1]
+    assert "whose columns are text and sound" in " ".join(said.split())

@@ -13,10 +13,12 @@ import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
-from regard.inputs import WordEncoder
+from regard.inputs import Graph, WordEncoder
 from regard.tasks import Recipe, Tagger
 from regard.tasks.answers import Label
+from regard.tasks.inputs import Graphs, Texts, Words
 from regard.tasks.network import SourceNetwork
+from tasks.toys import untrained
 
 SENTENCE = "I saw a saw ."
 
@@ -275,9 +277,18 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
     (tmp_path / "many.txt").write_text("a .\n" * 51)
     code, _, err = tag("-f", tmp_path / "many.txt", "--html", tmp_path / "many.html")
-    assert code == 2
-    assert "`--html` takes up to 50 sources" in err
-    assert not (tmp_path / "many.html").exists()
+    assert code == 0
+    assert err == f"Wrote {tmp_path / 'many.html'}, with the first 50 sources of {tmp_path / 'many.txt'}.\n"
+    assert (tmp_path / "many.html").read_text("utf-8").count("<h2>") == 50
+
+
+@pytest.mark.parametrize("top", [0, 1])
+def test_lines_before_a_broken_one_are_answered(tag, tmp_path, top):
+    for broken in (b"\xff", b"\xe2\x80\x8b", b"a " * 10_001):
+        (tmp_path / "list.txt").write_bytes(b"a saw\nI saw\n" + broken + b"\na .\n")
+        code, out, err = tag("-f", tmp_path / "list.txt", "--format", "json", "--top", top)
+        assert (code, len(out.splitlines())) == (1, 2)
+        assert err.startswith(f"regard: {tmp_path / 'list.txt'}, line 3: ")
 
 
 def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):
@@ -285,6 +296,24 @@ def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):
     assert [item["text"] for item in found["items"]] == ["常威", "看见", "来福"]
     found = json.loads(tag("常威 看 见 来福", "--format", "json")[1])
     assert [item["text"] for item in found["items"]] == ["常威", "看", "见", "来福"]
+
+
+@pytest.mark.parametrize(
+    ("source", "answers", "task", "message"),
+    [
+        (Words(), ["yes", "no"], "classifier", "is a classifier: ask it by regard predict."),
+        (Words(), [0.5, 1.5], "tagger", "is a tagger that gives numbers: ask it by regard predict."),
+        (Texts("characters", size=64), ["yes", "no"], "tagger", "is a tagger of texts: ask it by regard predict."),
+        (Graphs(), ["yes", "no"], "tagger", "is a tagger of graphs: use it from Python."),
+    ],
+)
+def test_a_model_that_is_no_tagger_of_words_is_told_who_asks_it(tag, tmp_path, source, answers, task, message):
+    sources = [Graph(torch.eye(3), torch.tensor([[0], [1]]))] if source.kind == "graphs" else ["a b", "c"]
+    targets = [answers] if task == "tagger" else answers
+    untrained(source, sources, targets, task={"kind": task}).save(tmp_path / "other")
+    code, out, err = tag("I saw", "--model", tmp_path / "other")
+    assert (code, out) == (2, "")
+    assert err == f"regard: `--model` must be a tagger of words, but {tmp_path / 'other'} {message}\n"
 
 
 def test_the_language_chooses_the_model(model, monkeypatch, capsys):

@@ -6,7 +6,9 @@ import signal
 import pytest
 
 from regard.cli.main import main
-from regard.tasks import bundled, load
+from regard.cli.task_data import TaskData
+from regard.datasets import SPLITS
+from regard.tasks import NAMED_RECIPES, bundled, load
 from regard.tasks.lightning_parts import Training
 
 SENTENCES = [
@@ -126,6 +128,8 @@ def test_another_label_column(words):
         ),
         (["--recipe", "english"], "`--recipe` must be a JSON file or one of "),
         (["--recipe", "missing.json"], "missing.json can't be read"),
+        (["--recipe", "chinese-sentiment.jsn"], "Did you mean 'chinese-sentiment'?"),
+        (["--recipe", "{}/smal.json"], "Did you mean '{}/small.json'?"),
         (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
         (["--label", "upso"], "Did you mean 'upos'?"),
         (["--seed", "-1"], "`seed` must be at least 0"),
@@ -135,11 +139,26 @@ def test_another_label_column(words):
 )
 def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, message):
     start, out = words
-    assert main([*start, *change]) == 2
+    assert main([*start, *(word.replace("{}", str(out.parent)) for word in change)]) == 2
     said = capsys.readouterr().err
-    assert message in said
+    assert message.replace("{}", str(out.parent)) in said
     assert len(said.splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_recipe_that_does_not_read_the_data_is_refused(tmp_path, capsys):
+    words = ["train", "tagger", "--data", "purchases", "--recipe", "loudness", "--out", str(tmp_path / "x")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "`--recipe` must read graphs, which purchases holds, but reads speech. Leave it out" in said
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", NAMED_RECIPES)
+def test_every_recipe_reads_its_own_data(name):
+    named = NAMED_RECIPES[name]
+    found = TaskData.find(named.recipe.task.kind, named.data, named.label)
+    assert named.recipe.input.kind in found.kinds([])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +173,8 @@ def test_data_for_another_task_is_told_what_to_take(words, capsys, data, message
     start, out = words
     assert main([*start, "--data", data]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("regard: `--data` must have a label for each item for a source, to be for a tagger, but")
+    start = "regard: `--data` must have a label for each item as a source's target, to be for a tagger, but"
+    assert said.startswith(start)
     assert said.endswith(f"{message}\n")
     assert len(said.splitlines()) == 1
     assert not out.exists()
@@ -234,3 +254,13 @@ def test_what_to_type_next_can_be_typed(words, treebank, tmp_path, monkeypatch, 
     said = " ".join(capsys.readouterr().out.split())
     assert f"regard tag --model ./{name} -- 'I saw a saw .'" in said
     assert f"regard evaluate ./{name} --data {treebank} --split dev" in said
+
+
+def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
+    people = "".join(f"{place},cook,{place % 2},{split}\n" for place, split in enumerate(SPLITS * 2))
+    (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("0,1\n1,2\n3,4\n", encoding="utf-8")
+    found = TaskData.find("tagger", str(tmp_path))
+    assert found.kinds(found.read("train")) == ("graphs",)
+    assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert "has a label for each item. See regard train classifier --help." in capsys.readouterr().err

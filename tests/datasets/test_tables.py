@@ -29,6 +29,7 @@ def test_columns_with_usual_names_are_found(tmp_path):
     ]
     (tmp_path / "1.wav").touch()
     assert read(tmp_path, "path,label\n1.wav,cat\n") == [Example(tmp_path / "1.wav", "cat")]
+    assert read(tmp_path, "text,sound\none,1.wav\n") == [Example("one", tmp_path / "1.wav")]
 
 
 def test_quotes_are_of_csv_alone(tmp_path):
@@ -64,13 +65,16 @@ BROKEN = {
         "text,label,number\na,b,1\n",
         None,
         1,
-        "label or number or target, but 2 of text, label, number",
+        "label or number or target or sound, but 2 of text, label, number",
     ),
     "no number": ("text,number\na,1_0\n", None, 2, "the column `number` must be a number, but is '1_0'."),
     "not a number": ("text,number\na,nan\n", None, 2, "the column `number` must be a number, but is 'nan'."),
     "infinite": ("text,number\na,1e999\n", None, 2, "the column `number` must be a number"),
     "no such column": ("text,labl\na,b\n", Columns(), 2, "`column` must be one of text, labl, but is 'label'. Did you"),
     "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
+    "no such sound": ("text,sound\na,a.wav\n", None, 2, "there is no file "),
+    "an empty sound": ("text,sound\na,\n", None, 2, "the column `sound` is empty."),
+    "no target": ("text,wanted\na,b\n", None, 1, "Give the target's column such a name; from Python: read_table("),
     "no molecule": ("smiles,label\nCC(,b\n", None, 2, "`smiles` must be a molecule, but 'CC(' isn't one"),
     "a blank molecule": ("smiles,label\n,b\n", None, 2, "the column `smiles` is empty."),
     "neither yes nor no": ("smiles,a,b\nC,1,2\n", ANSWERS, 2, "the column `b` must be 0, 1 or empty, but is '2'."),
@@ -128,7 +132,7 @@ def test_an_empty_table_is_named(tmp_path, content, message):
 def test_arguments_are_checked(tmp_path):
     with pytest.raises(UnknownNameError, match="`reads` must be one of text, path, smiles, but is 'txt'"):
         Columns(reads="txt")
-    with pytest.raises(UnknownNameError, match="`gives` must be one of label, number, labels, text"):
+    with pytest.raises(UnknownNameError, match="`gives` must be one of label, number, labels, text, sound"):
         Columns(gives="labl")
     with pytest.raises(ArgumentError, match="`target` must be a tuple of names for gives='labels', but is 'label'"):
         Columns(gives="labels")

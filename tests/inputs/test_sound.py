@@ -142,9 +142,13 @@ def test_no_file_and_a_folder_are_refused(tmp_path):
 
 
 def test_numbers_that_are_no_sound_are_refused(tmp_path):
-    for name, value in [("nan", np.nan), ("infinite", np.inf), ("int16", 32767.0)]:
+    strange, loud = (
+        "must be numbers, but 1 of 2 are NaN or infinite",
+        "must be numbers .* 1 of 2 are not. Divide by full",
+    )
+    for name, value, message in [("nan", np.nan, strange), ("infinite", np.inf, strange), ("int16", 32767.0, loud)]:
         soundfile.write(tmp_path / f"{name}.wav", np.array([0.5, value], dtype=np.float32), 8000, subtype="FLOAT")
-        with pytest.raises(DataError, match=rf"{name}\.wav: `samples` must be numbers .* but 1 of 2 are not"):
+        with pytest.raises(DataError, match=rf"{name}\.wav: `samples` {message}"):
             read_sound(tmp_path / f"{name}.wav")
     # Louder than full scale is loud, not broken.
     soundfile.write(tmp_path / "loud.wav", np.array([0.5, -1.5], dtype=np.float32), 8000, subtype="FLOAT")
@@ -173,8 +177,8 @@ def test_any_broken_byte_gives_a_sound_or_a_data_error(tmp_path, name):
         (torch.zeros(16000, 1), 8000, r"but the shape is \(16000, 1\)\. .* samples\.T"),
         (torch.zeros(0, 5), 8000, "1 to 1024 channels"),
         (torch.zeros(1, 5, dtype=torch.int16), 8000, r"must be floats, .* torch\.int16\. Divide .* 32768"),
-        (torch.tensor([[0.0, torch.nan]]), 8000, "1 of 2 are not"),
-        (torch.tensor([[0.0, -torch.inf]]), 8000, "1 of 2 are not"),
+        (torch.tensor([[0.0, torch.nan]]), 8000, "1 of 2 are NaN or infinite"),
+        (torch.tensor([[0.0, -torch.inf]]), 8000, "1 of 2 are NaN or infinite"),
         (torch.zeros(1, 5), 0, "`rate` must be a whole number .* from 1,000 to 1,000,000, but is 0"),
         (torch.zeros(1, 5), 2_000_000, "but is 2000000"),
     ],

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from regard.cli.options import Written
@@ -13,15 +13,15 @@ from regard.tasks import Written as WrittenText
 __all__ = ["LINES", "nothing_of", "plain_answer"]
 
 
-def plain_answer(answer: Any, nothing: str = "label") -> dict[str, Any]:
-    """An answer as names and plain values; `nothing` is the name of what isn't there where there is no answer.
+def plain_answer(answer: Any, nothing: Sequence[str] = ("label",)) -> dict[str, Any]:
+    """An answer as names and plain values; `nothing` are the names of what isn't there where there is no answer.
 
     Example:
         >>> plain_answer(("positive", 0.875)), plain_answer(1.5), plain_answer(None)
         ({'label': 'positive', 'score': 0.875}, {'number': 1.5}, {'label': None})
     """
     if answer is None:
-        return {nothing: None}
+        return {"items": []} if nothing == ("items",) else dict.fromkeys(nothing)
     if isinstance(answer, dict):
         return dict(answer)
     if isinstance(answer, WrittenText):
@@ -40,7 +40,8 @@ def _json(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]
 
 def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
     plain = plain_answer(answer, nothing_of(model))
-    rows = [{"source": source, **row} for row in plain.get("items", [plain])]
+    # A source without items has a row too: none is passed over.
+    rows = [{"source": source, **row} for row in plain.get("items", [plain]) or [{}]]
     for place, row in enumerate(rows):
         held = io.StringIO()
         writer = csv.DictWriter(held, _columns(model), lineterminator="", restval="")
@@ -53,9 +54,13 @@ def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
         yield held.getvalue()
 
 
-def nothing_of(model: Any) -> str:
+def nothing_of(model: Any) -> tuple[str, ...]:
     """What to call an answer of this model that isn't there."""
-    return "text" if model.kind == "seq2seq" else "label"
+    if model.kind == "tagger":
+        return ("items",)
+    if model.kind == "seq2seq":
+        return ("text",)
+    return model.answer.names if model.answer.kind == "several" else (model.answer.kind,)
 
 
 def _columns(model: Any) -> list[str]:
@@ -68,7 +73,10 @@ def _columns(model: Any) -> list[str]:
 
 def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
     shown = visible(source)
-    if answer is None or answer == []:
+    if answer is None and model.kind == "seq2seq":
+        # What is written stands line by line beside its sources.
+        yield ""
+    elif answer is None or answer == []:
         yield f"{'nothing':>24}  {shown}"
     elif isinstance(answer, dict):
         yield shown

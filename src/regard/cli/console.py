@@ -49,7 +49,7 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
 
 @contextmanager
 def progress_over(
-    lines: Iterable[Line], total: int, doing: str, *, in_bytes: bool, least: int
+    lines: Iterable[Line], total: int, doing: str, *, in_bytes: bool, least: int, quiet: bool = False
 ) -> Iterator[Iterator[Line]]:
     """Show on standard error how much is done, where that helps: on a terminal that nothing else writes to.
 
@@ -59,11 +59,12 @@ def progress_over(
         doing: a word for the work.
         in_bytes: whether `total` is in bytes.
         least: with a smaller total all is done before a bar could be read.
+        quiet: whether nothing is printed meanwhile.
 
     Yields:
         the same lines.
     """
-    if total < least or not sys.stderr.isatty() or sys.stdout.isatty():
+    if total < least or not sys.stderr.isatty() or (sys.stdout.isatty() and not quiet):
         yield iter(lines)
         return
     with Progress(console=Console(file=sys.stderr), transient=True) as progress:

@@ -18,32 +18,34 @@ class HtmlPage:
 
     Args:
         path: the file to write.
+        sources: how many there are; 0 where that isn't known before they are read.
 
     Raises:
-        ArgumentError: it is a folder.
+        ArgumentError: it is a folder, or there are too many sources.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, *, sources: int = 0):
+        if sources > _MOST:
+            raise ArgumentError(
+                f"`--html` takes up to {_MOST} sources, but there are {sources}. Give fewer, or leave it out."
+            )
         if Path(path).is_dir():
             raise ArgumentError(f"`--html` must be a file to write, but {path} is a folder.")
         self.path = path
         self.blocks: list[Block] = []
         self.pages = 0
 
-    def add(self, page: Page, *, heading: bool, source: str) -> None:
-        """What was seen of one source; `source` is where it and the others come from.
-
-        Raises:
-            ArgumentError: there are too many.
-        """
-        if self.pages == _MOST:
-            raise ArgumentError(f"`--html` takes up to {_MOST} sources, but {source} has more.")
+    def add(self, page: Page, *, heading: bool) -> None:
+        """What was seen of one source; beyond the most that a page holds it is passed over."""
         self.pages += 1
+        if self.pages > _MOST:
+            return
         self.blocks += [*([Heading(page.title)] if heading else []), *page.blocks]
 
-    def write(self, title: str) -> None:
-        """Write the file, whole or not at all, and say so."""
+    def write(self, title: str, origin: str) -> None:
+        """Write the file, whole or not at all, and say so; `origin` is where the sources come from."""
         from regard.files import write_text
 
         write_text(self.path, as_html(Page(title, tuple(self.blocks))))
-        typer.echo(f"Wrote {self.path}.", err=True)
+        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
+        typer.echo(f"Wrote {self.path}{first}.", err=True)

@@ -48,12 +48,17 @@ ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="I
 SourcesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Texts, or names of files; - for standard input.")
 ]
-ListOption = Annotated[str | None, typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line.")]
+ListOption = Annotated[
+    str | None,
+    typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line; blank lines are skipped."),
+]
 TopOption = Annotated[
     int | None, typer.Option(metavar="N", help="Show what was looked at most, so many items  [default: 3 with --map]")
 ]
 MapOption = Annotated[bool, typer.Option("--map", help="Show every weight, as a map.")]
 LayerOption = Annotated[int | None, typer.Option(metavar="N", help="Show this layer too  [default: the last]")]
 HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this head  [default: their average]")]
-HtmlOption = Annotated[str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at.")]
+HtmlOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at, of up to 50 sources.")
+]
 WrittenOption = Annotated[Written, typer.Option(help="How to write it: json and csv have a line for each source.")]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.asking import check_readable
 from regard.cli.options import (
     ColourOption,
     HeadOption,
@@ -65,8 +66,8 @@ def predict(
 
     What a source is depends on the model: a text, the name of a sound or picture file or of one of vectors, or a
     molecule as SMILES. An answer is a label and how sure it is, several yes or no, or a number; for the whole, or for
-    each item, as the model was trained. A source that holds nothing has no answer. Answers come in the order of the
-    sources, while the rest is still read.
+    each item, as the model was trained; or a text. A source that holds nothing has no answer; of a model that writes,
+    an empty line. Answers come in the order of the sources, while the rest is still read.
 
     --top lists what was attended to most: by the pooling, where one vector of attention answers for the whole (which
     words, frames, patches or atoms the answer was drawn from), else by each item in the last layer. --layer and --head
@@ -110,13 +111,13 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     from regard.cli.answer_lines import LINES, nothing_of, plain_answer
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
-    from regard.cli.predicting import answers, check_readable
+    from regard.cli.predicting import answers
     from regard.cli.showing import Show, as_json, as_page
     from regard.page import show
 
     asked = wanted.map or wanted.layer is not None or wanted.head is not None
     shown = Show(wanted.layer, wanted.head, (_TOP if asked else 0) if wanted.top is None else wanted.top, wanted.map)
-    html = None if wanted.html is None else HtmlPage(wanted.html)
+    html = None if wanted.html is None else HtmlPage(wanted.html, sources=len(wanted.sources or ()))
     console = output_console(width=wanted.width, colour=wanted.colour)
     file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file
@@ -152,9 +153,9 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
                     typer.echo(line)
             if html is not None and record is not None:
                 page = as_page(record, source or "an empty text", shown._replace(top=shown.top or _TOP, map=True))
-                html.add(page, heading=True, source=origin or "the command line")
+                html.add(page, heading=True)
     if html is not None:
-        html.write(f"{' and '.join(names)}: what was looked at")
+        html.write(f"{' and '.join(names)}: what was looked at", origin or "the command line")
 
 
 def _check(wanted: Wanted, command: str) -> None:

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from regard.cli.reading import Line
+from regard.cli.asking import FILES
+from regard.cli.reading import Line, until_broken
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.inputs import read_vectors
 from regard.inspection import Record
 
-__all__ = ["Answered", "answers", "check_readable"]
+__all__ = ["Answered", "answers"]
 
-# Sources of these kinds stand on the command line themselves; of the others, the names of their files do.
-_TEXTS = ("words", "texts", "molecules")
-_FILES = ("speech", "pictures", "vectors")
 # Reading files takes longer than answering; a person who waits wants to see that it goes on.
 _TOGETHER, _FILES_TOGETHER = 256, 16
 # Attention takes time that grows with the square: 30 000 items are a minute, 300 000 are hours.
@@ -27,19 +26,6 @@ class Answered(NamedTuple):
     model: Any
     answer: Any
     record: Record | None
-
-
-def check_readable(model: Any, name: str) -> None:
-    """Refuse a model whose sources are neither texts nor files, or whose answers are sounds.
-
-    Raises:
-        ArgumentError: it is one.
-    """
-    if model.kind == "synthesis":
-        raise ArgumentError(f"`MODEL` must answer in text, but {name} speaks: ask it by regard say.")
-    kind = model.recipe.input.kind
-    if kind not in _TEXTS + _FILES:
-        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {kind}: use it from Python.")
 
 
 def answers(
@@ -57,11 +43,15 @@ def answers(
     Raises:
         RegardError: a source that can't be used; names it. Those before it have been answered.
     """
-    for model, neighbours in groupby(lines, model_of):
-        together = _FILES_TOGETHER if model.recipe.input.kind in _FILES else _TOGETHER
+    broken: list[Exception] = []
+    pairs = until_broken(((model_of(line), line) for line in lines), broken)
+    for model, neighbours in groupby(pairs, itemgetter(0)):
+        together = _FILES_TOGETHER if model.recipe.input.kind in FILES else _TOGETHER
         # What was looked at takes memory, and is read by a person.
-        while group := list(islice(neighbours, 1 if live or watch else together)):
+        while group := [line for _, line in islice(neighbours, 1 if live or watch else together)]:
             yield from _answers(model, group, origin, watch)
+    if broken:
+        raise broken[0]
 
 
 def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Iterator[Answered]:
@@ -86,7 +76,7 @@ def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Ite
 def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
     """The sources that a text or the name of a file stands for, each with what to call it."""
     source = model.recipe.input
-    if source.kind in _FILES and not text.strip():
+    if source.kind in FILES and not text.strip():
         raise ArgumentError("a source must be the name of a file, but is empty.")
     if source.kind == "vectors":
         read = read_vectors(text)
@@ -103,6 +93,6 @@ def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardE
         return error
     if origin:
         return DataError(str(error), path=origin, line=line.number)
-    if model.recipe.input.kind in _FILES and not isinstance(error, DataError):
+    if model.recipe.input.kind in FILES and not isinstance(error, DataError):
         return DataError(str(error), path=line.text)
     return error

@@ -1,17 +1,19 @@
 """Sentences from a file or from standard input: one a line, checked as they come."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, RegardError
 
-__all__ = ["STANDARD_INPUT", "Line", "is_chinese", "read_file", "read_lines", "read_text"]
+__all__ = ["STANDARD_INPUT", "Line", "is_chinese", "read_file", "read_lines", "read_text", "until_broken"]
 
 STANDARD_INPUT = "standard input"
 
 _MOST_BYTES = 1_000_000
+
+T = TypeVar("T")
 
 
 class Line(NamedTuple):
@@ -79,6 +81,27 @@ def read_lines(stream: BinaryIO, name: str) -> Generator[Line, None, None]:
     if not found:
         problem = "it is empty" if number == 0 else "every line in it is empty"
         raise DataError(f"there is nothing to answer, {problem}. Write one source on a line.", path=name)
+
+
+def until_broken(items: Iterable[T], broken: list[Exception]) -> Iterator[T]:
+    """The items up to the first that can't be had: those that were taken together are then answered all the same.
+
+    Args:
+        items: what is read.
+        broken: takes the error, to be raised when they are answered.
+
+    Example:
+        >>> import io
+        >>> broken = []
+        >>> [line.text for line in until_broken(read_lines(io.BytesIO(b"I saw .\\n\\xff"), "a.txt"), broken)]
+        ['I saw .']
+        >>> print(broken[0])
+        a.txt, line 2: it isn't UTF-8: byte 1 of the line is 0xff. Convert it to UTF-8.
+    """
+    try:
+        yield from items
+    except (RegardError, OSError) as error:
+        broken.append(error)
 
 
 def is_chinese(text: str) -> bool:

@@ -1,14 +1,17 @@
 """`regard say`: what a model of one's own says, as sound files."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.asking import what_it_is
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
-from regard.errors import ArgumentError, DataError, RegardError
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 
 if TYPE_CHECKING:
     from regard.tasks import Said
@@ -16,12 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["say"]
 
 _TOGETHER = 64
+_WORTH_A_BAR = 20
+_OTHER_SOUNDS = (".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
 
 
 def say(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder of a model that speaks.")],
     out: Annotated[
-        Path, typer.Option(metavar="PATH", help="A name that ends in .wav, for one text; else a new folder.")
+        Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
     ],
     sources: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to say.")] = None,
     file: Annotated[
@@ -33,7 +38,8 @@ def say(
 
     A model says what it was trained on: one of fsdd-strings takes the name of a speaker and digits, with blanks between
     them. One text becomes one file; several become a folder of 1.wav, 2.wav, ..., numbered as they stand on the command
-    line or as the lines of the file. If one of them can't be said, nothing is written.
+    line or as the lines of the file. If one of them can't be said, nothing is written; and nothing that is there is
+    written over.
 
     \b
     Examples:
@@ -42,59 +48,71 @@ def say(
       regard say speaker "theo 1 2 3" "lucas 3 2 1" --out numbers/
       regard say speaker -f numbers.txt --out numbers/
     """
+    if not sources and file is None and not os.path.exists(model):
+        raise ArgumentError(f"`MODEL` is missing: {model!r:.60} is no folder. See regard say --help.")
     if bool(sources) == (file is not None):
         raise ArgumentError("give either texts or -f FILE. See regard say --help.")
+    lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
+    _check_out(out, len(lines))
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    from regard.cli.console import progress_over
     from regard.files import write_bytes
     from regard.inputs import wav
     from regard.page.visible import visible
     from regard.tasks import load
-    from regard.tasks.folders import write_folder
+    from regard.tasks.folders import filling
 
-    lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
-    alone = out.suffix.lower() == ".wav"
-    if alone and len(lines) > 1:
-        raise ArgumentError(f"`--out` must be a folder for {len(lines):,} texts, but is {out}, one file.")
-    if not alone and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ArgumentError(f"`--out` must be a new folder, or a name that ends in .wav, but {out} is there.")
     loaded = load(model)
     if loaded.kind != "synthesis":
         raise ArgumentError(
-            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is a {loaded.kind}."
+            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
-    files: dict[str, bytes] = {}
+    for line in lines:
+        _check(loaded, line, name)
     told: list[str] = []
-    for line, said in _said(loaded, lines, name):
-        place = out if alone else out / f"{line.number}.wav"
-        files[place.name] = wav(said.sound)
-        cut = "" if said.ended else ", cut: it found no end"
-        told.append(f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}")
-    if alone:
-        write_bytes(out, files[out.name])
-    else:
-        write_folder(out, files)
+    progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
+    with ExitStack() as stack:
+        put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
+        for line, said in _said(loaded, stack.enter_context(progress)):
+            place = out if _is_wav(out) else out / f"{line.number}.wav"
+            put(place.name, wav(said.sound))
+            cut = "" if said.ended else ", cut: it found no end"
+            told.append(f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}")
     for each in told:
         typer.echo(visible(each))
 
 
-def _said(model: Any, lines: Iterable[Line], name: str) -> "Iterator[tuple[Line, Said]]":
-    """Each text with what is heard, some at a time; what can't be said is named by its line."""
-    rest = iter(lines)
-    while group := list(islice(rest, _TOGETHER)):
-        try:
-            heard = model.say([line.text for line in group])
-        except RegardError:
-            # One of them can't be said: asked one by one, it shows which.
-            for line in group:
-                try:
-                    model.say([line.text])
-                except RegardError as error:
-                    if name:
-                        raise DataError(str(error), path=name, line=line.number) from error
-                    raise
-            raise
-        for line, said in zip(group, heard, strict=True):
-            if said is None:
-                raise ArgumentError(f"`TEXT` must hold something to say, but {line.text!r:.40} holds nothing.")
-            yield line, said
+def _is_wav(out: Path) -> bool:
+    return out.suffix.lower() == ".wav"
+
+
+def _check_out(out: Path, texts: int) -> None:
+    """Nothing that is there is written over."""
+    if out.suffix.lower() in _OTHER_SOUNDS:
+        raise ArgumentError(f"`--out` must end in .wav, the format that is written, but is {out}.")
+    if _is_wav(out):
+        if texts > 1:
+            raise ArgumentError(f"`--out` must be a folder for {texts:,} texts, but is {out}, one file.")
+        if out.exists():
+            raise ArgumentError(f"`--out` must be a new file, but {out} is there.")
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ArgumentError(f"`--out` must be a new folder, or a name that ends in .wav, but {out} is there.")
+
+
+def _check(model: Any, line: Line, name: str) -> None:
+    """Before the first is said: a word that the last of hours can't say would throw all of them away."""
+    try:
+        if not len(model.read(line.text)):
+            raise ArgumentError(f"`TEXT` must hold something to say, but {line.text!r:.40} holds nothing.")
+        model.check_known(line.text)
+    except RegardError as error:
+        if name and not isinstance(error, MissingExtraError):
+            raise DataError(str(error), path=name, line=line.number) from error
+        raise
+
+
+def _said(model: Any, lines: Iterator[Line]) -> "Iterator[tuple[Line, Said]]":
+    """Each text with what is heard, some at a time."""
+    while group := list(islice(lines, _TOGETHER)):
+        yield from zip(group, model.say([line.text for line in group]), strict=True)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.asking import load_to_ask
 from regard.cli.options import (
     ColourOption,
     HeadOption,
@@ -70,7 +71,8 @@ Examples:
         """Translate texts into English, and show which words each word was drawn from.
 
 A short name for regard predict with a model that writes. Unless --model names one, each text has the model of its
-language: chinese-english where it holds a Chinese character, else german-english.
+language: chinese-english where it holds a Chinese character, else german-english. Each text has a line, an empty one
+where it holds nothing.
 
 \b
 Examples:
@@ -86,7 +88,7 @@ Examples:
         """Write down what is said in recordings, and show when each part of it was heard.
 
 A short name for regard predict with a model that writes. Unless --model names one, it is spoken-strings, which knows
-the ten English digits.
+the ten English digits. Each recording has a line, an empty one where it holds nothing.
 
 \b
 Examples:
@@ -135,14 +137,11 @@ def command_of(name: str) -> Callable[..., None]:
 
 
 def _load(name: str, kind: str, *, asked: bool) -> Any:
-    from regard.tasks import bundled, load
+    from regard.tasks import bundled
 
     if not asked and name not in bundled():
         raise ArgumentError(
             f"the model {name} doesn't come with this version of regard; {', '.join(bundled())} do. Name one of your "
             f"own by `--model`; regard train {kind} makes one."
         )
-    found = load(name)
-    if found.kind != kind:
-        raise ArgumentError(f"`--model` must be a {kind}, but {name} is a {found.kind}: ask it by regard predict.")
-    return found
+    return load_to_ask(name, kind)

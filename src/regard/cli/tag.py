@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.cli.asking import load_tagger_of_words
 from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
 from regard.cli.reading import STANDARD_INPUT, Line, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
@@ -21,7 +22,8 @@ _WORTH_A_BAR = 200_000
 def tag(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A sentence, or - for standard input.")] = None,
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line.")
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),
     ] = None,
     model: Annotated[
         str | None,
@@ -33,7 +35,9 @@ def tag(
     map: Annotated[bool, typer.Option("--map", help="Show every weight as a heat map.")] = False,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an offline page too.")] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write an offline page too, of up to 50 sentences.")
+    ] = None,
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
@@ -83,7 +87,7 @@ def tag(
         from regard.cli.showing import Show, as_json, as_page
         from regard.cli.tagging import answers
         from regard.page import show
-        from regard.tasks import Tagger, load
+        from regard.tasks import Tagger
 
         console, shown = output_console(width=width, colour=color), Show(layer, head, top, map)
         taggers: dict[str, Tagger] = {}
@@ -91,7 +95,7 @@ def tag(
         def tagger_of(line: Line) -> Tagger:
             name = model or ("chinese-pos" if is_chinese(line.text) else "english-pos")
             if name not in taggers:
-                taggers[name] = load(name)
+                taggers[name] = load_tagger_of_words(name)
             return taggers[name]
 
         size = 0 if path is None or path == "-" else os.path.getsize(path)
@@ -107,10 +111,10 @@ def tag(
                         console.line()
                     show(as_page(record, title if top or map else "", shown), console, plain=plain)
                 if written is not None:
-                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source), source=source)
+                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source))
     if written is not None:
         names = " and ".join(tagger.name for tagger in taggers.values())
-        written.write(f"{names}: what each word attended to")
+        written.write(f"{names}: what each word attended to", source)
 
 
 def _written(result: dict[str, Any], *, single: bool) -> str:

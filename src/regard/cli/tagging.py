@@ -3,8 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from operator import itemgetter
 
-from regard.cli.reading import Line, is_chinese
+from regard.cli.reading import Line, is_chinese, until_broken
 from regard.errors import DataError
 from regard.inputs import split_chinese, split_words
 from regard.inspection import Record
@@ -15,6 +16,8 @@ __all__ = ["answers"]
 # Attention takes time that grows with the square: 10 000 words are seconds, a million are hours.
 _MOST_TAGGED = 10_000
 _TOGETHER = 256
+
+_Split = tuple[Line, Sequence[str]]
 
 
 def answers(
@@ -30,34 +33,40 @@ def answers(
         live: answer each line before the next is read, instead of several at a time.
 
     Raises:
-        DataError: a sentence is too long, or holds nothing but unseen characters.
+        DataError: a sentence is too long, or holds nothing but unseen characters. Those before it have been answered.
     """
-    for tagger, neighbours in groupby(lines, tagger_of):
-        yield from (_watched if watch else _tagged)(tagger, neighbours, source, live)
+    broken: list[Exception] = []
+    pairs = until_broken(((tagger_of(line), line) for line in lines), broken)
+    for tagger, neighbours in groupby(pairs, itemgetter(0)):
+        split = until_broken(_split(tagger, (line for _, line in neighbours), source), broken)
+        yield from (_watched if watch else _tagged)(tagger, split, live)
+        if broken:
+            break
+    if broken:
+        raise broken[0]
 
 
-def _watched(tagger: Tagger, lines: Iterable[Line], source: str, live: bool) -> Iterator[tuple[Line, Record]]:
+def _watched(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tuple[Line, Record]]:
     waiting: deque[Line] = deque()
 
-    def split() -> Iterator[Sequence[str]]:
-        for line, parts in _split(tagger, lines, source):
+    def sentences() -> Iterator[Sequence[str]]:
+        for line, parts in pairs:
             waiting.append(line)
             yield parts
 
-    for group in ([each] for each in split()) if live else (split(),):
+    for group in ([each] for each in sentences()) if live else (sentences(),):
         for record in tagger.look(group):
             yield waiting.popleft(), record
 
 
-def _tagged(tagger: Tagger, lines: Iterable[Line], source: str, live: bool) -> Iterator[tuple[Line, Record]]:
-    pairs = _split(tagger, lines, source)
+def _tagged(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tuple[Line, Record]]:
     while group := list(islice(pairs, 1 if live else _TOGETHER)):
         for (line, _), result in zip(group, tagger.tag([parts for _, parts in group]), strict=True):
             texts, labels, scores = zip(*result, strict=True)
             yield line, Record(texts, labels, scores, model=tagger.name, answer=result, noun="word")
 
 
-def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[tuple[Line, Sequence[str]]]:
+def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[_Split]:
     known = frozenset(tagger.reader.vocabulary)
     for line in lines:
         where = {"path": source or None, "line": line.number if source else None}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.errors import ArgumentError, UnknownNameError
 
@@ -27,16 +27,16 @@ _SAID = {
     "text": "a text",
     "sound": "a sound",
 }
-# Which kind of input reads what a data set holds.
-_INPUT_OF = {
-    "text": "words",
-    "sound": "speech",
-    "picture": "pictures",
-    "vectors": "vectors",
-    "molecule": "molecules",
-    "graph": "graphs",
+# Which kinds of input read what a data set holds, the usual one first.
+_INPUTS_OF = {
+    "text": ("words", "texts"),
+    "sound": ("speech",),
+    "picture": ("pictures",),
+    "vectors": ("vectors",),
+    # SMILES is a text, too.
+    "molecule": ("molecules", "texts", "words"),
+    "graph": ("graphs",),
 }
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,10 @@ class TaskData:
             # Before anything is fetched.
             cls(task, given, given, label, None)._check("items")
         if is_treebank(given):
-            source = resolve(given)
+            try:
+                source = resolve(given)
+            except UnknownNameError:
+                raise UnknownNameError("--data", given, [*_fitting(task), "a path"]) from None
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
         elif known is not None:
             if label is not None and label not in known.labels:
@@ -99,10 +102,20 @@ class TaskData:
         return is_treebank(self.given)
 
     def read(self, split: str) -> list[Any]:
-        """The examples of a split."""
+        """The examples of a split.
+
+        Raises:
+            ArgumentError: the targets of a user's own are nothing for this kind of task.
+            DataError: there is no such split, or a file is broken.
+        """
         from regard.datasets import read
 
-        return read(self.given, split, self.label)
+        examples = read(self.given, split, self.label)
+        if examples and self.known is None and not self.is_treebank:
+            kinds = _kinds_of(examples[0])
+            if not {*kinds} & {*_ABOUT[self.task]}:
+                self._refuse(kinds, f" See regard train {self.task} --help.")
+        return examples
 
     def about(self) -> dict[str, Any]:
         """Where the data come from, for the card."""
@@ -136,7 +149,7 @@ class TaskData:
             return found.recipe
         if self.is_treebank:
             return RECIPES["english-pos"]
-        kind = _INPUT_OF[self.known.reads] if self.known is not None else _input_of(examples)
+        kind = self.kinds(examples)[0]
         if self.task in ("seq2seq", "synthesis") and kind == "words":
             kind = "texts"
         source: dict[str, Any] = {"kind": kind}
@@ -148,13 +161,30 @@ class TaskData:
         position = "none" if kind in ("graphs", "molecules") else Recipe().position
         return Recipe(task={"kind": self.task}, input=source, position=position)
 
+    def kinds(self, examples: list[Any]) -> tuple[str, ...]:
+        """The kinds of input that read its sources, the usual one first.
+
+        Args:
+            examples: of train: of a user's own data they show what a source is.
+        """
+        if self.is_treebank:
+            return ("words",)
+        if self.known is None:
+            return _inputs_of(examples)
+        # Where what is said is the target, the set is turned round.
+        turned = self.known.target(self.label or "") == "sound"
+        return _INPUTS_OF["text" if turned else self.known.reads]
+
     def _check(self, gives: str) -> None:
         if gives not in _ABOUT[self.task]:
-            wanted = " or ".join(_SAID[kind] for kind in _ABOUT[self.task])
-            raise ArgumentError(
-                f"`--data` must have {wanted} for a source, to be for a {self.task}, but {self.given} has "
-                f"{_SAID[gives]}.{self._step(gives)}"
-            )
+            self._refuse((gives,), self._step(gives))
+
+    def _refuse(self, gives: tuple[str, ...], step: str) -> NoReturn:
+        wanted, found = (" or ".join(_SAID[kind] for kind in kinds) for kinds in (_ABOUT[self.task], gives))
+        raise ArgumentError(
+            f"`--data` must have {wanted} as a source's target, to be for a {self.task}, but {self.given} has {found}."
+            f"{step}"
+        )
 
     def _step(self, gives: str) -> str:
         """What to type instead, where there is something."""
@@ -162,18 +192,51 @@ class TaskData:
         for label in labels:
             if self.known is not None and self.known.target(label) in _ABOUT[self.task]:
                 return f" Take --label {label}."
-        return "".join(f" Take regard train {task}." for task, kinds in _ABOUT.items() if gives in kinds)
+        steps = [f"regard train {task}" for task, kinds in _ABOUT.items() if gives in kinds]
+        # Where only one data set fits, it is what was meant.
+        fitting = _fitting(self.task)
+        if len(fitting) == 1:
+            steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
+        return f" Take {', or '.join(steps)}."
 
 
-def _input_of(examples: list[Any]) -> str:
-    """Which kind of input reads the sources of a user's own."""
+def _fitting(task: str) -> dict[str, str]:
+    """The data sets whose targets are for this kind of task: name -> the first such label."""
+    from regard.datasets import CATALOG, EXAMPLE_SETS
+
+    found = {name: known.label for name, known in CATALOG.items() if "items" in _ABOUT[task]}
+    for name, known in EXAMPLE_SETS.items():
+        label = next((label for label in known.labels if known.target(label) in _ABOUT[task]), None)
+        if label is not None:
+            found[name] = label
+    return found
+
+
+def _kinds_of(example: Any) -> tuple[str, ...]:
+    """What the target of a user's own may be, in the words of `ExampleSet.gives`: a label is a text, too."""
+    from regard.inputs import Graph
+
+    if isinstance(example.source, Graph):
+        return ("items",)
+    if isinstance(example.target, Path):
+        return ("sound",)
+    if isinstance(example.target, tuple):
+        return ("labels",)
+    return ("label", "text") if isinstance(example.target, str) else ("number",)
+
+
+def _inputs_of(examples: list[Any]) -> tuple[str, ...]:
+    """Which kinds of input read the sources of a user's own, the usual one first."""
     from torch import Tensor
 
+    from regard.datasets.class_folders import PICTURES, SOUNDS
     from regard.inputs import Graph
 
     source = examples[0].source if examples else ""
     if isinstance(source, Graph):
-        return "graphs"
+        return ("graphs",)
     if isinstance(source, Path):
-        return "pictures" if source.suffix.lower() in _PICTURES else "speech"
-    return "vectors" if isinstance(source, Tensor) else "words"
+        ending = source.suffix.lower()
+        # Their libraries read more kinds of files than are listed.
+        return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
+    return ("vectors",) if isinstance(source, Tensor) else ("words", "texts", "molecules")

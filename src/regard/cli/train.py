@@ -66,8 +66,10 @@ Examples:
 _SYNTHESIS = """Train a model that says a sound for each source, judge it on dev and test, and save it with a card.
 
 It says filter banks, step by step, and decides itself when it is through; regard say makes them heard. Dev and test
-have the error of each frame after the true ones before it: how well one understands what it says, listen. Killed or
-stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+have the error of each frame after the true ones before it: how well one understands what it says, listen. Your own data
+is a folder with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text and sound: the path of a
+recording, seen from the table's folder. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same
+weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "synthesis", "together": 3}, "input":
 {"kind": "texts", "vocabulary": "characters"}}.
@@ -77,6 +79,7 @@ Examples:
   regard train synthesis --data fsdd-strings --label speech --out speaker
   regard say speaker "jackson 4 0 7 1" --out numbers.wav
   regard evaluate speaker --data fsdd-strings
+  regard train synthesis --data my-recordings/ --out mine --recipe small.json --seed 7
 """
 
 

@@ -1,6 +1,7 @@
 """What `regard train` does, whatever the kind of model: read, train, judge, save with a card, say what to do next."""
 
 import dataclasses
+import difflib
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,12 +51,20 @@ def train_and_save(
     """
     found = TaskData.find(task, data, label)
     splits = splits_of(data)
-    if not {"train", "dev"} <= {*splits}:
-        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {data} isn't.")
+    if missing := [split for split in ("train", "dev") if split not in splits]:
+        lacks = f"{data} has none for {' and '.join(missing)}" if splits else f"{data} isn't"
+        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {lacks}.")
     examples, dev = found.read("train"), found.read("dev")
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples))
+    usual = "Leave it out for the usual one."
     if chosen.task.kind != task:
-        raise ArgumentError(f"`--recipe` must be a {task}'s, but is a {chosen.task.kind}'s. Set its task.")
+        step = usual if recipe in RECIPES else "Set its task."
+        raise ArgumentError(f"`--recipe` must be a {task}'s, but is a {chosen.task.kind}'s. {step}")
+    kinds = found.kinds(examples)
+    if chosen.input.kind not in kinds:
+        said = " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
+        step = usual if recipe in RECIPES else "Set its input."
+        raise ArgumentError(f"`--recipe` must read {said}, which {data} holds, but reads {chosen.input.kind}. {step}")
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
@@ -95,12 +104,17 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
     """The recipe of this name or in this file; else that of the run that is resumed; else the usual one."""
     if named is not None and named in RECIPES:
         return RECIPES[named]
-    if named is not None:
+    if named is not None and not Path(named).exists():
         # A mistyped name isn't a file either; then both are what it could have been.
-        if not Path(named).exists() and "." not in named and "/" not in named:
+        if "." not in named and "/" not in named:
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
             raise error
+        files = [str(path) for path in Path(named).parent.glob("*.json")]
+        near = difflib.get_close_matches(named, [*files, *RECIPES], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"`--recipe` must be a JSON file, but {named} can't be read: it isn't there.{hint}")
+    if named is not None:
         return Recipe.read(named)
     if resumed is not None and (begun := RunFolder(resumed).recipe()) is not None:
         return begun

@@ -17,10 +17,11 @@ __all__ = ["GIVES", "READS", "Columns"]
 READS = ("text", "path", "smiles")
 """What the source of a table can be: a text, the path of a file (seen from the table's folder), a molecule."""
 
-GIVES = ("label", "number", "labels", "text")
-"""What the target of a table can be: a label, a number, a 1 or 0 for each of several questions, a text."""
+GIVES = ("label", "number", "labels", "text", "sound")
+"""What the target of a table can be: a label, a number, a 1 or 0 for each of several questions, a text, or the path of
+a recording (seen from the table's folder)."""
 
-_USUAL = {"label": "label", "number": "number", "labels": "labels", "target": "text"}
+_USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,18 @@ class Columns:
 
     @classmethod
     def usual(cls, header: Sequence[str], path: Path) -> "Columns":
-        """What names that speak for themselves say: text, path or smiles; label, number or target.
+        """What names that speak for themselves say: text, path or smiles; label, number, target or sound.
 
         Raises:
             DataError: none of them is there, or more than one.
         """
         sources = [name for name in READS if name in header]
-        targets = [name for name in ("label", "number", "target") if name in header]
-        for what, found, wanted in (("source", sources, READS), ("target", targets, ("label", "number", "target"))):
+        targets = [name for name in _USUAL if name in header]
+        for what, found, wanted in (("source", sources, READS), ("target", targets, tuple(_USUAL))):
             if len(found) != 1:
                 raise DataError(
                     f"one column must be called {' or '.join(wanted)}, but {len(found)} of {', '.join(header)} are. "
-                    f"Name the {what}'s column: Columns(source=..., target=...).",
+                    f"Give the {what}'s column such a name; from Python: read_table(path, Columns({what}=...)).",
                     path=path,
                     line=1,
                 )
@@ -96,11 +97,11 @@ class Columns:
         for name in self.names:
             if name not in row:
                 raise UnknownNameError("column", name, row)
-        source: Any = _text(row, self.source, may_be_empty=self.reads == "text")
+        source: Any
         if self.reads == "path":
-            source = folder / source
-            if not source.is_file():
-                raise ValueError(f"there is no file {source}")
+            source = _file(row, self.source, folder)
+        else:
+            source = _text(row, self.source, may_be_empty=self.reads == "text")
         target: Any
         if not isinstance(self.target, str):
             target = tuple(_yes_or_no(row, name) for name in self.target)
@@ -108,6 +109,8 @@ class Columns:
             target = _number(row, self.target)
         elif self.gives == "text":
             target = _text(row, self.target, may_be_empty=True)
+        elif self.gives == "sound":
+            target = _file(row, self.target, folder)
         else:
             # " yes" would be another class than "yes".
             target = _text(row, self.target).strip()
@@ -134,6 +137,13 @@ def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> s
     if not (text.strip() or may_be_empty):
         raise ValueError(f"the column `{name}` is empty")
     return text
+
+
+def _file(row: Mapping[str, Any], name: str, folder: Path) -> Path:
+    path = folder / _text(row, name)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    return path
 
 
 def _number(row: Mapping[str, Any], name: str) -> float:

@@ -54,7 +54,7 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     Raises:
         UnknownNameError: neither a known name nor a path that is there.
         ArgumentError: a data set of another kind.
-        DataError: no files in the folder, or two for one split.
+        DataError: no files in the folder, two for one split, or a file whose name ends otherwise.
     """
     if str(data) in EXAMPLE_SETS:
         known = EXAMPLE_SETS[str(data)]
@@ -76,6 +76,8 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     if path.is_dir():
         return Source(path.name, "upos", "nothing", _splits(path, (".conllu",)), frozenset())
     if path.exists():
+        if path.suffix.lower() != ".conllu":
+            raise DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
         raise DataError("there is no such file or folder.", path=data)

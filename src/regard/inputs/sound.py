@@ -62,9 +62,12 @@ class Sound:
                 f"`samples` must be floats, -1 to 1 being full scale, but is {samples.dtype}. "
                 "Divide by full scale: 32768 for int16."
             )
-        # NaN is not below anything, so it is refused too.
-        strange = int((~(samples.abs() <= _LOUDEST)).sum())
-        if strange:
+        if strange := int((~samples.isfinite()).sum()):
+            raise ArgumentError(
+                f"`samples` must be numbers, but {strange:,} of {samples.numel():,} are NaN or infinite. Where they "
+                "were calculated, look for a division by zero."
+            )
+        if strange := int((samples.abs() > _LOUDEST).sum()):
             raise ArgumentError(
                 f"`samples` must be numbers from -1 to 1, full scale, {_LOUDEST} at the very most, but {strange:,} of "
                 f"{samples.numel():,} are not. Divide by full scale: 32768 where they were int16."

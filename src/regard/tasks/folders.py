@@ -10,10 +10,11 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["settle", "standing", "sweep", "write_folder"]
+__all__ = ["filling", "settle", "standing", "sweep", "write_folder"]
 
 
 def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
@@ -35,25 +36,57 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
         ['a', 'a/two.txt']
         >>> place.cleanup()
     """
+    settle(folder, files)
+    with filling(folder) as put:
+        for name, content in files.items():
+            put(name, content)
+
+
+@contextmanager
+def filling(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
+    """Fill a folder file by file: it takes the place of the folder of that name when all is written, or never does.
+
+    Args:
+        folder: the folder to write; all that it held before is gone afterwards.
+
+    Yields:
+        what writes a file: is given its name and its content.
+
+    Raises:
+        OSError: the disk is full or the place can't be written; `folder` is then as it was.
+
+    Example:
+        >>> import tempfile
+        >>> place = tempfile.TemporaryDirectory()
+        >>> with filling(Path(place.name) / "a") as put:
+        ...     put("one.txt", b"1")
+        ...     (Path(place.name) / "a").exists()
+        False
+        >>> (Path(place.name) / "a" / "one.txt").read_bytes()
+        b'1'
+        >>> place.cleanup()
+    """
     # The real place behind a link, so that a link to a folder stays a link.
     folder = Path(folder).resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     old = _aside(folder)
-    settle(folder, files)
     if old.exists() and folder.exists():
         raise FileExistsError(errno.EEXIST, "it stands in the way and holds other files; move it", str(old))
     aside = folder.exists()
     part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
+
+    def put(name: str, content: bytes) -> None:
+        with open(part / name, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
     try:
         # mkdtemp makes folders that only the owner can enter; a model is meant to be shared.
         umask = os.umask(0)
         os.umask(umask)
         part.chmod(0o777 & ~umask)
-        for name, content in files.items():
-            with open(part / name, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+        yield put
         _sync(part)
         if aside:
             os.rename(folder, old)

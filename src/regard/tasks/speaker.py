@@ -90,7 +90,7 @@ class Speaker(Model[Speech]):
         given = as_list("sources", sources, "sources")
         items = [self.read(each, longest) for each in given]
         for each in given:
-            self._check_known(each)
+            self.check_known(each)
         present = [index for index, item in enumerate(items) if len(item)]
         device = next(self.network.parameters()).device
         # The recipe counts in seconds, the net in steps.
@@ -123,7 +123,7 @@ class Speaker(Model[Speech]):
         pairs = as_spoken(examples)
         items = [self.read(source) for source, _ in pairs]
         for source, _ in pairs:
-            self._check_known(source)
+            self.check_known(source)
         spoken = frames_of(self.answer.frames, pairs)
         corpus = SpeechCorpus(self.recipe.input, self.reader, self.answer, items, spoken)
         if not corpus.lengths:
@@ -148,7 +148,7 @@ class Speaker(Model[Speech]):
             seconds=seconds,
         )
 
-    def _check_known(self, source: Any) -> None:
+    def check_known(self, source: Any) -> None:
         """Of words or characters, each must be one of training: what was never heard can't be said."""
         if not isinstance(self.reader, Characters | Words):
             return

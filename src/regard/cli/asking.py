@@ -1,0 +1,77 @@
+"""Which command asks which model: a model of another kind is refused with the command that asks it."""
+
+from typing import Any
+
+from regard.errors import ArgumentError
+
+__all__ = ["FILES", "check_readable", "load_tagger_of_words", "load_to_ask", "what_it_is"]
+
+# Sources of these kinds stand on the command line themselves; of the others, the names of their files do.
+_TEXTS = ("words", "texts", "molecules")
+FILES = ("speech", "pictures", "vectors")
+"""The kinds of input whose sources are files."""
+
+_SAID = {"tagger": "tagger", "classifier": "classifier", "seq2seq": "writer", "synthesis": "speaker"}
+
+
+def check_readable(model: Any, name: str) -> None:
+    """Refuse a model whose sources are neither texts nor files, or whose answers are sounds.
+
+    Raises:
+        ArgumentError: it is one.
+    """
+    if model.kind == "synthesis":
+        raise ArgumentError(f"`MODEL` must answer in text, but {name} is a speaker: {_instead(model)}.")
+    kind = model.recipe.input.kind
+    if kind not in _TEXTS + FILES:
+        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {kind}: {_instead(model)}.")
+
+
+def load_to_ask(name: str, kind: str) -> Any:
+    """Load the model that `--model` names, for a command that asks models of this kind.
+
+    Raises:
+        ArgumentError: there is none, or it is of another kind.
+        ModelError: it can't be used.
+    """
+    # Here and not above: it brings torch, for which --help needn't wait.
+    from regard.tasks import load
+
+    model = load(name)
+    if model.kind != kind:
+        raise ArgumentError(f"`--model` must be a {_SAID[kind]}, but {name} is {what_it_is(model)}: {_instead(model)}.")
+    return model
+
+
+def load_tagger_of_words(name: str) -> Any:
+    """Load the model that `--model` names, if it gives words their labels.
+
+    Raises:
+        ArgumentError: there is none, or it does something else.
+        ModelError: it can't be used.
+    """
+    from regard.tasks import load
+
+    model = load(name)
+    if model.kind != "tagger" or model.recipe.input.kind != "words" or not model.labels:
+        raise ArgumentError(
+            f"`--model` must be a tagger of words, but {name} is {what_it_is(model)}: {_instead(model)}."
+        )
+    return model
+
+
+def what_it_is(model: Any) -> str:
+    """What a model is, in words: of a tagger, of what, where that isn't words with labels."""
+    said = f"a {_SAID[model.kind]}"
+    if model.kind != "tagger":
+        return said
+    if not model.labels:
+        return f"{said} that gives numbers"
+    kind = model.recipe.input.kind
+    return said if kind == "words" else f"{said} of {kind}"
+
+
+def _instead(model: Any) -> str:
+    if model.kind == "synthesis":
+        return "ask it by regard say"
+    return "ask it by regard predict" if model.recipe.input.kind in _TEXTS + FILES else "use it from Python"
