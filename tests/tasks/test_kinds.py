@@ -28,3 +28,8 @@ def test_every_kind_of_task_is_in(table):
 def test_every_kind_has_a_card(task, source, answer):
     described = {"kind": task, "answer": {"kind": answer}, "parameters": 7, "recipe": {"input": {"kind": source}}}
     assert 'regard.load("toy")' in model_card("toy", described)
+
+
+@pytest.mark.parametrize("source", INPUTS)
+def test_every_kind_of_source_says_how_it_is_given(source):
+    assert INPUTS[source].given in ("text", "file", "object")

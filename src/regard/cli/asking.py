@@ -4,12 +4,7 @@ from typing import Any
 
 from regard.errors import ArgumentError
 
-__all__ = ["FILES", "check_readable", "load_tagger_of_words", "load_to_ask", "what_it_is"]
-
-# Sources of these kinds stand on the command line themselves; of the others, the names of their files do.
-_TEXTS = ("words", "texts", "molecules")
-FILES = ("speech", "pictures", "vectors")
-"""The kinds of input whose sources are files."""
+__all__ = ["check_readable", "load_tagger_of_words", "load_to_ask", "what_it_is"]
 
 _SAID = {"tagger": "tagger", "classifier": "classifier", "seq2seq": "writer", "synthesis": "speaker"}
 
@@ -22,9 +17,9 @@ def check_readable(model: Any, name: str) -> None:
     """
     if model.kind == "synthesis":
         raise ArgumentError(f"`MODEL` must answer in text, but {name} is a speaker: {_instead(model)}.")
-    kind = model.recipe.input.kind
-    if kind not in _TEXTS + FILES:
-        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {kind}: {_instead(model)}.")
+    source = model.recipe.input
+    if source.given == "object":
+        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {source.kind}: {_instead(model)}.")
 
 
 def load_to_ask(name: str, kind: str) -> Any:
@@ -74,4 +69,4 @@ def what_it_is(model: Any) -> str:
 def _instead(model: Any) -> str:
     if model.kind == "synthesis":
         return "ask it by regard say"
-    return "ask it by regard predict" if model.recipe.input.kind in _TEXTS + FILES else "use it from Python"
+    return "use it from Python" if model.recipe.input.given == "object" else "ask it by regard predict"

@@ -170,8 +170,8 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.kind != "graphs":
-        steps.insert(0, ["regard", "predict", name, "FILE" if _reads_files(model) else "TEXT"])
+    elif model.recipe.input.given != "object":
+        steps.insert(0, ["regard", "predict", name, "FILE" if model.recipe.input.given == "file" else "TEXT"])
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
@@ -210,7 +210,3 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
 
 def _share(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}%"
-
-
-def _reads_files(model: Any) -> bool:
-    return model.recipe.input.kind in ("speech", "pictures", "vectors")

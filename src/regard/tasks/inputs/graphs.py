@@ -49,6 +49,7 @@ class Graphs(_GraphSource):
 
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
+    given: ClassVar[str] = "object"
 
     edges: bool = truth(True)
     standardise: bool = truth(True)

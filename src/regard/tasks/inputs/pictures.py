@@ -44,6 +44,7 @@ class Pictures(Source):
 
     kind: ClassVar[str] = "pictures"
     noun: ClassVar[str] = "patch"
+    given: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
 
     patch: int = whole(4, 1, 1024)

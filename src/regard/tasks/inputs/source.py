@@ -20,6 +20,8 @@ class Source(Settings):
 
     noun: ClassVar[str]
     """What one of its vectors is called."""
+    given: ClassVar[str] = "text"
+    """How one is given on the command line: "text" as it is, "file" by the name of its file, "object" not at all."""
     shorten: ClassVar[str] = "Cut it into parts."
     """What to do with a source that has too many of them."""
 

@@ -41,6 +41,7 @@ class Speech(Source):
 
     kind: ClassVar[str] = "speech"
     noun: ClassVar[str] = "frame"
+    given: ClassVar[str] = "file"
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = whole(8000, 2000, 192_000)
