@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.cli import task_data, train
+from regard.cli import asking, task_data, train
 from regard.tasks import loading, targets
 from regard.tasks.answers import ANSWERS
 from regard.tasks.card import model_card
@@ -14,6 +14,7 @@ TABLES = {
     "loading.MODELS": loading.MODELS,
     "cli.task_data": task_data._ABOUT,
     "cli.train": train._HELP,
+    "cli.asking": asking._SAID,
 }
 
 

@@ -310,3 +310,18 @@ def test_the_card_speaks_of_what_the_model_reads(kind, source, answer, said):
     described = {"kind": kind, "answer": answer, "parameters": 7, "recipe": {"input": {"kind": source}}}
     card = model_card("toy", described)
     assert all(each in card for each in said)
+
+
+def test_the_card_tells_the_figures_of_each_split_and_counts_what_there_is():
+    score = {"accuracy": 0.5, "interval": [0.4, 0.6], "words": 9, "macro_f1": 0.5, "method": "drawn"}
+    answer = {"kind": "label", "names": ["A"]}
+    described = {"kind": "tagger", "answer": answer, "parameters": 7, "recipe": {"input": {"kind": "graphs"}}}
+    card = model_card("toy", {**described, "about": {"scores": {"test": score}}})
+    assert "| nodes |" in card
+    assert "treebank" not in card
+    scores = {
+        split: {"measure": "BLEU", "score": 1.0, "interval": [0, 2], "examples": 3, "method": "drawn", "more": more}
+        for split, more in (("dev", {"chrF": 1.234, "signature": "x"}), ("test", {"chrF": 5.678, "signature": "x"}))
+    }
+    card = model_card("toy", {"kind": "seq2seq", "answer": {}, "parameters": 7, "about": {"scores": scores}})
+    assert "chrF of dev: 1.23. signature: x. chrF of test: 5.68. Interval: drawn." in card

@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_writer import RECIPE, with_task
 
-from regard import Recipe, train
+from regard import train
 from regard.errors import ArgumentError
 from regard.special_ids import START
 from regard.tasks.writer_looking import END_NAME
@@ -66,20 +66,7 @@ def test_a_text_alone_and_one_that_is_too_long_are_refused():
 def test_the_pieces_are_those_that_were_written():
     """The text of some pieces may be cut into others when it is read again; what was cut short has no end."""
     pairs = [("ab", "tttt tt t"), ("ba", "tt t ttt")] * 3
-    recipe = Recipe(
-        task={
-            "kind": "seq2seq",
-            "vocabulary": "subwords",
-            "size": 263,
-            "decoder_layers": 1,
-            "longest": 1.0,
-            "spare": 4,
-        },
-        input={"kind": "texts", "vocabulary": "characters", "piece_dropout": 0.0},
-        width=8,
-        heads=2,
-        layers=1,
-    )
+    recipe = with_task(vocabulary="subwords", size=263, longest=1.0, spare=4)
     learner = WriterJob(recipe, pairs, pairs, None).learner()
     model = WriterJob(recipe, pairs, pairs, None).model(learner, {}, "toy")
     for source in ("ab", "ba", "abab", "bababa"):

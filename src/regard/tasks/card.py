@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from regard.page.numbers import plural
 from regard.tasks.inputs import INPUTS
 
 __all__ = ["model_card", "score_said"]
@@ -32,7 +33,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         f"`regard {_command(model)} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
-        *_scores(about.get("scores", {})),
+        *_scores(model, about.get("scores", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
         about.get("limits") or _limits(model),
@@ -138,31 +139,34 @@ def _data(data: Mapping[str, Any]) -> list[str]:
 _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source", "source"), ("labels", "label"))
 
 
-def _scores(scores: Mapping[str, Any]) -> list[str]:
+def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
     if not scores:
         return []
     first = next(iter(scores.values()))
-    rows, about = (
-        (_answers, _signature(first)) if "measure" in first else (_words, "Given words, true labels of the treebank. ")
-    )
+    of_words = _input(model) == "words"
+    if "measure" in first:
+        rows, about = _answers(scores), _more(scores)
+    else:
+        rows = _items(scores, "words" if of_words else plural(_noun(model)))
+        about = "Given words, true labels of the treebank. " if of_words else ""
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
-    return [
-        "## Scores",
-        "\n".join(rows(scores)),
-        f"{about}Interval: {first['method']}. {rounded}",
-    ]
+    return ["## Scores", "\n".join(rows), f"{about}Interval: {first['method']}. {rounded}"]
 
 
-def _signature(score: Mapping[str, Any]) -> str:
-    more = score.get("more", {})
-    return "".join(f"{name}: {f'{value:.2f}' if isinstance(value, float) else value}. " for name, value in more.items())
+def _more(scores: Mapping[str, Any]) -> str:
+    """What is told beside the measure: figures of each split, and what is the same of all."""
+    said: dict[str, None] = {}
+    for split, score in scores.items():
+        for name, value in score.get("more", {}).items():
+            said[f"{name} of {split}: {value:.2f}. " if isinstance(value, float) else f"{name}: {value}. "] = None
+    return "".join(said)
 
 
-def _words(scores: Mapping[str, Any]) -> list[str]:
-    """The rows of a tagger's scores."""
-    rows = ["| split | accuracy | 95 % interval | words | macro F1 | unseen words |", "|---|---|---|---|---|---|"]
+def _items(scores: Mapping[str, Any], called: str) -> list[str]:
+    """The rows of a tagger's scores; which items training never had is known of words alone."""
+    rows = [f"| split | accuracy | 95 % interval | {called} | macro F1 | unseen |", "|---|---|---|---|---|---|"]
     for split, score in scores.items():
         low, high = score["interval"]
         unseen = score.get("unseen_accuracy")
