@@ -324,7 +324,15 @@ class TestEngines:
         query = torch.zeros(1, 1, 1024, 4)
         # 4 blocks of 256 rows; the first row block of a causal mask sees 256 keys, all partly.
         assert plan(query, query, query, mask="causal").tiles["partial"] == 4
-        half = plan(query, query, query, mask=Lengths([512]))
+        half = plan(query, query, query, mask=Lengths([512]), engine="blocked")
         assert half.tiles["partial"] == 0
         assert half.tiles["full"] == 2
         assert half.work == 2 * 512 * 512 * 8
+        # PyTorch's kernel goes over the padding too.
+        assert plan(query, query, query, mask=Lengths([512]), engine="fused").work == 4 * half.work
+
+    def test_mostly_padding_is_left_to_tiles_that_skip_it(self):
+        x = torch.zeros(4, 2, 2048, 64)
+        assert plan(x, x, x, mask=Lengths([2048, 1600, 2048, 1200])).engine == "fused"
+        assert plan(x, x, x, mask=Lengths([2048, 8, 8, 8])).engine == "blocked"
+        assert plan(x, x, x, mask=Lengths([2048, 2048, 8, 2048]) & Causal()).engine == "fused"

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.attention.call import Call, signed, untraced
 from regard.attention.engines import blocked, fused
-from regard.attention.masks import Causal, Dense
+from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.parts import Slot
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
@@ -352,7 +352,7 @@ def _row_sums(task: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int
         and query.device.type == "cpu"
         and key.shape[-1] == value.shape[-1]
         and (isinstance(weights, str) or type(weights) is Softmax)
-        and (mask is None or isinstance(mask, str) or type(mask) in (Causal, Dense))
+        and (mask is None or isinstance(mask, str) or type(mask) in (And, Causal, Dense, Lengths))
     )
     return tuple(query.shape[:3]) if may else (0,)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from regard.attention.engines import jit
+from regard.attention.engines import fused, jit
 from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
 from regard.attention.positions import Position
 from regard.attention.request import Request
@@ -52,10 +52,12 @@ def seconds(name: str, request: Request) -> float:
     groups, sizes = batch * heads, feature + value
     if name == "jit" and jit.takes_edges(request):
         return CALL + groups * len(request.edges.keys) * sizes / ALONG if request.edges else CALL
+    if name == "fused":
+        return CALL + 2 * fused.pairs(request) * sizes / KERNEL
     found = Extent(groups * queries * keys, 1)
     if name != "dense":
         found = extent(request.spans, request.edges, request.frame, heads)
-    if name in ("fused", "banded"):
+    if name == "banded":
         return CALL + 2 * found.pairs * sizes / KERNEL
     additive = type(request.parts.score) is Additive
     products = PRODUCTS if _width(request) == 4 and torch.backends.mkldnn.is_available() else LIBRARY
@@ -83,6 +85,8 @@ def cost(name: str, request: Request) -> Cost:
         "full": sum(tile.full for tile in found),
     }
     pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
+    if name == "fused":
+        pairs = fused.pairs(request)
     work = 2 * pairs * sizes
     if name in ("fused", "banded"):
         copied = sum(t.nbytes for t in (request.query, request.key, request.value)) if feature != value else 0

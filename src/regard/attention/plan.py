@@ -1,6 +1,7 @@
 """The plan of a request: which engine runs it, why, what each other engine refused, and what it costs."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from regard.errors import RefusedError, UnknownNameError
 __all__ = ["Plan", "choose", "plan"]
 
 SMALL = 2**20  # pairs
+SURE = 2.0  # times as long that PyTorch's kernel must be estimated to take before another does what it can
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,15 @@ def choose(request: Request, engine: str) -> str:
     able = []
     for name in AUTO:
         if ENGINES[name].refuse(request) is None:
-            # Nothing outruns PyTorch's kernel where it can do the whole.
-            if in_order or name == "fused":
+            # Nothing outruns PyTorch's kernel where it can do the whole, unless most of what it goes over is padding.
+            if in_order or (name == "fused" and request.parts.mask.lengths() is None):
                 return name
             able.append(name)
-    return able[0] if len(able) == 1 else min(able, key=lambda name: seconds(name, request))
+    if len(able) == 1:
+        return able[0]
+    times = {name: seconds(name, request) for name in able}
+    fastest = min(times, key=lambda name: times[name])
+    return "fused" if times.get("fused", math.inf) <= SURE * times[fastest] else fastest
 
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
@@ -95,6 +101,8 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "the only one that can"
     elif _goes_in_order(request):
         why = "the first in order of speed that can"
+    elif name == "fused":
+        why = "no other that can is surely faster, by estimate"
     else:
         why = "the fastest of those that can, by estimate"
     own = seconds(name, request)
@@ -104,6 +112,8 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
             others[other] = "another was asked for by name"
         elif _goes_in_order(request):
             others[other] = f"{name} comes before it where there is little to do"
+        elif name == "fused" and times < 1:
+            others[other] = "it isn't twice as fast as PyTorch's kernel, by estimate, and so not surely faster"
         else:
             others[other] = f"it would take {times:.{0 if times >= 10 else 1}f} times as long, by estimate"
     if name != "dense":

@@ -123,17 +123,17 @@ class Request:
     @property
     def spans(self) -> Spans:
         """Where the allowed keys of each query lie."""
-        return self._once("spans", lambda: self.parts.mask.spans(self.frame))
+        return self.once("spans", lambda: self.parts.mask.spans(self.frame))
 
     @property
     def edges(self) -> Csr | None:
         """The allowed pairs one by one, where the mask lists them."""
-        return self._once("edges", lambda: self.parts.mask.edges(self.frame))
+        return self.once("edges", lambda: self.parts.mask.edges(self.frame))
 
     @property
     def hides_nothing(self) -> bool:
         """Whether the mask is known to allow every pair."""
-        return type(self.parts.mask) is Dense or self._once(
+        return type(self.parts.mask) is Dense or self.once(
             "hides_nothing", lambda: self.parts.mask.hides_nothing(self.frame)
         )
 
@@ -143,7 +143,7 @@ class Request:
 
         If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
         """
-        return self._once("finite", lambda: all(_is_finite(t) for t in (self.query, self.key, self.value)))
+        return self.once("finite", lambda: all(_is_finite(t) for t in (self.query, self.key, self.value)))
 
     @property
     def safe(self) -> bool:
@@ -179,7 +179,8 @@ class Request:
         position = self.parts.position
         return check_heads(position, position.heads(self.query, self.key, places, columns), self.query, self.key)
 
-    def _once(self, name: str, find: Any) -> Any:
+    def once(self, name: str, find: Any) -> Any:
+        """What `find` gives, found at the first asking. Shared by all that became of this request."""
         if name not in self._found:
             self._found[name] = find()
         return self._found[name]

@@ -1,7 +1,8 @@
 """PyTorch's fused attention, where it keeps the contract: softmax of an inner product, linear memory.
 
 Every score that reduces to an inner product comes here: dot, scaled, bilinear, cosine, and what a rotary position has
-turned. On a CPU the gradient of its gradient, which PyTorch has not, is that of `blocked`.
+turned. On a CPU so does padding: minus infinity for each hidden key, one row for an item, not one for each query. The
+gradient of its gradient, which PyTorch has not for CPUs, is that of `blocked`.
 """
 
 import math
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention.kept import kept
-from regard.attention.masks import Causal, Mask
+from regard.attention.masks import And, Causal, Lengths
 from regard.attention.parts import is_own
 from regard.attention.positions import Position
 from regard.attention.request import Parts, Request
@@ -28,6 +29,7 @@ __all__ = [
     "flash_backward",
     "forward",
     "inner_refusal",
+    "pairs",
     "refuse",
     "run",
     "scale_of",
@@ -48,10 +50,11 @@ def refuse(request: Request) -> str | None:
         return "on CUDA it has no kernel of linear memory for float64"
     if request.hides_nothing:
         return None
-    if not _is_causal(request.parts.mask, request):
+    causal, lengths = _hiding(request)
+    if not causal and lengths is None:
         return f"it takes a mask such as {type(request.parts.mask).__name__} only as a tensor of all pairs"
     scale = getattr(request.parts.score, "scale", 1.0)
-    if not isinstance(scale, Tensor) and scale <= 0:
+    if causal and not isinstance(scale, Tensor) and scale <= 0:
         return "it hides by minus infinity before it scales, and so can't scale by a number that isn't positive"
     if not request.finite:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
@@ -80,6 +83,13 @@ def inner_refusal(request: Request) -> str | None:
     return None
 
 
+def pairs(request: Request) -> int:
+    """How many pairs of a query and a key the kernel goes over, padding too."""
+    batch, heads, queries, _ = request.query.shape
+    keys = request.key.shape[2]
+    return batch * heads * (queries * (queries + 1) // 2 if _hiding(request)[0] else queries * keys)
+
+
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its gradient."""
     if request.query.device.type != "cpu" or not request.differentiable:
@@ -95,37 +105,42 @@ def run(request: Request) -> Tensor:
 
 def begin(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and the logarithm of each row's sum, which the gradient wants."""
+    causal, lengths = _hiding(request)
     three = request.query, request.key, request.value
-    return weighted(*three, causal=not request.hides_nothing, scale=scale_of(request.parts))
+    bias = _key_bias(request, lengths)
+    output, row_sums = weighted(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
+    return _shown(output, request, lengths), row_sums
 
 
 def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
-    three = request.query, request.key, request.value
-    causal, scale = not request.hides_nothing, scale_of(request.parts)
-    return flash_backward(grad_output.contiguous(), *three, output, row_sums, 0.0, causal, scale=scale)
+    causal, lengths = _hiding(request)
+    three, scale = (request.query, request.key, request.value), scale_of(request.parts)
+    grad_output = _shown(grad_output, request, lengths).contiguous()
+    bias = _key_bias(request, lengths)
+    return flash_backward(grad_output, *three, output, row_sums, 0.0, causal, attn_mask=bias, scale=scale)
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads as they are."""
     batch, heads, queries, _ = request.query.shape
     shared, width = request.key.shape[1], request.value.shape[-1]
-    hides = not request.hides_nothing
-    # With nothing hidden a row is a row: queries that share a key may stand as rows of one head, and no key is copied.
-    stacks = shared != heads and not hides and is_own(request.parts.position)
+    causal, lengths = _hiding(request)
+    # Where rows see the same keys, queries that share a key may stand as rows of one head, and no key is copied.
+    stacks = shared != heads and not causal and is_own(request.parts.position)
     reduced, _ = (request if stacks else request.expanded).reduced()
     query, key, value = _padded(reduced)
     if stacks:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
     if query.device.type == "cpu":
-        output = weighted(query, key, value, causal=hides, scale=scale)[0]
+        output = weighted(query, key, value, causal=causal, bias=_key_bias(request, lengths), scale=scale)[0]
     else:
         with sdpa_kernel(_LINEAR):
-            output = F.scaled_dot_product_attention(query, key, value, is_causal=hides, scale=scale)
+            output = F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
     if stacks:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _cut(output, width)
+    return _shown(_cut(output, width), request, lengths)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,10 +169,20 @@ def scale_of(parts: Parts) -> float:
 
 
 def weighted(
-    query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False, scale: float | None = None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    causal: bool = False,
+    bias: Tensor | None = None,
+    scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum."""
-    output, row_sums = flash(query, key, value, 0.0, causal, scale=scale)
+    """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum.
+
+    Args:
+        bias: added to the scores, (batch, 1, 1, key).
+    """
+    output, row_sums = flash(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
     # Of a query that isn't finite it makes zeros, and a logarithm of 0; elsewhere that is rare.
     if torch.count_nonzero(row_sums).item() < row_sums.numel():
         broken = (row_sums == 0) & ~torch.isfinite(query).all(-1)
@@ -170,6 +195,54 @@ flash: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignor
 flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
-def _is_causal(mask: Mask, request: Request) -> bool:
-    """PyTorch's causal is aligned at the start; ours, at the end: the two are one where the lengths are."""
-    return type(mask) is Causal and request.query.shape[2] == request.key.shape[2]
+def _hiding(request: Request) -> tuple[bool, Lengths | None]:
+    """What the kernel hides: whether keys after a query, and lengths. (False, None): nothing, or what it can't hide."""
+    mask = request.parts.mask
+    if request.hides_nothing:
+        return False, None
+    # PyTorch's causal is aligned at the start; ours, at the end: the two are one where the lengths are.
+    square = request.query.shape[2] == request.key.shape[2]
+    if type(mask) is Causal:
+        return square, None
+    if request.query.device.type != "cpu":
+        return False, None
+    if type(mask) is Lengths:
+        return False, mask
+    if type(mask) is And and square:
+        for one, other in ((mask.left, mask.right), (mask.right, mask.left)):
+            if type(one) is Causal and type(other) is Lengths and other.query is None and other.key is None:
+                return True, other
+    return False, None
+
+
+def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
+    """(batch, 1, 1, key): minus infinity for each key beyond its item's length."""
+    # What is before a query of the item's own is no padding: causal needs none.
+    if type(request.parts.mask) is not Lengths or lengths is None or lengths.of_keys is None:
+        return None
+
+    def build() -> Tensor:
+        keys = torch.arange(request.key.shape[2])
+        # Of an item without keys nothing is hidden: the kernel would divide by zero, and its rows aren't shown anyway.
+        hidden = (keys >= lengths.of_keys.unsqueeze(1)) & (lengths.of_keys > 0).unsqueeze(1)
+        bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
+        return bias.view(len(bias), 1, 1, -1)
+
+    return request.once("key_bias", build)
+
+
+def _shown(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
+    """Zeros for the rows (batch, head, query, size) that see nothing: beyond their item's length, or without keys."""
+    if lengths is None:
+        return rows
+
+    def build() -> Tensor | None:
+        shown = torch.ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
+        if lengths.of_queries is not None:
+            shown &= torch.arange(shown.shape[1]) < lengths.of_queries.unsqueeze(1)
+        if lengths.of_keys is not None:
+            shown &= (lengths.of_keys > 0).unsqueeze(1)
+        return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
+
+    unseen = request.once("unseen_rows", build)
+    return rows if unseen is None else rows.masked_fill(unseen, 0.0)
