@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import Window
+from regard.attention import Edges, Window
 from regard.errors import ArgumentError
 from regard.modules import Encoder, EncoderLayer
 from regard.modules.networks import NETWORKS, ConvolutionNetwork, WindowNetwork, build_network
@@ -12,6 +12,7 @@ from regard.modules.networks import NETWORKS, ConvolutionNetwork, WindowNetwork,
 WIDTH, HIDDEN = 6, 11
 PARTS = {
     "attention": {"heads": 3, "position": "relative"},
+    "graph_attention": {"heads": 3, "position": "relative"},
     "connected": {},
     "window": {"before": 2, "after": 1},
     "convolution": {"kernel": 3},
@@ -87,6 +88,13 @@ class TestEveryNetwork:
     def test_the_residual_path_has_nothing_in_it(self, name):
         """With every sublayer's last linear at zero, the network is its final norm."""
         network, x = make(name), vectors(1)
+        if name == "graph_attention":
+            # It has no such path: with values of zeros nothing is left of what came in.
+            for layer in network.layers:
+                nn.init.zeros_(layer.attention.value.weight)
+                nn.init.zeros_(layer.attention.value.bias)
+            assert not network(x, torch.tensor([7])).any()
+            return
         for part in network.modules():
             for last in ("output", "linear"):
                 if isinstance(getattr(part, last, None), nn.Module):
@@ -108,7 +116,7 @@ class TestEveryNetwork:
         assert torch.equal(network(x, lengths), network(x, lengths))
 
     def test_an_odd_width(self, name):
-        network = make(name, width=7, **({"heads": 1} if name == "attention" else {}))
+        network = make(name, width=7, **({"heads": 1} if "heads" in PARTS[name] else {}))
         assert network(vectors(width=7), torch.tensor(LENGTHS)).shape == (4, 7, 7)
 
     def test_errors(self, name):
@@ -123,7 +131,7 @@ class TestEveryNetwork:
     def test_a_bias_only_where_there_are_scores(self, name):
         network, x, lengths = make(name), vectors(), torch.tensor(LENGTHS)
         bias = torch.zeros(4, 3, 7, 7, dtype=torch.float64)
-        if name != "attention":
+        if not network.attends:
             with pytest.raises(ArgumentError, match="`bias` must be None for a network without attention"):
                 network(x, lengths, bias=bias)
             return
@@ -151,6 +159,7 @@ class TestWhatEachSees:
             ("bidirectional", {}, range(11)),
             ("attention", {}, range(11)),
             ("attention", {"mask": Window(1, 0)}, range(3, 6)),
+            ("graph_attention", {}, range(11)),
         ],
         ids=str,
     )
@@ -183,6 +192,28 @@ class TestByHand:
         nn.init.zeros_(mixer.linear.bias)
         x = torch.tensor([[[1.0], [10.0], [100.0], [1000.0]]])
         assert mixer(x, torch.tensor([4])).flatten().tolist() == [111.0, 1111.0, 1110.0, 1100.0]
+
+    def test_graph_attention_sees_along_edges_and_itself_if_they_say_so(self):
+        """Of three nodes in a row: after one layer the middle one has seen both ends, and each end the middle one."""
+        network, x = make("graph_attention", layers=1, position=None), vectors(1, 3).requires_grad_()
+        for mask, seen in (
+            (Edges([[0, 1], [1, 2]]), [[], [0], [1]]),
+            (Edges.with_loops([[0], [1]], 3), [[0], [0, 1], [2]]),
+        ):
+            for place in range(3):
+                x.grad = None
+                network(x, torch.tensor([3]), mask=mask)[0, place, 0].backward()
+                assert [other for other in range(3) if x.grad[0, other].any()] == seen[place]
+
+    def test_one_layer_of_graph_attention_by_hand(self):
+        """Two equal neighbours of a node that doesn't see itself: it becomes the norm of elu of their values."""
+        network = make("graph_attention", layers=1, position=None)
+        x = vectors(1, 3)
+        x[0, 2] = x[0, 1]
+        value = network.layers[0].attention.value(x[0, 1])
+        expected = network.norm(torch.where(value > 0, value, torch.expm1(value)))
+        output = network(x, torch.tensor([3]), mask=Edges([[1, 2], [0, 0]]))
+        torch.testing.assert_close(output[0, 0], expected)
 
     def test_attention_is_the_encoder(self):
         network, x = make("attention"), vectors(1)

@@ -7,6 +7,7 @@ from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.frame_seq2seq import FrameSeq2Seq, Spoken, speak
 from regard.modules.generation import Generated, beam_search, greedy
+from regard.modules.graph_attention import GraphAttentionLayer
 from regard.modules.guide import Guide
 from regard.modules.networks import (
     NETWORKS,
@@ -14,6 +15,7 @@ from regard.modules.networks import (
     BidirectionalNetwork,
     ConnectedNetwork,
     ConvolutionNetwork,
+    GraphAttentionNetwork,
     Network,
     RecurrentNetwork,
     WindowNetwork,
@@ -53,6 +55,8 @@ __all__ = [
     "ExtraKeys",
     "FrameSeq2Seq",
     "Generated",
+    "GraphAttentionLayer",
+    "GraphAttentionNetwork",
     "Guide",
     "MaxPooling",
     "MeanPooling",

@@ -8,9 +8,11 @@
 | recurrent | all before it, through the state of an RNN |
 | bidirectional | all, through the states of two RNNs |
 | attention | all, or what the mask allows |
+| graph_attention | the same |
 
 The rest is the same, so that a comparison is fair: each layer is x + mix(norm(x)), then x + connected(norm(x)), and a
 norm stands at the end, as in `Encoder`. Each net has one linear map for its mixing beside what makes it what it is.
+Only graph_attention is as published: attention alone, and the norm at the end.
 """
 
 import inspect
@@ -22,9 +24,10 @@ from torch import Tensor, nn
 
 from regard.attention import Lengths
 from regard.attention.fields import check_count
-from regard.attention.masks import as_mask
+from regard.attention.masks import Mask, as_mask
 from regard.errors import ArgumentError, UnknownNameError
-from regard.modules.encoder import Encoder
+from regard.modules.encoder import Encoder, place_position
+from regard.modules.graph_attention import GraphAttentionLayer
 from regard.modules.mixing import MixedLayer, Neighbours, Reading
 from regard.modules.padding import zero_padding
 
@@ -34,6 +37,7 @@ __all__ = [
     "BidirectionalNetwork",
     "ConnectedNetwork",
     "ConvolutionNetwork",
+    "GraphAttentionNetwork",
     "Network",
     "RecurrentNetwork",
     "WindowNetwork",
@@ -51,7 +55,12 @@ class Network(nn.Module):
         mixers: for each layer the module (vectors, lengths) -> vectors that lets them look at each other, or None.
         hidden: the size of the fully connected layer inside.
         dropout: the share dropped of what each sublayer adds.
+
+    Attributes:
+        attends: whether it has scores, and so obeys a mask and takes a bias.
     """
+
+    attends = False
 
     def __init__(self, width: int, mixers: Iterable[nn.Module | None], *, hidden: int, dropout: float = 0.0):
         super().__init__()
@@ -206,6 +215,8 @@ class AttentionNetwork(Network):
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001.
     """
 
+    attends = True
+
     def __init__(
         self,
         width: int,
@@ -236,10 +247,66 @@ class AttentionNetwork(Network):
         mask: Any,
         bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
-        allowed = Lengths(lengths)
-        for more in (self.mask, mask):
-            allowed = allowed if more is None else allowed & as_mask(more)
-        return self.encoder(vectors, mask=allowed, bias=bias)
+        return self.encoder(vectors, mask=_allowed(lengths, self.mask, mask), bias=bias)
+
+
+class GraphAttentionNetwork(Network):
+    """Attention to a graph's neighbours, layer on layer, with no residual path and no fully connected layers.
+
+    Args:
+        width, layers: as in `Network`.
+        hidden: not used: nothing in it is fully connected. It stands here so that every network is built alike.
+        dropout: the share dropped of what each layer but the first is given.
+        heads, position, score, weights, attention_dropout: as in `Encoder`.
+
+    Source: Velickovic et al. 2018 (arXiv 1710.10903), section 2; the notes, 001: on a graph only an edge is looked
+        along.
+    """
+
+    attends = True
+
+    def __init__(
+        self,
+        width: int,
+        layers: int,
+        *,
+        hidden: int,
+        dropout: float = 0.0,
+        heads: int,
+        position: Any = None,
+        score: Any = "scaled_dot",
+        weights: Any = "softmax",
+        attention_dropout: float = 0.0,
+    ):
+        super().__init__(width, [], hidden=hidden, dropout=dropout)
+        self.position, inside = place_position(position, width)
+        parts = {"score": score, "weights": weights, "position": inside, "attention_dropout": attention_dropout}
+        self.layers = nn.ModuleList(
+            GraphAttentionLayer(width, heads, dropout=dropout if layer else 0.0, **parts)
+            for layer in range(_checked(layers))
+        )
+
+    def mix(
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        lengths: Int[Tensor, " batch"],
+        mask: Any,
+        bias: Tensor | None,
+    ) -> Float[Tensor, "batch length width"]:
+        allowed = _allowed(lengths, mask)
+        if self.position is not None:
+            vectors = self.position(vectors)
+        for layer in self.layers:
+            vectors = layer(vectors, mask=allowed, bias=bias)
+        return vectors
+
+
+def _allowed(lengths: Tensor, *masks: Any) -> Mask:
+    """No padding, and what each of the masks allows."""
+    allowed: Mask = Lengths(lengths)
+    for mask in masks:
+        allowed = allowed if mask is None else allowed & as_mask(mask)
+    return allowed
 
 
 def _checked(layers: int, least: int = 0) -> int:
@@ -277,6 +344,7 @@ def build_network(name: str, width: int, layers: int, *, hidden: int, dropout: f
 
 NETWORKS: dict[str, Any] = {
     "attention": AttentionNetwork,
+    "graph_attention": GraphAttentionNetwork,
     "connected": ConnectedNetwork,
     "window": WindowNetwork,
     "convolution": ConvolutionNetwork,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.attention import Relative
 from regard.errors import ArgumentError
 from regard.inputs import Batch
-from regard.modules import DecoderLayer, EncoderLayer
+from regard.modules import DecoderLayer, EncoderLayer, GraphAttentionLayer, MultiHeadAttention
 from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
@@ -34,16 +34,15 @@ class SourceNetwork(nn.Module):
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
         )
         own_relative_positions(self.network, recipe)
-        relations = recipe.input.relations if recipe.network == "attention" else 0
+        relations = recipe.input.relations if self.network.attends else 0
         # For each relation a number to each head, as a bias on its scores; without any to begin with.
         self.relations = nn.Embedding(relations, recipe.heads) if relations else None
         if self.relations is not None:
             nn.init.zeros_(self.relations.weight)
         if relations:
             # The bias is a table of all pairs already: beside it the definition saves time, and costs no more memory.
-            for layer in self.network.modules():
-                if isinstance(layer, EncoderLayer) and layer.attention is not None:
-                    layer.attention.engine = "dense"
+            for attention in _self_attentions(self.network):
+                attention.engine = "dense"
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
@@ -74,9 +73,13 @@ def own_relative_positions(network: nn.Module, recipe: Recipe) -> None:
     """
     if recipe.position != "relative":
         return
-    for layer in network.modules():
-        if isinstance(layer, EncoderLayer | DecoderLayer) and layer.attention is not None:
-            layer.attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
+    for attention in _self_attentions(network):
+        attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
+
+
+def _self_attentions(network: nn.Module) -> list[MultiHeadAttention]:
+    layers = [each for each in network.modules() if isinstance(each, EncoderLayer | DecoderLayer | GraphAttentionLayer)]
+    return [layer.attention for layer in layers if layer.attention is not None]
 
 
 def attention_parts(recipe: Recipe) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
             return {"kernel": 2 * recipe.reach + 1}
         case "recurrent" | "bidirectional":
             return {"cell": recipe.cell}
-        case "attention":
+        case "attention" | "graph_attention":
             return attention_parts(recipe)
         case _:
             return {}

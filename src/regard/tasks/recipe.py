@@ -27,7 +27,8 @@ class Recipe(Settings):
     The net (`regard.modules`):
         network: a name in `NETWORKS`: how an item learns of the others. "connected" leaves the attention out and
             changes nothing else, for comparison; "window" sees `reach` neighbours on each side, and so does each layer
-            of "convolution"; "recurrent" and "bidirectional" have a `cell`, "gru" or "lstm".
+            of "convolution"; "recurrent" and "bidirectional" have a `cell`, "gru" or "lstm"; "graph_attention" is
+            attention with nothing beside it, for graphs.
         width, layers, heads, hidden: of the network; `hidden` is the inner size of its fully connected parts.
         score, weights: of the attention, as in `regard.attend`.
         position: of the attention: "relative" or another name of a position scheme, or "none".

@@ -1,0 +1,46 @@
+"""One layer of a graph attention network, as published: attention and nothing beside it."""
+
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.modules.attention import MultiHeadAttention
+from regard.modules.dropout import Dropout
+
+__all__ = ["GraphAttentionLayer"]
+
+
+class GraphAttentionLayer(nn.Module):
+    """elu(attention(x)): what the neighbours and the vector itself say, in place of the vector, and no residual.
+
+    A residual path lets a net answer by what a node is itself, and learn that of the few that have a label. Here what
+    comes out has been averaged over neighbours.
+
+    Args:
+        width: the size of the vectors.
+        heads: how many heads, side by side in what comes out.
+        dropout: the share dropped of the vectors that come in.
+        attention_dropout, **parts: as in `EncoderLayer`.
+
+    Source: Velickovic et al. 2018 (arXiv 1710.10903), equations 1 to 5; with additive scores of leaky_relu as well, it
+        is Brody et al. 2022 (arXiv 2105.14491). Queries, keys and values are projected by matrices of their own here.
+
+    Example:
+        >>> import torch
+        >>> from regard.attention import Edges
+        >>> layer = GraphAttentionLayer(8, heads=2)
+        >>> layer(torch.zeros(1, 3, 8), mask=Edges.with_loops([[0, 1], [1, 2]], 3)).shape
+        torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, width: int, heads: int, *, dropout: float = 0.0, attention_dropout: float = 0.0, **parts: Any):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.attention = MultiHeadAttention(width, heads, output=False, dropout=attention_dropout, **parts)
+
+    def forward(
+        self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
+    ) -> Float[Tensor, "batch length width"]:
+        """What each vector has seen; `mask` and `bias` as in `MultiHeadAttention`."""
+        return nn.functional.elu(self.attention(self.dropout(vectors), mask=mask, bias=bias))
