@@ -1,6 +1,6 @@
 """Train the rows of the table of tasks by their recipes, and write down every run.
 
-    python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--threads 1]
+    python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--threads 1] [--devices 1]
 
 A row is a name in tasks.json and of a recipe (`regard.tasks.NAMED_RECIPES`), which says the data. A run that is
 written in results/tasks.jsonl isn't run again; one that was stopped goes on in runs/. Another network is the recipe
@@ -35,7 +35,7 @@ def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
     return line["row"] == row and Recipe.from_json(line["recipe"]) == recipe
 
 
-def run(row: str, seed: int, network: str | None = None, threads: int = 1) -> None:
+def run(row: str, seed: int, network: str | None = None, threads: int = 1, devices: int = 1) -> None:
     """One run, unless it is written down; then it is."""
     named = NAMED_RECIPES[row]
     recipe = dataclasses.replace(named.recipe, seed=seed, network=network or named.recipe.network)
@@ -47,7 +47,7 @@ def run(row: str, seed: int, network: str | None = None, threads: int = 1) -> No
         path = RUNS / f"{name}.json"
         write_json(path, dataclasses.replace(recipe, seed=named.recipe.seed).to_json())
         words = (*words, "--recipe", f"{RUNS.name}/{path.name}")
-    line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads)}
+    line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads, devices=devices)}
     if not same(line, row, recipe):
         raise SystemExit(f"runs/{name}-{seed} was trained by another recipe. Delete it, and run this again.")
     write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
@@ -60,11 +60,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N - 1")
     parser.add_argument("--network", choices=NETWORKS, help="instead of the recipe's")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument("--devices", type=int, default=1, metavar="N", help="processes that share each batch")
     given = parser.parse_args()
     RUNS.mkdir(exist_ok=True)
     for row in given.rows:
         for seed in range(given.seeds):
-            run(row, seed, given.network, given.threads)
+            run(row, seed, given.network, given.threads, given.devices)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ RUNS = ROOT / "runs"
 _SAID = ("measure", "score", "accuracy", "interval", "method", "labels")
 
 
-def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> dict[str, Any]:
+def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1, devices: int = 1) -> dict[str, Any]:
     """Run a command that trains in runs/NAME-SEED, unless its model is there; go on with it if it was stopped.
 
     Args:
@@ -24,6 +24,7 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> 
         command: its words, but for the folder, the seed and the threads.
         seed: of the run.
         threads: of the CPU.
+        devices: processes that share each batch.
 
     Returns:
         the line of JSON that is kept of it: command, recipe, scores, time, machine, versions.
@@ -33,8 +34,9 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1) -> 
     """
     folder = RUNS / f"{name}-{seed}"
     words = [*command, "--out", str(folder.relative_to(ROOT)), "--seed", str(seed)]
-    if threads > 1:
-        words += ["--threads", str(threads)]
+    for option, number in (("--threads", threads), ("--devices", devices)):
+        if number > 1:
+            words += [option, str(number)]
     if not _is_judged(folder):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
