@@ -102,6 +102,8 @@ def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, 
     (tmp_path / "own" / "test.csv").write_text("text,label\ngood\n", encoding="utf-8")
     assert main([*words, "--out", str(tmp_path / "second")]) == 1
     assert "test.csv, line 2" in capsys.readouterr().err
+    # Before training, not after it.
+    assert not (tmp_path / "second").exists()
 
 
 def test_evaluate(trained, capsys):

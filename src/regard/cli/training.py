@@ -55,6 +55,8 @@ def train_and_save(
         lacks = f"{data} has none for {' and '.join(missing)}" if splits else f"{data} isn't"
         raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {lacks}.")
     examples, dev = found.read("train"), found.read("dev")
+    # Now, though it is judged at the end: a broken line is told before hours of training, not after.
+    test = found.read("test") if "test" in splits else None
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples))
     usual = "Leave it out for the usual one."
     if chosen.task.kind != task:
@@ -84,8 +86,8 @@ def train_and_save(
             data=found.about(),
         )
     scores = {"dev": model.evaluate(dev)}
-    if "test" in splits:
-        scores["test"] = model.evaluate(found.read("test"))
+    if test is not None:
+        scores["test"] = model.evaluate(test)
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {
         **model.about,
