@@ -29,6 +29,30 @@ def _softmax(bench: Bench, length: int, *, training: bool, half: bool = False) -
     )
 
 
+def _padded(bench: Bench) -> Case:
+    most, items = bench.size(256), 16
+    query, key, value = inputs = [bench.normal(items, 4, most, 32, training=True) for _ in range(3)]
+    lengths = torch.linspace(most * 3 // 4, most, items, dtype=torch.int64).to(bench.device)
+    allowed = (torch.arange(most, device=bench.device) < lengths[:, None])[:, None, None]
+
+    def ours():
+        from regard import attend
+        from regard.attention import Lengths
+
+        mask = Lengths(key=lengths)
+        return backward(lambda: attend(query, key, value, mask=mask), inputs)
+
+    def peer(mask: Tensor):
+        return backward(lambda: F.scaled_dot_product_attention(query, key, value, attn_mask=mask), inputs)
+
+    bias = torch.zeros(allowed.shape, device=bench.device).masked_fill(~allowed, -torch.inf)
+    return Case(
+        ours,
+        {"a bool for each key": lambda: peer(allowed), "a bias for each key": lambda: peer(bias)},
+        Work.of(items * 4 * most**2, 32, training=True),
+    )
+
+
 def _layer(bench: Bench) -> Case:
     length = bench.size(2048)
     vectors = bench.normal(1, length, 512, training=True)
@@ -124,6 +148,17 @@ ROWS = (
         1.05,
         "the same microseconds on three times the work",
         lambda bench: _softmax(bench, 128, training=True),
+        most=1.15,
+        seconds=4,
+    ),
+    Row(
+        "padded-training",
+        "softmax(dot), 16 items of 192 to 256, 4 heads of 32, forward + backward",
+        "SDPA",
+        ("torch",),
+        1.05,
+        "the same kernel with the same bias, and a scan of the inputs for numbers that aren't finite",
+        _padded,
         most=1.15,
         seconds=4,
     ),

@@ -101,7 +101,7 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "the only one that can"
     elif _goes_in_order(request):
         why = "the first in order of speed that can"
-    elif name == "fused":
+    elif name == "fused" and request.parts.mask.lengths() is not None:
         why = "no other that can is surely faster, by estimate"
     else:
         why = "the fastest of those that can, by estimate"
