@@ -48,7 +48,13 @@ def test_training_saves_a_judged_model(trained):
     test = model.about["scores"]["test"]
     assert (test["measure"], test["examples"], test["more"].keys()) == ("BLEU", 4, {"chrF", "signature"})
     card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
-    for text in ("# Seq2seq of data", "A writer: it writes a text", "| test | BLEU |", "chrF of test: 100", "model.write("):
+    for text in (
+        "# Seq2seq of data",
+        "A writer: it writes a text",
+        "| test | BLEU |",
+        "chrF of test: 100",
+        "model.write(",
+    ):
         assert text in card
 
 

@@ -1,8 +1,6 @@
 """Writers: toys of every architecture, saved, loaded, resumed, judged, refused."""
 
 import dataclasses
-import itertools
-import math
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,6 @@ from regard.tasks import Writer
 from regard.tasks.targets import Writing
 from regard.tasks.text import Text
 from regard.tasks.text_judging import judge_texts
-from regard.tasks.text_learner import _misspelled
 from regard.tasks.text_measures import TEXT_MEASURES
 from regard.tasks.writer import grouped
 from regard.tasks.writing import WriterJob
@@ -141,51 +138,13 @@ def learner_of(recipe, pairs=PAIRS, dev=PAIRS):
 def test_dev_is_judged_without_what_only_helps_to_learn(monkeypatch):
     plain = learner_of(RECIPE)
     helped = learner_of(dataclasses.replace(with_task(monotonic=0.5), smoothing=0.2))
-    helped.network.load_state_dict(plain.network.state_dict())
+    helped.network.load_state_dict(plain.network.state_dict(), strict=False)
     lesson = plain.dev.lesson([0, 1, 2])
     assert helped.loss(lesson).shown > plain.loss(lesson).shown
     with torch.no_grad():
         verdict = plain.judge()
-        monkeypatch.setattr("regard.tasks.text_learner._misspelled", None)
-        assert helped.judge() == verdict
-
-
-def unlikely(scores, ids):
-    """Minus the logarithm of the sum over all ways to spell the ids: one of them or a blank, 0, at each vector."""
-    likely = scores.softmax(-1)
-    total = 0.0
-    for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
-        said = [each for each, _ in itertools.groupby(path) if each]
-        if said == ids:
-            total += math.prod(likely[place, each].item() for place, each in enumerate(path))
-    return -math.log(total)
-
-
-def test_the_spelling_is_the_sum_over_all_alignments():
-    scores = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(3))
-    texts, lengths = [[1, 2], [3, 3], [2]], torch.tensor([4, 3, 5])
-    ids = torch.tensor([[1, 2], [3, 3], [2, 0]])
-    alone = [
-        unlikely(scores[row, :length], text) for row, (text, length) in enumerate(zip(texts, lengths, strict=True))
-    ]
-    counts = torch.tensor([2, 2, 1])
-    # A text's share of a piece, then the mean over texts.
-    expected = sum(each / count for each, count in zip(alone, counts.tolist(), strict=True)) / 3
-    assert _misspelled(scores, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
-    # What stands behind a source's end and a text's doesn't count, nor what all scores of a vector have more.
-    scores[0, 4:], scores[1, 3:], ids[2, 1] = 9.0, -9.0, 3
-    assert _misspelled(scores + 5, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_source_too_short_to_spell_its_text_counts_nothing():
-    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(3)).requires_grad_()
-    # Three pieces in two vectors; and two that are alike, which a blank must part.
-    ids, counts = torch.tensor([[1, 2, 3], [2, 2, 0]]), torch.tensor([3, 2])
-    loss = _misspelled(scores, torch.tensor([2, 2]), ids, counts)
-    loss.backward()
-    assert (loss.item(), scores.grad.abs().sum().item()) == (0.0, 0.0)
-    fits = unlikely(scores[1].detach(), [2, 2]) / 2
-    assert _misspelled(scores, torch.tensor([2, 3]), ids, counts).item() == pytest.approx(fits / 2, rel=1e-5)
+        monkeypatch.setattr(helped.network.spelling, "loss", None)
+        assert helped.judge().loss == verdict.loss
 
 
 @pytest.mark.parametrize("architecture", ["transformer", "attentive"])
@@ -194,16 +153,16 @@ def test_the_spelling_is_learned_beside_and_not_shown(architecture):
     lesson = learner.corpus.lesson([0, 2])
     memory = learner.network.encode(lesson.batch.vectors, lesson.batch.lengths)
     ids = lesson.wanted.clamp(min=PADDING)
-    spelt = _misspelled(learner.spelling(memory.keys), memory.lengths, ids, torch.tensor([2, 3]))
+    spelt = learner.network.spelling.loss(memory, ids, torch.tensor([2, 3]))
     loss = learner.loss(lesson)
     assert spelt.item() > 0
     assert loss.total.item() == pytest.approx(loss.shown + 0.25 * spelt.item(), rel=1e-5)
     plain = learner_of(with_task(architecture=architecture))
-    plain.network.load_state_dict(learner.network.state_dict())
+    plain.network.load_state_dict(learner.network.state_dict(), strict=False)
     assert plain.loss(lesson).total.item() == pytest.approx(loss.shown, rel=1e-5)
 
 
-def test_a_stopped_run_that_spells_goes_on_and_keeps_the_net_alone(tmp_path, monkeypatch):
+def test_a_stopped_run_that_spells_goes_on_and_keeps_what_spells(tmp_path, monkeypatch):
     pairs = [(source, source.upper()) for source, _ in PAIRS]
     recipe = dataclasses.replace(with_task(monotonic=0.5), dropout=0.2, epochs=4)
     whole = train(recipe, pairs, pairs, out=tmp_path / "whole", progress="none", device="cpu")
@@ -212,8 +171,10 @@ def test_a_stopped_run_that_spells_goes_on_and_keeps_the_net_alone(tmp_path, mon
     assert places[0].read_bytes() == places[1].read_bytes()
     loaded = load(tmp_path / "run")
     assert loaded.write(SOURCES) == resumed.write(SOURCES) == whole.write(SOURCES)
-    # What spells is thrown away.
-    assert loaded.parameters == fit(pairs, with_task(), epochs=1).parameters
+    spelling = loaded.network.spelling
+    plain = fit(pairs, with_task(), epochs=1)
+    assert plain.network.spelling is None
+    assert loaded.parameters == plain.parameters + spelling.weight.numel() + spelling.bias.numel()
 
 
 def test_what_is_empty_is_left_out_alike_on_dev_and_when_judged():

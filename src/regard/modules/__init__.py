@@ -34,6 +34,7 @@ from regard.modules.pooling import (
 )
 from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
+from regard.modules.spelling import Spelling, agreed
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 __all__ = [
@@ -71,10 +72,12 @@ __all__ = [
     "RecurrentSeq2Seq",
     "ScaledEmbedding",
     "Seq2Seq",
+    "Spelling",
     "Spoken",
     "SumPooling",
     "TransformerSeq2Seq",
     "WindowNetwork",
+    "agreed",
     "beam_search",
     "build_network",
     "greedy",

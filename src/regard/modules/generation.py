@@ -13,7 +13,7 @@ from regard.modules.deciding import deciding, limits
 from regard.modules.seq2seq import Seq2Seq
 from regard.special_ids import END, PADDING, START
 
-__all__ = ["Generated", "beam_search", "greedy"]
+__all__ = ["Generated", "beam_search", "greedy", "log_probabilities", "penalty_of"]
 
 _UNSAID = torch.tensor([PADDING, START])
 
@@ -76,7 +76,7 @@ def greedy(
         ids = torch.full((len(most),), START, device=source.device)
         for step in range(max(most)):
             scores, state = model.step(state, ids)
-            best = _log_probabilities(scores).max(1)
+            best = log_probabilities(scores).max(1)
             ids = best.indices
             for item, (probability, chosen) in enumerate(zip(best.values.tolist(), ids.tolist(), strict=True)):
                 if not ended[item] and step < most[item]:
@@ -149,7 +149,7 @@ def beam_search(
                 state = model.reorder(state, torch.tensor(rows, device=source.device))
             last = [hypothesis.ids[-1] if hypothesis.ids else START for hypothesis in live]
             scores, state = model.step(state, torch.tensor(last, device=source.device))
-            extended = _extended(live, _log_probabilities(scores), beams)
+            extended = _extended(live, log_probabilities(scores), beams)
             kept, live, rows = len(live), [], []
             for item, candidates in extended.items():
                 candidates = candidates[: slots[item]]
@@ -187,7 +187,7 @@ def _extended(
 def _settled(best: Generated | None, open_one: _Hypothesis, limit: int, length_penalty: float) -> bool:
     """Whether nothing that an open hypothesis may become can beat the best that has ended."""
     # Its probability only falls, and the longest that is allowed divides it by most.
-    return best is not None and open_one.total / _penalty(limit, length_penalty) <= best.score
+    return best is not None and open_one.total / penalty_of(limit, length_penalty) <= best.score
 
 
 def _better(best: Generated | None, other: Generated) -> Generated:
@@ -199,15 +199,20 @@ def _finished(hypothesis: _Hypothesis, length_penalty: float, *, ended: bool) ->
 
 
 def _generated(ids: list[int], total: float, length_penalty: float, ended: bool) -> Generated:
-    return Generated(tuple(ids[:-1] if ended else ids), total / _penalty(len(ids), length_penalty), ended)
+    return Generated(tuple(ids[:-1] if ended else ids), total / penalty_of(len(ids), length_penalty), ended)
 
 
-def _penalty(length: int, length_penalty: float) -> float:
+def penalty_of(length: int, length_penalty: float) -> float:
+    """What the logarithm of a target's probability is divided by, `END` counted in its length."""
     return ((5 + length) / 6) ** length_penalty
 
 
-def _log_probabilities(scores: Float[Tensor, "row vocabulary"]) -> Float[Tensor, "row vocabulary"]:
-    """The logarithms of the probabilities, among all ids but padding and start, which are never said."""
+def log_probabilities(scores: Float[Tensor, "row vocabulary"]) -> Float[Tensor, "row vocabulary"]:
+    """The logarithms of the probabilities, among all ids but padding and start, which are never said.
+
+    Raises:
+        ArgumentError: the model's scores are NaN.
+    """
     found = scores.float().index_fill(1, _UNSAID.to(scores.device), -math.inf).log_softmax(1)
     if bool(found.isnan().any()):
         raise ArgumentError(

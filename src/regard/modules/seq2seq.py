@@ -109,6 +109,9 @@ class Seq2Seq(nn.Module):
         dropout: the share dropped of the embedded source and target.
         tied: whether a target's scores come of the table that embeds it, and not of a matrix of their own.
 
+    Attributes:
+        spelling: a `Spelling`, where it learns beside its decoder what each of a source's vectors says; or None.
+
     Source: the notes, 001, the third kind of output; tied: Press & Wolf 2017 (arXiv 1608.05859).
     """
 
@@ -118,6 +121,7 @@ class Seq2Seq(nn.Module):
         self.target = ScaledEmbedding(vocabulary, width)
         self.output = None if tied else nn.Linear(width, vocabulary)
         self.dropout = Dropout(dropout)
+        self.spelling: Any = None
 
     @property
     def vocabulary(self) -> int:

@@ -67,8 +67,9 @@ class Writing(Settings):
             "inputs".
         guide: for tasks that go from left to right: how far, as a share of the source, each piece may look to either
             side of where it should be at that time; None: anywhere.
-        monotonic: for tasks that go from left to right: how much it counts beside 1, in training only, that the
-            source's vectors spell the text by themselves, in order; 0: not at all.
+        monotonic: for tasks that go from left to right: how much it counts beside 1, in training, that the source's
+            vectors spell the text by themselves, in order; then what is written is what the decoder says, or what they
+            spell, whichever both find likelier (`modules.agreed`). 0: nothing is spelt.
         beams, length_penalty, longest, spare: how a text is sought, as in `modules.beam_search`.
         measure: what models are chosen by, a name in `TEXT_MEASURES`.
         tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, ctc_loss, pad
+from torch import Tensor
+from torch.nn.functional import cross_entropy, pad
 
 from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.special_ids import END, PADDING, START
@@ -44,8 +44,6 @@ class TextLearner(Learner):
         right: Sequence[tuple[Any, Sequence[str]]],
     ):
         super().__init__(network, TEXT_MEASURES[recipe.task.measure].measure)
-        # Its blank is the id of padding, which no text holds.
-        self.spelling = nn.Linear(recipe.width, text.vocabulary.size) if recipe.task.monotonic else None
         self.recipe, self.corpus, self.dev, self.text, self.right = recipe, corpus, dev, text, right
 
     def batches(self, epoch: int) -> Batches:
@@ -54,9 +52,9 @@ class TextLearner(Learner):
 
     def loss(self, batch: Lesson) -> Loss:
         loss, memory, ids, counts = self._of_pieces(batch, self.recipe.smoothing)
-        if self.spelling is None:
+        if self.network.spelling is None:
             return Loss((loss,))
-        misspelled = _misspelled(self.spelling(memory.part("keys")), memory.lengths, ids, counts)
+        misspelled = self.network.spelling.loss(memory, ids, counts)
         return Loss((loss, Term(self.recipe.task.monotonic * misspelled, len(counts))))
 
     def _of_pieces(self, batch: Lesson, smoothing: float) -> tuple[Term, Memory, Tensor, Tensor]:
@@ -84,13 +82,3 @@ class TextLearner(Learner):
         score = judge_texts(self.recipe.task, texts, [right for _, right in self.right]).score
         total, pieces = sum(loss.mean.item() * loss.things for loss in losses), sum(loss.things for loss in losses)
         return Verdict(score, total / pieces)
-
-
-def _misspelled(scores: Tensor, lengths: Tensor, ids: Tensor, counts: Tensor) -> Tensor:
-    """How unlikely it is that a source's vectors spell its text in order, a piece; 0 where there are too few of them.
-
-    Source: Graves et al. 2006, "Connectionist temporal classification"; beside attention: Kim et al. 2017 (arXiv
-        1609.06773), section 2.3.
-    """
-    likely = scores.float().log_softmax(-1).transpose(0, 1)
-    return ctc_loss(likely, ids, lengths, counts, blank=PADDING, zero_infinity=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from regard.modules import AttentiveSeq2Seq, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
+from regard.modules import AttentiveSeq2Seq, Guide, RecurrentSeq2Seq, Spelling, TransformerSeq2Seq
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
@@ -23,6 +23,13 @@ def writing_network(recipe: Recipe, reader: Any, text: Text) -> Seq2Seq:
         ArgumentError: sources with edges, which a writer would not see.
     """
     refuse_edges(recipe)
+    network = _of_architecture(recipe, reader, text)
+    if recipe.task.monotonic:
+        network.spelling = Spelling(recipe.width, text.vocabulary.size)
+    return network
+
+
+def _of_architecture(recipe: Recipe, reader: Any, text: Text) -> Seq2Seq:
     task = recipe.task
     guide = None if task.guide is None else Guide(task.guide, text.rate)
     sizes = (recipe.input.embedding(reader, recipe.width), text.vocabulary.size, recipe.width, recipe.layers)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
-from regard.modules import Generated, beam_search, greedy
+from regard.modules import Generated, agreed, beam_search, greedy
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.batching import batches_by_length
 from regard.tasks.recipe import Recipe
@@ -65,6 +65,8 @@ def generated(
             said = greedy(network, batch.vectors, batch.lengths, **limits)
         else:
             said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
+        if network.spelling is not None:
+            said = agreed(network, batch.vectors, batch.lengths, said, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found

@@ -1,0 +1,153 @@
+"""What a source's vectors spell, against the sum over all alignments; and a decoder's text beside what is spelt."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from regard.modules import (
+    AttentiveSeq2Seq,
+    Generated,
+    Memory,
+    RecurrentSeq2Seq,
+    Spelling,
+    TransformerSeq2Seq,
+    agreed,
+    beam_search,
+    greedy,
+)
+from regard.special_ids import END, PADDING, START
+
+
+def misspelt(scores, lengths, ids, counts):
+    """The loss of a net whose numbers are these scores."""
+    spelling = Spelling(scores.shape[2], scores.shape[2])
+    with torch.no_grad():
+        spelling.weight.copy_(torch.eye(scores.shape[2]))
+        spelling.bias.zero_()
+    return spelling.loss(Memory(lengths, keys=scores), ids, counts)
+
+
+def unlikely(scores, ids):
+    """Minus the logarithm of the sum over all ways to spell the ids: one of them or a blank, 0, at each vector."""
+    likely = scores.softmax(-1)
+    total = 0.0
+    for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
+        said = [each for each, _ in itertools.groupby(path) if each]
+        if said == ids:
+            total += math.prod(likely[place, each].item() for place, each in enumerate(path))
+    return -math.log(total) if total else math.inf
+
+
+def test_the_spelling_is_the_sum_over_all_alignments():
+    scores = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(3))
+    texts, lengths = [[1, 2], [3, 3], [2]], torch.tensor([4, 3, 5])
+    ids = torch.tensor([[1, 2], [3, 3], [2, 0]])
+    alone = [
+        unlikely(scores[row, :length], text) for row, (text, length) in enumerate(zip(texts, lengths, strict=True))
+    ]
+    counts = torch.tensor([2, 2, 1])
+    # A text's share of a piece, then the mean over texts.
+    expected = sum(each / count for each, count in zip(alone, counts.tolist(), strict=True)) / 3
+    assert misspelt(scores, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
+    # What stands behind a source's end and a text's doesn't count, nor what all scores of a vector have more.
+    scores[0, 4:], scores[1, 3:], ids[2, 1] = 9.0, -9.0, 3
+    assert misspelt(scores + 5, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_source_too_short_to_spell_its_text_counts_nothing():
+    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    # Three pieces in two vectors; and two that are alike, which a blank must part.
+    ids, counts = torch.tensor([[1, 2, 3], [2, 2, 0]]), torch.tensor([3, 2])
+    loss = misspelt(scores, torch.tensor([2, 2]), ids, counts)
+    loss.backward()
+    assert (loss.item(), scores.grad.abs().sum().item()) == (0.0, 0.0)
+    fits = unlikely(scores[1].detach(), [2, 2]) / 2
+    assert misspelt(scores, torch.tensor([2, 3]), ids, counts).item() == pytest.approx(fits / 2, rel=1e-5)
+
+
+def models(seed=7):
+    torch.manual_seed(seed)
+    sizes = {"source": 9, "vocabulary": 6, "width": 8}
+    parts = {"layers": 1, "heads": 2, "hidden": 16, "decoder_layers": 1}
+    for model in (AttentiveSeq2Seq(**sizes), TransformerSeq2Seq(**sizes, **parts)):
+        model.spelling = Spelling(8, 6)
+        # Sure enough of what they say that the two differ.
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(2.0)
+        yield model.eval()
+
+
+SOURCE = torch.randint(3, 9, (12, 5), generator=torch.Generator().manual_seed(2))
+LENGTHS = torch.tensor([5, 5, 5, 4, 3, 2, 1, 4, 4, 3, 5, 2])
+
+
+@torch.no_grad()
+def joint(model, row, ids):
+    """The logarithm of the probability that one source alone is said to be these ids, by the decoder's steps one after
+    the other, and by the spelling over all alignments."""
+    memory = model.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
+    state, total = model.start(memory), 0.0
+    for before, said in itertools.pairwise((START, *ids, END)):
+        scores, state = model.step(state, torch.tensor([before]))
+        scores[:, [PADDING, START]] = -math.inf
+        total += scores.log_softmax(1)[0, said].item()
+    spelt = model.spelling(memory.keys)[0]
+    return total, -unlikely(spelt, list(ids))
+
+
+@pytest.mark.parametrize("search", [greedy, beam_search])
+def test_what_both_find_likelier_is_written(search):
+    changed = 0
+    for model in itertools.chain.from_iterable(map(models, range(5))):
+        said = search(model, SOURCE, LENGTHS, longest=1.0, spare=3)
+        after = agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3)
+        for row, (before, now) in enumerate(zip(said, after, strict=True)):
+            memory = model.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
+            best = [key for key, _ in itertools.groupby(model.spelling(memory.keys)[0].argmax(-1).tolist())]
+            spelt = tuple(each for each in best if each != PADDING)
+            if now != before:
+                changed += 1
+                assert now.ids == spelt
+                assert now.ended
+                decoder, spelling = joint(model, row, now.ids)
+                assert now.score == pytest.approx(decoder / ((6 + len(now.ids)) / 6) ** 0.6, rel=1e-4)
+                assert decoder + spelling > sum(joint(model, row, before.ids))
+            elif {START, END}.isdisjoint(spelt) and len(spelt) < LENGTHS[row] + 3:
+                ours = joint(model, row, before.ids)
+                assert ours[1] == -math.inf or sum(ours) >= sum(joint(model, row, spelt)) - 1e-4
+    # Else nothing was tested.
+    assert changed
+
+
+def test_a_text_too_long_to_be_spelt_stands():
+    model = next(models())
+    (said,) = agreed(model, SOURCE[:1], torch.tensor([1]), [Generated((3, 4, 3), -0.5, True)])
+    assert said == Generated((3, 4, 3), -0.5, True)
+
+
+def test_what_may_not_be_written_is_not():
+    """No text longer than is allowed, and none that holds an end."""
+    model = next(models())
+    with torch.no_grad():
+        nn.init.zeros_(model.spelling.weight)
+        model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, 9.0, -9.0, -9.0, -9.0]))
+    before = [Generated((3,), -40.0, True)]
+    assert agreed(model, SOURCE[:1], LENGTHS[:1], before) == before
+    # "3" is spelt, and one id is too much: the end takes the room.
+    with torch.no_grad():
+        model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, -9.0, 9.0, -9.0, -9.0]))
+    before = [Generated((4,), -40.0, True)]
+    assert agreed(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=1) == before
+    assert agreed(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=2)[0].ids == (3,)
+
+
+def test_a_model_that_spells_nothing_is_left_alone():
+    torch.manual_seed(7)
+    model = RecurrentSeq2Seq(source=9, vocabulary=6, width=8)
+    said = greedy(model, SOURCE, LENGTHS)
+    assert agreed(model, SOURCE, LENGTHS, said) == said
+    assert agreed(next(models()), SOURCE[:0], LENGTHS[:0], []) == []
