@@ -218,13 +218,14 @@ def _hiding(request: Request) -> tuple[bool, Lengths | None]:
 def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
     """(batch, 1, 1, key): minus infinity for each key beyond its item's length."""
     # What is before a query of the item's own is no padding: causal needs none.
-    if type(request.parts.mask) is not Lengths or lengths is None or lengths.of_keys is None:
+    counts = None if lengths is None or type(request.parts.mask) is not Lengths else lengths.of_keys
+    if counts is None:
         return None
 
     def build() -> Tensor:
         keys = torch.arange(request.key.shape[2])
         # Of an item without keys nothing is hidden: the kernel would divide by zero, and its rows aren't shown anyway.
-        hidden = (keys >= lengths.of_keys.unsqueeze(1)) & (lengths.of_keys > 0).unsqueeze(1)
+        hidden = (keys >= counts.unsqueeze(1)) & (counts > 0).unsqueeze(1)
         bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
         return bias.view(len(bias), 1, 1, -1)
 
