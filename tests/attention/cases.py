@@ -85,7 +85,7 @@ TINY = Size(3, 4, (3,), (4,), key_heads=HEADS // 2, items=(1,))
 LONG = Size(191, 211, (191,), (207,), key_heads=HEADS // 2, items=(1,))
 # For kernels that want features and values of one size, and as many queries as keys.
 EVEN = dataclasses.replace(SELF, key_heads=HEADS // 2, value=FEATURE)
-EVEN_TINY = Size(5, 5, (5,), (5,), key_heads=HEADS // 2, items=(1,), value=FEATURE)
+EVEN_TINY = Size(5, 5, (4,), (4,), key_heads=HEADS // 2, items=(1,), value=FEATURE)
 EVEN_LONG = Size(191, 191, (191,), (187,), items=(1,), value=FEATURE)
 ALL_SIZES = {**SIZES, "tiny": TINY, "long": LONG, "even": EVEN, "even, tiny": EVEN_TINY, "even, long": EVEN_LONG}
 
@@ -469,12 +469,12 @@ def each_part(**fixed: Any) -> list[Case]:
 
 
 def kernels(*sizes: str, step: int = 1) -> list[Case]:
-    """All that PyTorch's kernels can do: softmax of an inner product, under no mask, a causal one, or a window.
+    """All that PyTorch's kernels can do: softmax of an inner product, under no mask, a causal one, a window or padding.
 
     Of the whole product it is so little that a sample would hardly meet it. `step` leaves some of it out.
     """
     scores = [name for name in SCORE_EXAMPLES if name.startswith(("dot", "scaled_dot", "bilinear", "cosine"))]
-    masks = "dense", "causal", "window", "window & causal"
+    masks = "dense", "causal", "lengths", "window", "causal & lengths", "window & causal"
     rows = itertools.product(scores, ("softmax", "softmax, cooler"), masks, ("none", "rotary"))
     return [Case(*row, size) for row, size in zip(rows, itertools.cycle(sizes), strict=False)][::step]
 

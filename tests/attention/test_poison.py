@@ -7,7 +7,7 @@ import torch
 
 from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation, seeded
 from attention.comparing import Cut, gaps, outcome
-from regard.attention import Bias, attend, weigh
+from regard.attention import Bias, Causal, Lengths, Softmax, attend, weigh
 from regard.attention.engines import ENGINES
 from regard.errors import RefusedError
 
@@ -185,3 +185,17 @@ def test_a_huge_number_that_is_hidden_cannot_matter():
     query.requires_grad_()
     (3 * attend(query, key, value, mask="causal")[:, :, :-1]).sum().backward()
     assert torch.isfinite(query.grad).all()
+
+
+@pytest.mark.parametrize("mask", [Lengths([3]), Causal() & Lengths([3])], ids=str)
+def test_padding_that_overflows_when_it_is_scaled(mask):
+    """Finite numbers, whose hidden scores aren't once they are divided by a small temperature."""
+    three = [torch.randn(1, 1, 5, 4, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
+    three[0][:, :, 3:] = three[1][:, :, 3:] = 1e18
+    results = []
+    for engine in ("auto", "dense"):
+        inputs = [each.clone().requires_grad_() for each in three]
+        output = attend(*inputs, mask=mask, weights=Softmax(temperature=1e-3), engine=engine)
+        results.append([output, *torch.autograd.grad(output.square().sum(), inputs)])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention import Learned
 from regard.modules import (
     AttentiveSeq2Seq,
     Generated,
@@ -86,12 +87,12 @@ LENGTHS = torch.tensor([5, 5, 5, 4, 3, 2, 1, 4, 4, 3, 5, 2])
 
 
 @torch.no_grad()
-def joint(model, row, ids):
+def joint(model, row, ids, ended=True):
     """The logarithm of the probability that one source alone is said to be these ids, by the decoder's steps one after
     the other, and by the spelling over all alignments."""
     memory = model.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
     state, total = model.start(memory), 0.0
-    for before, said in itertools.pairwise((START, *ids, END)):
+    for before, said in itertools.pairwise((START, *ids, *[END][:ended])):
         scores, state = model.step(state, torch.tensor([before]))
         scores[:, [PADDING, START]] = -math.inf
         total += scores.log_softmax(1)[0, said].item()
@@ -115,9 +116,9 @@ def test_what_both_find_likelier_is_written(search):
                 assert now.ended
                 decoder, spelling = joint(model, row, now.ids)
                 assert now.score == pytest.approx(decoder / ((6 + len(now.ids)) / 6) ** 0.6, rel=1e-4)
-                assert decoder + spelling > sum(joint(model, row, before.ids))
+                assert decoder + spelling > sum(joint(model, row, before.ids, before.ended))
             elif {START, END}.isdisjoint(spelt) and len(spelt) < LENGTHS[row] + 3:
-                ours = joint(model, row, before.ids)
+                ours = joint(model, row, before.ids, before.ended)
                 assert ours[1] == -math.inf or sum(ours) >= sum(joint(model, row, spelt)) - 1e-4
     # Else nothing was tested.
     assert changed
@@ -151,3 +152,23 @@ def test_a_model_that_spells_nothing_is_left_alone():
     said = greedy(model, SOURCE, LENGTHS)
     assert agreed(model, SOURCE, LENGTHS, said) == said
     assert agreed(next(models()), SOURCE[:0], LENGTHS[:0], []) == []
+    # Nothing to read, and nothing that may be said.
+    model, nothing = next(models()), [Generated((), 0.0, False)] * 2
+    assert agreed(model, SOURCE[:2, :0], LENGTHS[:2] * 0, nothing) == nothing
+    assert agreed(model, SOURCE[:2], LENGTHS[:2], nothing, longest=0.0, spare=0) == nothing
+
+
+def test_a_text_that_was_cut_asks_for_no_place_more():
+    """As many places were learned as a text may have pieces: an end behind them would have none."""
+    torch.manual_seed(7)
+    parts = {"layers": 1, "heads": 2, "hidden": 16, "decoder_layers": 1, "position": Learned(8, 5)}
+    model = TransformerSeq2Seq(source=9, vocabulary=6, width=8, **parts).eval()
+    model.spelling = Spelling(8, 6)
+    said = [Generated((3, 4, 3, 4, 3), -9.0, False)]
+    with torch.no_grad():
+        model.spelling.bias[PADDING] = 9.0
+    assert agreed(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == ()
+    with torch.no_grad():
+        nn.init.zeros_(model.spelling.weight)
+        model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, -9.0, 9.0, -9.0, -9.0]))
+    assert agreed(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == (3,)

@@ -10,6 +10,7 @@ import torch
 from toys import SAWS, tiny
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.modules import NETWORKS
 from regard.tasks import bundled, load, loading, train
 from regard.tasks.card import model_card
 
@@ -269,12 +270,13 @@ def test_bundled_names(folder, monkeypatch, tmp_path):
         load("englsh-pos")
 
 
-def test_the_card_of_a_net_without_attention_claims_none():
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_card_of_a_net_without_attention_claims_none(network):
     answer = {"kind": "label", "names": ["A"]}
-    described = {"kind": "tagger", "answer": answer, "parameters": 7, "recipe": {"network": "connected"}}
+    described = {"kind": "tagger", "answer": answer, "parameters": 7, "recipe": {"network": network}}
     described |= {"about": {"example": ['"', "\\"]}}
     card = model_card("toy", described)
-    assert "Self-attention" not in card
+    assert ("without attention" in card) == (not NETWORKS[network].attends)
     assert 'model.tag([["\\"", "\\\\"]])' in card
 
 

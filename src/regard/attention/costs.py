@@ -87,6 +87,9 @@ def cost(name: str, request: Request) -> Cost:
     pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
     if name == "fused":
         pairs = fused.pairs(request)
+        if request.parts.mask.lengths() is not None:
+            # It goes over padding, too.
+            counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
     work = 2 * pairs * sizes
     if name in ("fused", "banded"):
         copied = sum(t.nbytes for t in (request.query, request.key, request.value)) if feature != value else 0

@@ -133,9 +133,10 @@ def _second(
     grad_output, *inputs = tensors
     with no_autocast(grad_output):
         found = blocked.second(request_of(*inputs), grad_output, wanted, list(above))
+    # An engine that keeps what its gradient wants has operands without one, lengths, which aren't among the tensors.
     return tuple(
         torch.zeros_like(tensor) if grad is None else grad.to(tensor.dtype)
-        for grad, tensor in zip(found, tensors, strict=True)
+        for grad, tensor in zip(found[:count], tensors, strict=True)
         if tensor.is_floating_point()
     )
 

@@ -1,4 +1,4 @@
-"""One layer of a graph attention network, as published: attention and nothing beside it."""
+"""One layer of a graph attention network: attention and nothing beside it."""
 
 from typing import Any
 
@@ -24,7 +24,8 @@ class GraphAttentionLayer(nn.Module):
         attention_dropout, **parts: as in `EncoderLayer`.
 
     Source: Velickovic et al. 2018 (arXiv 1710.10903), equations 1 to 5; with additive scores of leaky_relu as well, it
-        is Brody et al. 2022 (arXiv 2105.14491). Queries, keys and values are projected by matrices of their own here.
+        is Brody et al. 2022 (arXiv 2105.14491). Queries, keys and values have matrices of their own here, and the last
+        layer's heads stand side by side as the others' do.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Spelling: what a source's vectors say by themselves, in order, beside what a decoder says of them.
+"""Spelling (a CTC head): what a source's vectors say by themselves, in order, beside what a decoder says of them.
 
 Where a task goes from left to right, as from sound to text, each vector of a source can be asked for the piece that is
 said there, or for none. It helps a decoder's attention to find its way in training; and in generation it notices what a
@@ -22,7 +22,7 @@ __all__ = ["Spelling", "agreed"]
 
 
 class Spelling(nn.Linear):
-    """For each vector of a source a number for each id; that of `PADDING`, which no text holds, is for none (blank).
+    """A CTC head: for each vector of a source a number for each id; that of `PADDING`, in no text, is the blank.
 
     Args:
         width: the size of the vectors.
@@ -60,7 +60,7 @@ class Spelling(nn.Linear):
         return -ctc_loss(self._likely(memory), ids, memory.lengths, counts, blank=PADDING, reduction="none")
 
     def likeliest(self, memory: Memory) -> list[tuple[int, ...]]:
-        """For each source the text of the likeliest id at each vector: what is said twice in a row is said once."""
+        """For each source its best path: the likeliest id at each vector, twice in a row as once, without blanks."""
         found = []
         for ids, length in zip(self(memory.part("keys")).argmax(-1), memory.lengths.tolist(), strict=True):
             found.append(tuple(each for each in ids[:length].unique_consecutive().tolist() if each != PADDING))
@@ -80,17 +80,18 @@ def agreed(
     longest: float = 2.0,
     spare: int = 10,
 ) -> list[Generated]:
-    """For each source what its decoder said, or what it spells, whichever both together find likelier.
+    """Rescoring: for each source what its decoder said, or what it spells, whichever both together find likelier.
 
-    The two probabilities are multiplied. Of a text that has too many pieces to be spelt the spelling knows nothing, and
-    the decoder's stands.
+    The two probabilities are multiplied, each counting as much as the other. Of a text that has too many pieces to be
+    spelt the spelling knows nothing, and the decoder's stands.
 
     Args:
         model: one whose `spelling` was trained.
         said: what `greedy` or `beam_search` said of these sources.
         source, lengths, length_penalty, longest, spare: as they were given to that.
 
-    Source: Hori et al. 2017 (arXiv 1706.02737), section 3.2, joint decoding, of two texts instead of a beam.
+    Source: Hori et al. 2017 (arXiv 1706.02737), section 3.2, which rescores all that a beam has ended; here it is two
+        texts, and one of them needs no decoder.
 
     Example:
         >>> from regard.modules import AttentiveSeq2Seq, greedy
@@ -101,7 +102,7 @@ def agreed(
         1
     """
     spelling, most = model.spelling, limits(model, lengths, longest, spare)
-    if spelling is None or not most:
+    if spelling is None or not any(most) or not source.shape[1]:
         return list(said)
     with deciding(model):
         memory = model.encode(source, lengths)
@@ -111,7 +112,11 @@ def agreed(
             for ids, limit, each in zip(spelling.likeliest(memory), most, said, strict=True)
         ]
         decoded = [each.ids for each in said]
-        by_decoder = [_likelihoods(model, memory, texts) for texts in (decoded, spelt)]
+        if spelt == decoded:
+            return list(said)
+        # Of a text that was cut the decoder hasn't said that it ends.
+        ended = [[each.ended for each in said], [True] * len(said)]
+        by_decoder = [_likelihoods(model, memory, *each) for each in zip((decoded, spelt), ended, strict=True)]
         by_spelling = [spelling.likelihoods(memory, texts) for texts in (decoded, spelt)]
     better = by_decoder[1] + by_spelling[1] > by_decoder[0] + by_spelling[0]
     better &= by_spelling[0] > -torch.inf
@@ -121,10 +126,12 @@ def agreed(
     ]
 
 
-def _likelihoods(model: Seq2Seq, memory: Memory, texts: Sequence[Sequence[int]]) -> Float[Tensor, " batch"]:
-    """For each source the logarithm of the probability that the decoder says its text, and then ends."""
-    ids = _padded([(START, *text, END) for text in texts], memory.lengths)
-    inputs, wanted = ids[:, :-1], ids[:, 1:]
+def _likelihoods(
+    model: Seq2Seq, memory: Memory, texts: Sequence[Sequence[int]], ended: Sequence[bool]
+) -> Float[Tensor, " batch"]:
+    """For each source the logarithm of the probability that the decoder says its text, and then ends if it did."""
+    wanted = _padded([(*text, *[END][:end]) for text, end in zip(texts, ended, strict=True)], memory.lengths)
+    inputs = nn.functional.pad(wanted[:, :-1], (1, 0), value=START)
     likely = log_probabilities(model(memory, inputs).flatten(0, 1)).unflatten(0, inputs.shape)
     likely = likely.gather(2, wanted.unsqueeze(2)).squeeze(2)
     return likely.masked_fill(wanted == PADDING, 0.0).sum(1)

@@ -95,6 +95,7 @@ def _net(model: Mapping[str, Any]) -> str:
     network = recipe.get("task", {}).get("architecture") or recipe.get("network", "attention")
     said = {
         "attention": "Self-attention and nothing recurrent",
+        "graph_attention": "Attention and nothing beside it",
         "transformer": "Self-attention and attention to the source, and nothing recurrent",
         "attentive": "RNNs, with attention to each state of the source",
         "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",

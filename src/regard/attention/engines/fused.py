@@ -18,6 +18,7 @@ from regard.attention.kept import kept
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.parts import is_own
 from regard.attention.positions import Position
+from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
@@ -56,9 +57,18 @@ def refuse(request: Request) -> str | None:
     scale = getattr(request.parts.score, "scale", 1.0)
     if causal and not isinstance(scale, Tensor) and scale <= 0:
         return "it hides by minus infinity before it scales, and so can't scale by a number that isn't positive"
-    if not request.finite:
+    if not request.finite or (lengths is not None and not _small(request)):
         return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
+
+
+def _small(request: Request) -> bool:
+    """Whether no score of a hidden pair overflows: minus infinity is added to it."""
+    scale = getattr(request.parts.score, "scale", 1.0) / request.parts.weights.temperature
+    if isinstance(scale, Tensor) or abs(scale) <= 1:
+        return True  # `finite` has seen to it
+    sizes = [torch.linalg.vector_norm(t.detach(), dtype=torch.float64) for t in (request.query, request.key)]
+    return bool(abs(scale) * sizes[0] * sizes[1] <= torch.finfo(wide_dtype(request.query)).max)
 
 
 def inner_refusal(request: Request) -> str | None:
@@ -109,14 +119,15 @@ def begin(request: Request) -> tuple[Tensor, Tensor]:
     three = request.query, request.key, request.value
     bias = _key_bias(request, lengths)
     output, row_sums = weighted(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
-    return _shown(output, request, lengths), row_sums
+    return _hide(output, request, lengths), row_sums
 
 
 def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
     causal, lengths = _hiding(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
-    grad_output = _shown(grad_output, request, lengths).contiguous()
+    unseen = _unseen(request, lengths)
+    grad_output = grad_output.contiguous() if unseen is None else grad_output.masked_fill(unseen, 0.0).contiguous()
     bias = _key_bias(request, lengths)
     return flash_backward(grad_output, *three, output, row_sums, 0.0, causal, attn_mask=bias, scale=scale)
 
@@ -140,7 +151,7 @@ def forward(request: Request) -> Tensor:
             output = F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
     if stacks:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _shown(_cut(output, width), request, lengths)
+    return _hide(_cut(output, width), request, lengths)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
@@ -210,9 +221,15 @@ def _hiding(request: Request) -> tuple[bool, Lengths | None]:
         return False, mask
     if type(mask) is And and square:
         for one, other in ((mask.left, mask.right), (mask.right, mask.left)):
-            if type(one) is Causal and type(other) is Lengths and other.query is None and other.key is None:
+            if type(one) is Causal and type(other) is Lengths and _one_end(other):
                 return True, other
     return False, None
+
+
+def _one_end(lengths: Lengths) -> bool:
+    """Whether each item has as many queries as keys, so that the two end together."""
+    queries, keys = lengths.of_queries, lengths.of_keys
+    return queries is not None and keys is not None and (queries is keys or torch.equal(queries, keys))
 
 
 def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
@@ -232,10 +249,16 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
     return request.once("key_bias", build)
 
 
-def _shown(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
-    """Zeros for the rows (batch, head, query, size) that see nothing: beyond their item's length, or without keys."""
+def _hide(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
+    """The rows (batch, head, query, size), in place, with zeros where they see nothing."""
+    unseen = _unseen(request, lengths)
+    return rows if unseen is None else rows.masked_fill_(unseen, 0.0)
+
+
+def _unseen(request: Request, lengths: Lengths | None) -> Tensor | None:
+    """(batch, 1, query, 1) the rows that see nothing: beyond their item's length, or of an item without keys."""
     if lengths is None:
-        return rows
+        return None
 
     def build() -> Tensor | None:
         shown = torch.ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
@@ -245,5 +268,4 @@ def _shown(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
         return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
 
-    unseen = request.once("unseen_rows", build)
-    return rows if unseen is None else rows.masked_fill(unseen, 0.0)
+    return request.once("unseen_rows", build)
