@@ -50,7 +50,9 @@ def test_several_labels_may_be_missing(tmp_path):
     rows = [{"text": "x", "a": None, "b": False}, {"text": "y", "a": 1, "b": 0.0}]
     content = "\n".join(json.dumps(row) for row in rows)
     columns = Columns(target=("a", "b"), gives="labels", group="text")
-    assert read(tmp_path, content, columns, "a.jsonl") == [Example("x", (None, 0), "x"), Example("y", (1, 0), "y")]
+    found = read(tmp_path, content, columns, "a.jsonl")
+    assert found == [Example("x", (None, 0), "x"), Example("y", (1, 0), "y")]
+    assert [each.target.names for each in found] == [("a", "b")] * 2
 
 
 BROKEN = {

@@ -1,10 +1,12 @@
 """What the numbers of a net mean: learned, judged and read, worked by hand."""
 
 import math
+import pickle
 
 import pytest
 import torch
 
+from regard.datasets import Answers
 from regard.errors import ArgumentError, ModelError
 from regard.tasks.answers import ANSWERS, Label, Number, Several, answer_from_json
 
@@ -131,6 +133,11 @@ class TestSeveral:
 
     def test_different_numbers_of_answers(self):
         assert Several.fit([(1, 0, None)]).names == ("1", "2", "3")
+        # A data set says what it asks; if two of them ask differently, nobody knows.
+        named = [Answers(each, ("x", "y")) for each in ((1, 0), (None, 1))]
+        assert Several.fit(named).names == ("x", "y")
+        assert Several.fit([*named, Answers((1, 0), ("y", "x"))]).names == ("1", "2")
+        assert pickle.loads(pickle.dumps(named[1])).names == ("x", "y")
         with pytest.raises(ArgumentError, match=r"the same questions, but there are \[1, 2\] answers"):
             Several.fit([(1,), (1, 0)])
 

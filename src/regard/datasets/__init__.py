@@ -5,7 +5,7 @@ from regard.datasets.checking import Report, SplitReport, check
 from regard.datasets.class_folders import read_class_folders
 from regard.datasets.columns import Columns
 from regard.datasets.duplicates import Duplicates, count_duplicates
-from regard.datasets.example import Example
+from regard.datasets.example import Answers, Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import DATASETS, EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch, find
@@ -32,6 +32,7 @@ __all__ = [
     "EXAMPLE_SETS",
     "LABELS",
     "SPLITS",
+    "Answers",
     "Columns",
     "Dataset",
     "DatasetFile",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.example import Example
+from regard.datasets.example import Answers, Example
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import number_of
 from regard.inputs.molecule import scaffold
@@ -104,7 +104,7 @@ class Columns:
             source = _text(row, self.source, may_be_empty=self.reads == "text")
         target: Any
         if not isinstance(self.target, str):
-            target = tuple(_yes_or_no(row, name) for name in self.target)
+            target = Answers((_yes_or_no(row, name) for name in self.target), self.target)
         elif self.gives == "number":
             target = _number(row, self.target)
         elif self.gives == "text":

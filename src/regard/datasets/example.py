@@ -1,12 +1,37 @@
 """One thing to learn from: what goes in, and what should come out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Example"]
+__all__ = ["Answers", "Example"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+
+
+class Answers(tuple[int | None, ...]):
+    """1 or 0, yes or no, for each of several questions, None where nobody measured; and what the questions are called.
+
+    Args:
+        answers: one for each question.
+        names: of the questions.
+
+    Example:
+        >>> found = Answers((1, None), ("toxic", "bitter"))
+        >>> found == (1, None), found.names
+        (True, ('toxic', 'bitter'))
+    """
+
+    names: tuple[str, ...]
+
+    def __new__(cls, answers: Iterable[int | None], names: Iterable[str]) -> "Answers":
+        made = super().__new__(cls, answers)
+        made.names = tuple(names)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self), self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +48,7 @@ class Example(Generic[_In, _Out]):
     | `Sound` | what is to be heard |
     | tuple of `str` or None | a label for each item of the source; None where it isn't to be learned or isn't known |
     | tuple of `float` or None | a number for each item of the source; None where it isn't known |
-    | tuple of `int` or None | 1 or 0, yes or no, for each of several questions; None where nobody measured |
+    | `Answers`, or a tuple of `int` or None | 1 or 0, yes or no, for each question; None where nobody measured |
 
     Args:
         source: a text, the path of a file, a sound, a picture (height, width), vectors (length, width), a molecule as

@@ -227,7 +227,11 @@ class Several(Answer):
         counts = {len(target) for target in targets}
         if len(counts) != 1:
             raise ArgumentError(f"`targets` must answer the same questions, but there are {sorted(counts)} answers.")
-        return cls(tuple(str(number) for number in range(1, counts.pop() + 1)))
+        count = counts.pop()
+        # Those of a data set have names (`datasets.Answers`); of others the first is "1".
+        names = {getattr(target, "names", None) for target in targets}
+        called = names.pop() if len(names) == 1 else None
+        return cls(called or tuple(str(number) for number in range(1, count + 1)))
 
     @classmethod
     def takes(cls, target: Any) -> bool:
