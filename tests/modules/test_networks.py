@@ -6,7 +6,7 @@ from torch import nn
 
 from regard.attention import Edges, Window
 from regard.errors import ArgumentError
-from regard.modules import Encoder, EncoderLayer
+from regard.modules import Encoder, EncoderLayer, GraphAttentionEncoder
 from regard.modules.networks import NETWORKS, ConvolutionNetwork, WindowNetwork, build_network
 
 WIDTH, HIDDEN = 6, 11
@@ -90,7 +90,7 @@ class TestEveryNetwork:
         network, x = make(name), vectors(1)
         if name == "graph_attention":
             # It has no such path: with values of zeros nothing is left of what came in.
-            for layer in network.layers:
+            for layer in network.encoder.layers:
                 nn.init.zeros_(layer.attention.value.weight)
                 nn.init.zeros_(layer.attention.value.bias)
             assert not network(x, torch.tensor([7])).any()
@@ -210,10 +210,14 @@ class TestByHand:
         network = make("graph_attention", layers=1, position=None)
         x = vectors(1, 3)
         x[0, 2] = x[0, 1]
-        value = network.layers[0].attention.value(x[0, 1])
+        value = network.encoder.layers[0].attention.value(x[0, 1])
         expected = network.norm(torch.where(value > 0, value, torch.expm1(value)))
         output = network(x, torch.tensor([3]), mask=Edges([[1, 2], [0, 0]]))
         torch.testing.assert_close(output[0, 0], expected)
+
+    def test_graph_attention_is_never_without(self):
+        with pytest.raises(ArgumentError, match="`attention` must be true"):
+            GraphAttentionEncoder(6, 1, 3, hidden=0, attention=False)
 
     def test_attention_is_the_encoder(self):
         network, x = make("attention"), vectors(1)

@@ -87,8 +87,7 @@ def cost(name: str, request: Request) -> Cost:
     pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
     if name == "fused":
         pairs = fused.pairs(request)
-        if request.parts.mask.lengths() is not None:
-            # It goes over padding, too.
+        if fused.pads(request):
             counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
     work = 2 * pairs * sizes
     if name in ("fused", "banded"):

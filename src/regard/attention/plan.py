@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.costs import cost, seconds
-from regard.attention.engines import AUTO, ENGINES
+from regard.attention.engines import AUTO, ENGINES, fused
 from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.errors import RefusedError, UnknownNameError
@@ -80,7 +80,7 @@ def choose(request: Request, engine: str) -> str:
     for name in AUTO:
         if ENGINES[name].refuse(request) is None:
             # Nothing outruns PyTorch's kernel where it can do the whole, unless most of what it goes over is padding.
-            if in_order or (name == "fused" and request.parts.mask.lengths() is None):
+            if in_order or (name == "fused" and not fused.pads(request)):
                 return name
             able.append(name)
     if len(able) == 1:
@@ -101,7 +101,7 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "the only one that can"
     elif _goes_in_order(request):
         why = "the first in order of speed that can"
-    elif name == "fused" and request.parts.mask.lengths() is not None:
+    elif name == "fused" and fused.pads(request):
         why = "no other that can is surely faster, by estimate"
     else:
         why = "the fastest of those that can, by estimate"

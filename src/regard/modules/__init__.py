@@ -7,7 +7,7 @@ from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.frame_seq2seq import FrameSeq2Seq, Spoken, speak
 from regard.modules.generation import Generated, beam_search, greedy
-from regard.modules.graph_attention import GraphAttentionLayer
+from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
 from regard.modules.networks import (
     NETWORKS,
@@ -56,6 +56,7 @@ __all__ = [
     "ExtraKeys",
     "FrameSeq2Seq",
     "Generated",
+    "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
     "Guide",

@@ -109,7 +109,8 @@ class Encoder(nn.Module):
         super().__init__()
         self.position, inside = place_position(position, width)
         self.layers = nn.ModuleList(
-            EncoderLayer(
+            self._layer(
+                number,
                 width,
                 heads,
                 hidden=hidden,
@@ -117,9 +118,13 @@ class Encoder(nn.Module):
                 attention=attention,
                 **({} if not attention else {"position": inside, **parts}),
             )
-            for _ in range(layers)
+            for number in range(layers)
         )
         self.norm = nn.LayerNorm(width)
+
+    def _layer(self, number: int, width: int, heads: int, **parts: Any) -> nn.Module:
+        """Layer `number`, from 0: a module (vectors, mask=..., bias=...) -> vectors."""
+        return EncoderLayer(width, heads, **parts)
 
     def forward(
         self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None

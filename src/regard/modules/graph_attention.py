@@ -1,14 +1,16 @@
-"""One layer of a graph attention network: attention and nothing beside it."""
+"""Graph attention: layers of attention, and nothing beside it."""
 
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
+from regard.modules.encoder import Encoder
 
-__all__ = ["GraphAttentionLayer"]
+__all__ = ["GraphAttentionEncoder", "GraphAttentionLayer"]
 
 
 class GraphAttentionLayer(nn.Module):
@@ -45,3 +47,22 @@ class GraphAttentionLayer(nn.Module):
     ) -> Float[Tensor, "batch length width"]:
         """What each vector has seen; `mask` and `bias` as in `MultiHeadAttention`."""
         return nn.functional.elu(self.attention(self.dropout(vectors), mask=mask, bias=bias))
+
+
+class GraphAttentionEncoder(Encoder):
+    """Layers of graph attention in turn, in place of the layers of an `Encoder`; a norm stands at the end.
+
+    Args:
+        width, layers, heads, position, **parts: as in `Encoder`.
+        hidden: not used: nothing in it is fully connected.
+        dropout: the share dropped of what each layer but the first is given.
+
+    Raises:
+        ArgumentError: it is to be without attention.
+    """
+
+    def _layer(self, number: int, width: int, heads: int, **parts: Any) -> nn.Module:
+        if not parts["attention"]:
+            raise ArgumentError("`attention` must be true for a GraphAttentionEncoder: nothing else is in it.")
+        kept = {name: part for name, part in parts.items() if name not in ("hidden", "attention", "dropout")}
+        return GraphAttentionLayer(width, heads, dropout=parts["dropout"] if number else 0.0, **kept)

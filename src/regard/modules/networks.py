@@ -24,10 +24,10 @@ from torch import Tensor, nn
 
 from regard.attention import Lengths
 from regard.attention.fields import check_count
-from regard.attention.masks import Mask, as_mask
+from regard.attention.masks import as_mask
 from regard.errors import ArgumentError, UnknownNameError
-from regard.modules.encoder import Encoder, place_position
-from regard.modules.graph_attention import GraphAttentionLayer
+from regard.modules.encoder import Encoder
+from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixing import MixedLayer, Neighbours, Reading
 from regard.modules.padding import zero_padding
 
@@ -216,6 +216,7 @@ class AttentionNetwork(Network):
     """
 
     attends = True
+    _encoder = Encoder
 
     def __init__(
         self,
@@ -234,7 +235,8 @@ class AttentionNetwork(Network):
     ):
         super().__init__(width, [], hidden=hidden, dropout=dropout)
         parts = {"score": score, "weights": weights, "share": share, "attention_dropout": attention_dropout}
-        encoder = Encoder(width, _checked(layers), heads, hidden=hidden, dropout=dropout, position=position, **parts)
+        parts |= {"position": position, "hidden": hidden, "dropout": dropout}
+        encoder = self._encoder(width, _checked(layers), heads, **parts)
         # What the encoder ends in is the norm that every network ends in.
         self.norm, encoder.norm = encoder.norm, nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
         self.encoder = encoder
@@ -247,66 +249,25 @@ class AttentionNetwork(Network):
         mask: Any,
         bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
-        return self.encoder(vectors, mask=_allowed(lengths, self.mask, mask), bias=bias)
+        allowed = Lengths(lengths)
+        for more in (self.mask, mask):
+            allowed = allowed if more is None else allowed & as_mask(more)
+        return self.encoder(vectors, mask=allowed, bias=bias)
 
 
-class GraphAttentionNetwork(Network):
+class GraphAttentionNetwork(AttentionNetwork):
     """Attention to a graph's neighbours, layer on layer, with no residual path and no fully connected layers.
 
     Args:
-        width, layers: as in `Network`.
+        width, layers, heads, position, score, weights, share, attention_dropout, mask: as in `AttentionNetwork`.
         hidden: not used: nothing in it is fully connected. It stands here so that every network is built alike.
         dropout: the share dropped of what each layer but the first is given.
-        heads, position, score, weights, attention_dropout: as in `Encoder`.
 
     Source: Velickovic et al. 2018 (arXiv 1710.10903), section 2; the notes, 001: on a graph only an edge is looked
         along.
     """
 
-    attends = True
-
-    def __init__(
-        self,
-        width: int,
-        layers: int,
-        *,
-        hidden: int,
-        dropout: float = 0.0,
-        heads: int,
-        position: Any = None,
-        score: Any = "scaled_dot",
-        weights: Any = "softmax",
-        attention_dropout: float = 0.0,
-    ):
-        super().__init__(width, [], hidden=hidden, dropout=dropout)
-        self.position, inside = place_position(position, width)
-        parts = {"score": score, "weights": weights, "position": inside, "attention_dropout": attention_dropout}
-        self.layers = nn.ModuleList(
-            GraphAttentionLayer(width, heads, dropout=dropout if layer else 0.0, **parts)
-            for layer in range(_checked(layers))
-        )
-
-    def mix(
-        self,
-        vectors: Float[Tensor, "batch length width"],
-        lengths: Int[Tensor, " batch"],
-        mask: Any,
-        bias: Tensor | None,
-    ) -> Float[Tensor, "batch length width"]:
-        allowed = _allowed(lengths, mask)
-        if self.position is not None:
-            vectors = self.position(vectors)
-        for layer in self.layers:
-            vectors = layer(vectors, mask=allowed, bias=bias)
-        return vectors
-
-
-def _allowed(lengths: Tensor, *masks: Any) -> Mask:
-    """No padding, and what each of the masks allows."""
-    allowed: Mask = Lengths(lengths)
-    for mask in masks:
-        allowed = allowed if mask is None else allowed & as_mask(mask)
-    return allowed
+    _encoder = GraphAttentionEncoder
 
 
 def _checked(layers: int, least: int = 0) -> int:

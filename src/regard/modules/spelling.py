@@ -102,6 +102,7 @@ def agreed(
         1
     """
     spelling, most = model.spelling, limits(model, lengths, longest, spare)
+    # Where nothing is spelt, or nothing can be read or said, there is nothing to choose.
     if spelling is None or not any(most) or not source.shape[1]:
         return list(said)
     with deciding(model):

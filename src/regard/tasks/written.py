@@ -65,8 +65,7 @@ def generated(
             said = greedy(network, batch.vectors, batch.lengths, **limits)
         else:
             said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
-        if network.spelling is not None:
-            said = agreed(network, batch.vectors, batch.lengths, said, **limits)
+        said = agreed(network, batch.vectors, batch.lengths, said, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found

@@ -30,6 +30,7 @@ __all__ = [
     "flash_backward",
     "forward",
     "inner_refusal",
+    "pads",
     "pairs",
     "refuse",
     "run",
@@ -91,6 +92,11 @@ def inner_refusal(request: Request) -> str | None:
     if 0 in (*request.query.shape, *request.key.shape, request.value.shape[-1]):
         return "it has no kernel for an empty tensor"
     return None
+
+
+def pads(request: Request) -> bool:
+    """Whether the kernel would go over padding, which tiles skip."""
+    return _hiding(request)[1] is not None
 
 
 def pairs(request: Request) -> int:
