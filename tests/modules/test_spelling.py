@@ -106,6 +106,11 @@ def test_what_both_find_likelier_is_written(search):
     for model in itertools.chain.from_iterable(map(models, range(5))):
         said = search(model, SOURCE, LENGTHS, longest=1.0, spare=3)
         after = agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3)
+        # Sources that were read already need not be read again.
+        with torch.no_grad():
+            memory = model.encode(SOURCE, LENGTHS)
+        assert search(model, SOURCE, LENGTHS, longest=1.0, spare=3, memory=memory) == said
+        assert agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3, memory=memory) == after
         for row, (before, now) in enumerate(zip(said, after, strict=True)):
             memory = model.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
             best = [key for key, _ in itertools.groupby(model.spelling(memory.keys)[0].argmax(-1).tolist())]

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.fields import check_count, check_number
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
-from regard.modules.seq2seq import Seq2Seq
+from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["Generated", "beam_search", "greedy", "log_probabilities", "penalty_of"]
@@ -41,6 +41,7 @@ def greedy(
     length_penalty: float = 0.6,
     longest: float = 2.0,
     spare: int = 10,
+    memory: Memory | None = None,
 ) -> list[Generated]:
     """At each step the likeliest id, until it is `END`: quick, and blind to what a step costs later.
 
@@ -51,6 +52,7 @@ def greedy(
         length_penalty: only how the score is told, so that it compares with that of `beam_search`.
         longest: a target ends at `longest` x its source's length + `spare` ids at the latest, `END` counted.
         spare: see there.
+        memory: what `model.encode` made of the sources, where they have been read already.
 
     Returns:
         What was said about each source.
@@ -72,7 +74,7 @@ def greedy(
     said: list[list[int]] = [[] for _ in most]
     totals, ended = [0.0] * len(most), [False] * len(most)
     with deciding(model):
-        state = model.start(model.encode(source, lengths))
+        state = model.start(model.encode(source, lengths) if memory is None else memory)
         ids = torch.full((len(most),), START, device=source.device)
         for step in range(max(most)):
             scores, state = model.step(state, ids)
@@ -106,6 +108,7 @@ def beam_search(
     length_penalty: float = 0.6,
     longest: float = 2.0,
     spare: int = 10,
+    memory: Memory | None = None,
 ) -> list[Generated]:
     """Several targets at once, each step the likeliest, until each has ended; the one of the best score is returned.
 
@@ -113,7 +116,7 @@ def beam_search(
     are targets it is exact. An item is done when no target still open can get a better score than the best that ended.
 
     Args:
-        model, source, lengths, longest, spare: as in `greedy`.
+        model, source, lengths, longest, spare, memory: as in `greedy`.
         beams: how many targets are followed.
         length_penalty: how much longer targets are favoured; 0 compares probabilities alone, which favours short ones.
 
@@ -142,7 +145,7 @@ def beam_search(
     if not live:
         return [best[item] for item in range(len(most))]
     with deciding(model):
-        state = model.start(model.encode(source, lengths))
+        state = model.start(model.encode(source, lengths) if memory is None else memory)
         kept, rows = len(most), [hypothesis.item for hypothesis in live]
         while live:
             if rows != list(range(kept)):

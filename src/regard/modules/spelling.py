@@ -79,6 +79,7 @@ def agreed(
     length_penalty: float = 0.6,
     longest: float = 2.0,
     spare: int = 10,
+    memory: Memory | None = None,
 ) -> list[Generated]:
     """Rescoring: for each source what its decoder said, or what it spells, whichever both together find likelier.
 
@@ -88,7 +89,7 @@ def agreed(
     Args:
         model: one whose `spelling` was trained.
         said: what `greedy` or `beam_search` said of these sources.
-        source, lengths, length_penalty, longest, spare: as they were given to that.
+        source, lengths, length_penalty, longest, spare, memory: as they were given to that.
 
     Source: Hori et al. 2017 (arXiv 1706.02737), section 3.2, which rescores all that a beam has ended; here it is two
         texts, and one of them needs no decoder.
@@ -106,7 +107,7 @@ def agreed(
     if spelling is None or not any(most) or not source.shape[1]:
         return list(said)
     with deciding(model):
-        memory = model.encode(source, lengths)
+        memory = model.encode(source, lengths) if memory is None else memory
         # What can't be written is left out: a piece that only begins or ends a text, or more than is allowed.
         spelt = [
             ids if len(ids) < limit and {START, END}.isdisjoint(ids) else each.ids

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
 from regard.modules import Generated, agreed, beam_search, greedy
+from regard.modules.deciding import deciding
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.batching import batches_by_length
 from regard.tasks.recipe import Recipe
@@ -57,15 +58,15 @@ def generated(
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)
-    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
+    limits: dict[str, Any] = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
     for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
         members = [present[place] for place in places]
         batch = source.batch(reader, [items[index] for index in members]).to(device)
-        if beams == 1:
-            said = greedy(network, batch.vectors, batch.lengths, **limits)
-        else:
-            said = beam_search(network, batch.vectors, batch.lengths, beams=beams, **limits)
-        said = agreed(network, batch.vectors, batch.lengths, said, **limits)
+        read = (network, batch.vectors, batch.lengths)
+        with deciding(network):
+            limits["memory"] = network.encode(batch.vectors, batch.lengths)
+        said = greedy(*read, **limits) if beams == 1 else beam_search(*read, beams=beams, **limits)
+        said = agreed(*read, said, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found
