@@ -31,8 +31,9 @@ def lines() -> list[dict[str, Any]]:
 
 
 def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
-    """Whether a line is of this row's run by this recipe."""
-    return line["row"] == row and Recipe.from_json(line["recipe"]) == recipe
+    """Whether a line is of this row's run by this recipe, on the data and the label that the row has today."""
+    data = f" --data {NAMED_RECIPES[row].data} --label {NAMED_RECIPES[row].label} "
+    return line["row"] == row and data in line["command"] and Recipe.from_json(line["recipe"]) == recipe
 
 
 def run(row: str, seed: int, network: str | None = None, threads: int = 1, devices: int = 1) -> None:

@@ -81,13 +81,16 @@ def table(name: str) -> str:
 
 
 def _runs(name: str, lines: Iterable[Row], network: str | None = None) -> list[Row]:
-    """The runs by today's recipe, each seed once, with its own network or another."""
-    wanted = NAMED_RECIPES[name].recipe.to_json()
+    """The runs by today's recipe, data and label, each seed once, with its own network or another."""
+    named = NAMED_RECIPES[name]
+    wanted = named.recipe.to_json()
     wanted["network"] = network or wanted["network"]
     found = {
         line["seed"]: line
         for line in lines
-        if line["row"] == name and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
+        if line["row"] == name
+        and f" --data {named.data} --label {named.label} " in line["command"]
+        and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
     }
     return [found[seed] for seed in sorted(found)]
 

@@ -22,6 +22,17 @@ def test_variants_share_their_word(tmp_path):
     ]
 
 
+def test_without_stress_what_only_it_set_apart_is_one(tmp_path):
+    path = tmp_path / "a.dict"
+    path.write_text("object AA1 B JH EH0 K T\nobject(2) AH0 B JH EH1 K T\nobject(3) AA0 B JH EH1 K T\nobjekt AA1\n")
+    assert [(each.source, each.target) for each in read_pronunciations(path, stress=False)] == [
+        ("object", "AA B JH EH K T"),
+        ("object", "AH B JH EH K T"),
+        ("objekt", "AA"),
+    ]
+    assert len(list(read_pronunciations(path))) == 4
+
+
 @pytest.mark.parametrize("line", ["saw", "saw s ao", "saw S  AO1", "saw\tS AO1", "saw S AO3", "saw # S"])
 def test_a_broken_line_is_named(tmp_path, line):
     path = tmp_path / "a.dict"

@@ -11,10 +11,11 @@ from regard.inputs.lines import Problem, raised, read_lines
 __all__ = ["read_pronunciations"]
 
 _PHONEMES = re.compile(r"[A-Z]+[0-2]?(?: [A-Z]+[0-2]?)*")
+_STRESS = re.compile(r"[0-2]")
 _VARIANT = re.compile(r"(?<=.)\([0-9]+\)$")
 
 
-def read_pronunciations(path: str | Path, *, problem: Problem = raised) -> Iterator[Example[str, str]]:
+def read_pronunciations(path: str | Path, *, stress: bool = True, problem: Problem = raised) -> Iterator[Example[str, str]]:
     """The words of a dictionary, each with its phonemes and a space between them.
 
     A word with several pronunciations stands once for each; "(2)" behind the word marks the second. All of them have
@@ -22,6 +23,8 @@ def read_pronunciations(path: str | Path, *, problem: Problem = raised) -> Itera
 
     Args:
         path: the file. Blank lines and comments (from # on, behind a space, or from ;;; at the beginning) are skipped.
+        stress: whether a vowel tells its stress, by 0, 1 or 2 behind it. Published figures of letters to phonemes are
+            without it. Two pronunciations that only stress sets apart are then one.
         problem: is told of each broken line, which is then left out; by default it is raised.
 
     Raises:
@@ -35,11 +38,17 @@ def read_pronunciations(path: str | Path, *, problem: Problem = raised) -> Itera
         ...     [(example.source, example.target) for example in read_pronunciations(file.name)]
         [('a', 'AH0'), ('a', 'EY1'), ('aalto', 'AA1 L T OW2')]
     """
+    told: set[tuple[str, str]] = set()
     for number, line in read_lines(path, problem):
         said = "" if line.startswith((";;;", "#")) else line.split(" #", 1)[0].rstrip()
         word, _, phonemes = said.partition(" ")
         if len(word.split()) == 1 and _PHONEMES.fullmatch(phonemes):
             word = _VARIANT.sub("", word) if word.endswith(")") else word
+            if not stress:
+                phonemes = _STRESS.sub("", phonemes)
+                if (word, phonemes) in told:
+                    continue
+                told.add((word, phonemes))
             yield Example(word, phonemes, group=word)
         elif said:
             wrong = f"a line must be a word and its phonemes, as 'saw S AO1', but is {line[:40]!r}."

@@ -12,7 +12,8 @@ __all__ = ["CMUDICT"]
 
 
 def _words(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
-    return hashed(read_pronunciations(folder / "cmudict.dict", problem=problem), split)
+    stress = label == "phonemes"
+    return hashed(read_pronunciations(folder / "cmudict.dict", stress=stress, problem=problem), split)
 
 
 CMUDICT = ExampleSet(
@@ -30,6 +31,6 @@ CMUDICT = ExampleSet(
     ),
     reads="text",
     gives="text",
-    labels=("phonemes",),
+    labels=("phonemes", "unstressed"),
     read=_words,
 )
