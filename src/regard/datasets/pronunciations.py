@@ -15,7 +15,9 @@ _STRESS = re.compile(r"[0-2]")
 _VARIANT = re.compile(r"(?<=.)\([0-9]+\)$")
 
 
-def read_pronunciations(path: str | Path, *, stress: bool = True, problem: Problem = raised) -> Iterator[Example[str, str]]:
+def read_pronunciations(
+    path: str | Path, *, stress: bool = True, problem: Problem = raised
+) -> Iterator[Example[str, str]]:
     """The words of a dictionary, each with its phonemes and a space between them.
 
     A word with several pronunciations stands once for each; "(2)" behind the word marks the second. All of them have
