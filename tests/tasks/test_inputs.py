@@ -177,6 +177,15 @@ def test_what_atoms_are_to_each_other():
     assert batch.relations[1].tolist() == [[1, 3, 0, 0], [3, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
 
 
+def test_a_molecule_of_too_many_pairs_is_refused():
+    pytest.importorskip("rdkit")
+    source = Molecules(edges=False, reach=2)
+    reader = source.fit([])
+    with pytest.raises(ArgumentError, match=r"of 4,000 atoms at most, .* but has 4,001\. Cut it into parts, or train"):
+        source.item(reader, "C" * 4001)
+    assert len(Molecules(edges=False).item(reader, "C" * 4001)) == 4001
+
+
 @pytest.mark.parametrize("edges", [True, False])
 def test_bonds_are_told_apart_by_their_kind(edges):
     pytest.importorskip("rdkit")

@@ -123,11 +123,14 @@ class Graph:
         nodes, others = len(self), self.edges[0] != self.edges[1]
         key, query = self.edges[:, others]
         kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
-        step = torch.zeros(nodes, nodes)
-        step[query, key] = 1
-        found, walks = torch.zeros_like(step, dtype=torch.int64), step
+        found = torch.zeros(nodes, nodes, dtype=torch.int64)
+        # Along each edge at a time: for nodes of few edges much less than all pairs times all nodes.
+        step = torch.sparse_coo_tensor(
+            torch.stack([query, key]), torch.ones(len(key)), (nodes, nodes), check_invariants=True
+        )
+        walks = step.to_dense()
         for distance in range(2, reach + 1):
-            walks = (walks @ step).clamp(max=1)
+            walks = torch.sparse.mm(step, walks).clamp_(max=1)
             found[(found == 0) & (walks > 0)] = distance
         # A neighbour may be reached in more steps too; that it is one says more.
         found[query, key] = 0

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from regard.errors import ArgumentError
 from regard.inputs import ATOM_FEATURES, BONDS, Batch, Graph, MoleculeAtoms, Standardise, mask_of
@@ -16,6 +15,9 @@ from regard.tasks.inputs.vectors import VectorEmbedding
 from regard.tasks.settings import one_of, share, truth, whole
 
 __all__ = ["Graphs", "Molecules"]
+
+# All pairs of atoms: with a bias for each head, half a gigabyte.
+_MOST_RELATED = 4000
 
 
 class _GraphSource(Source):
@@ -87,6 +89,8 @@ class Molecules(_GraphSource):
         node_dropout: how often an atom is left blank during training.
         feature_dropout: how often a single number of an atom is.
 
+    With `reach` a molecule has at most 4,000 atoms: all pairs of them have a place in memory.
+
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
     """
@@ -114,9 +118,14 @@ class Molecules(_GraphSource):
         graph = reader.graph(source)
         if not self.reach:
             return _Related(graph.with_loops(), torch.zeros(0, 0))
+        if len(graph) > _MOST_RELATED:
+            raise ArgumentError(
+                f"`smiles` must be a molecule of {_MOST_RELATED:,} atoms at most, where pairs are told their distance, "
+                f"but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
+            )
         relations = graph.relations(self.reach)
         # How many bonds of each kind: attention alone, a mean, couldn't tell the bonds between atoms that are alike.
-        counts = one_hot(relations, self.relations).sum(1).float().log1p()
+        counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
         graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
         # A byte each: every molecule is kept in memory.
         return _Related(graph.with_loops(), relations.to(torch.uint8))
