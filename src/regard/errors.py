@@ -8,7 +8,11 @@ RegardError
 ├── ModelError          a saved model that can't be used; names the folder
 └── MissingExtraError   an optional library is not installed; names the extra (also an ImportError)
 
-And one warning, `LongerThanTrained`: what a model says may be wrong.
+And a warning that what a model says may be wrong:
+
+DoubtfulAnswer
+├── LongerThanTrained   a source is longer than any of training
+└── UnknownPieces       a source has pieces that training never had
 
 Every message names the thing in backticks, says what it must be, what it is, and the next step.
 """
@@ -20,12 +24,14 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "DataError",
+    "DoubtfulAnswer",
     "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
     "RefusedError",
     "RegardError",
     "UnknownNameError",
+    "UnknownPieces",
 ]
 
 
@@ -37,8 +43,16 @@ class ArgumentError(RegardError, ValueError):
     """An argument can't be used."""
 
 
-class LongerThanTrained(UserWarning):
+class DoubtfulAnswer(UserWarning):
+    """What a model says of a source may be wrong: it is unlike what the model was trained on."""
+
+
+class LongerThanTrained(DoubtfulAnswer):
     """A source is longer than any that a model was trained on, which decides how long its answer is."""
+
+
+class UnknownPieces(DoubtfulAnswer):
+    """A source has characters or words that a model never learned, which is asked what becomes of each."""
 
 
 class UnknownNameError(ArgumentError):

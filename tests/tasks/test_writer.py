@@ -8,7 +8,7 @@ import torch
 from toys import stopped_and_resumed
 
 from regard import Recipe, load, train
-from regard.errors import ArgumentError, LongerThanTrained, ModelError
+from regard.errors import ArgumentError, LongerThanTrained, ModelError, UnknownPieces
 from regard.inputs import Sound
 from regard.special_ids import END, PADDING, START
 from regard.tasks import Writer
@@ -213,6 +213,12 @@ def test_a_source_longer_than_any_of_training_is_told(tmp_path):
             LongerThanTrained, match=r"a source has 4 pieces, but none that .* was trained on has more than 3"
         ):
             asked.write(["abca"])
+
+
+def test_pieces_that_training_never_had_are_told():
+    writer = fit(epochs=1)
+    with pytest.warns(UnknownPieces, match=r"a source has 'x', '!', which .* was never trained on: what it makes of"):
+        writer.write(["x!x"])
 
 
 def test_texts_of_one_source_are_all_right():

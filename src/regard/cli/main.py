@@ -23,7 +23,7 @@ from regard.cli.predict import predict
 from regard.cli.say import say
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.tag import tag
-from regard.errors import ArgumentError, LongerThanTrained, RegardError
+from regard.errors import ArgumentError, DoubtfulAnswer, RegardError
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -116,10 +116,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("default", LongerThanTrained)
+        warnings.simplefilter("default", DoubtfulAnswer)
         show = warnings.showwarning
         warnings.showwarning = lambda message, category, *where: (
-            _say(str(message)) if category is LongerThanTrained else show(message, category, *where)
+            _say(str(message)) if issubclass(category, DoubtfulAnswer) else show(message, category, *where)
         )
         # Not standalone: errors arrive here as exceptions, and typer's Exit as its code.
         code = app(words, prog_name="regard", standalone_mode=False)

@@ -75,6 +75,15 @@ class _Listed:
         """
         return [self._ids.get(piece, UNKNOWN_PIECE) for piece in self.split(checked_text(text))]
 
+    def unknown(self, text: str) -> list[str]:
+        """The pieces of a text that aren't in the list, each once, in the text's order.
+
+        Example:
+            >>> Characters(["a", "b"]).unknown("acbdca")
+            ['c', 'd']
+        """
+        return list(dict.fromkeys(piece for piece in self.split(checked_text(text)) if piece not in self._ids))
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; padding, start and end are nothing.
 

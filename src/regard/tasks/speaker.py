@@ -9,7 +9,6 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
-from regard.inputs.special_ids import UNKNOWN_PIECE
 from regard.modules import FrameSeq2Seq, speak
 from regard.tasks.batching import batches_by_length
 from regard.tasks.judging import Judged, interval_of_sums
@@ -152,7 +151,6 @@ class Speaker(Model[Speech]):
         """Of words or characters, each must be one of training: what was never heard can't be said."""
         if not isinstance(self.reader, Characters | Words):
             return
-        for piece, known in zip(self.reader.split(source), self.reader.encode(source), strict=True):
-            if known == UNKNOWN_PIECE:
-                heard = ", ".join(self.reader.listed[:20]) + (", ..." if len(self.reader.listed) > 20 else "")
-                raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {piece!r:.40}.")
+        for piece in self.reader.unknown(source):
+            heard = ", ".join(self.reader.listed[:20]) + (", ..." if len(self.reader.listed) > 20 else "")
+            raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {piece!r:.40}.")

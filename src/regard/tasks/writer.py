@@ -2,11 +2,12 @@
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from regard.errors import ArgumentError
-from regard.inputs import as_list
+from regard.errors import ArgumentError, UnknownPieces
+from regard.inputs import Characters, Words, as_list
 from regard.inspection import Record
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.examples import Pair, as_pairs
@@ -57,6 +58,24 @@ class Writer(Model[Text]):
     @property
     def measure(self) -> Measure:
         return TEXT_MEASURES[self.recipe.task.measure].measure
+
+    def read(self, source: Any, longest: int | None = None) -> Any:
+        """A source, read, as `Model.read` does.
+
+        Warns:
+            LongerThanTrained: see there.
+            UnknownPieces: it has characters or words that training never had, where the vocabulary is of these: all of
+                them are one to the model.
+        """
+        item = super().read(source, longest)
+        if isinstance(self.reader, Characters | Words) and (unknown := self.reader.unknown(source)):
+            shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
+            warnings.warn(
+                f"a source has {shown}, which {self.name} was never trained on: what it makes of it is a guess.",
+                UnknownPieces,
+                stacklevel=2,
+            )
+        return item
 
     def write(
         self,
