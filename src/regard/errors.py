@@ -12,7 +12,7 @@ And a warning that what a model says may be wrong:
 
 DoubtfulAnswer
 ├── LongerThanTrained   a source is longer than any of training
-└── UnknownPieces       a source has pieces that training never had
+└── UnknownPieces       a source has pieces that a model hasn't learned
 
 Every message names the thing in backticks, says what it must be, what it is, and the next step.
 """
@@ -48,11 +48,11 @@ class DoubtfulAnswer(UserWarning):
 
 
 class LongerThanTrained(DoubtfulAnswer):
-    """A source is longer than any that a model was trained on, which decides how long its answer is."""
+    """A source is longer than any that a model was trained on whose own choice it is how long its answer is."""
 
 
 class UnknownPieces(DoubtfulAnswer):
-    """A source has characters or words that a model never learned, which is asked what becomes of each."""
+    """A source has characters or words that a writer hasn't learned: all of them are one to it."""
 
 
 class UnknownNameError(ArgumentError):

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from regard.attention import Learned
+from regard.errors import ArgumentError
 from regard.modules import (
     AttentiveSeq2Seq,
     Generated,
@@ -109,8 +110,12 @@ def test_what_both_find_likelier_is_written(search):
         # Sources that were read already need not be read again.
         with torch.no_grad():
             memory = model.encode(SOURCE, LENGTHS)
-        assert search(model, SOURCE, LENGTHS, longest=1.0, spare=3, memory=memory) == said
-        assert agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3, memory=memory) == after
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model, "encode", None)
+            assert search(model, SOURCE, LENGTHS, longest=1.0, spare=3, memory=memory) == said
+            assert agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3, memory=memory) == after
+        with pytest.raises(ArgumentError, match=r"`memory` must be of these sources, of lengths \[.* Pass what"):
+            search(model, SOURCE[:1], LENGTHS[:1], memory=memory)
         for row, (before, now) in enumerate(zip(said, after, strict=True)):
             memory = model.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
             best = [key for key, _ in itertools.groupby(model.spelling(memory.keys)[0].argmax(-1).tolist())]

@@ -100,7 +100,7 @@ class Graph:
         return dataclasses.replace(self, edges=both[:2], kinds=None if self.kinds is None else both[2])
 
     def relations(self, reach: int) -> Int64[Tensor, "query key"]:
-        """What each node is to each other, by numbers; quadratic memory, so for graphs of a few hundred nodes.
+        """What each node is to each other, by numbers; quadratic memory, so for graphs of a few thousand nodes.
 
         1 is the node itself, 2 to `reach` a node so many edges away, and `reach` + kind one that is looked at along an
         edge of that kind: of the largest if there are several, of kind 1 if edges have none. 0 is all that is further

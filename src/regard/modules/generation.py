@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.fields import check_count, check_number
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
-from regard.modules.seq2seq import Memory, Seq2Seq
+from regard.modules.seq2seq import Memory, Seq2Seq, memory_of
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["Generated", "beam_search", "greedy", "log_probabilities", "penalty_of"]
@@ -52,7 +52,7 @@ def greedy(
         length_penalty: only how the score is told, so that it compares with that of `beam_search`.
         longest: a target ends at `longest` x its source's length + `spare` ids at the latest, `END` counted.
         spare: see there.
-        memory: what `model.encode` made of the sources, where they have been read already.
+        memory: what `model.encode` made of these very sources, in evaluation, where they have been read already.
 
     Returns:
         What was said about each source.
@@ -74,7 +74,7 @@ def greedy(
     said: list[list[int]] = [[] for _ in most]
     totals, ended = [0.0] * len(most), [False] * len(most)
     with deciding(model):
-        state = model.start(model.encode(source, lengths) if memory is None else memory)
+        state = model.start(memory_of(model, source, lengths, memory))
         ids = torch.full((len(most),), START, device=source.device)
         for step in range(max(most)):
             scores, state = model.step(state, ids)
@@ -145,7 +145,7 @@ def beam_search(
     if not live:
         return [best[item] for item in range(len(most))]
     with deciding(model):
-        state = model.start(model.encode(source, lengths) if memory is None else memory)
+        state = model.start(memory_of(model, source, lengths, memory))
         kept, rows = len(most), [hypothesis.item for hypothesis in live]
         while live:
             if rows != list(range(kept)):

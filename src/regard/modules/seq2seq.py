@@ -15,7 +15,7 @@ from regard.modules.dropout import Dropout
 from regard.modules.padding import zero_padding
 from regard.special_ids import END, PADDING
 
-__all__ = ["Memory", "ScaledEmbedding", "Seq2Seq", "embed_source"]
+__all__ = ["Memory", "ScaledEmbedding", "Seq2Seq", "embed_source", "memory_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,3 +172,19 @@ class Seq2Seq(nn.Module):
     def _score(self, vectors: Tensor) -> Tensor:
         """Vectors (..., width) to the scores of every id, (..., vocabulary)."""
         return nn.functional.linear(vectors, self.target.weight) if self.output is None else self.output(vectors)
+
+
+def memory_of(model: Seq2Seq, source: Tensor, lengths: Tensor, memory: Memory | None) -> Memory:
+    """What a model read of these sources: that which it is given, if it is of so many; else it reads them.
+
+    Raises:
+        ArgumentError: it is of other sources.
+    """
+    if memory is None:
+        return model.encode(source, lengths)
+    if memory.lengths.tolist() != lengths.tolist():
+        raise ArgumentError(
+            f"`memory` must be of these sources, of lengths {lengths.tolist()!s:.60}, but is of sources of lengths "
+            f"{memory.lengths.tolist()!s:.60}. Pass what `model.encode` gave for them, or None."
+        )
+    return memory

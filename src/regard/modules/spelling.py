@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regard.modules.deciding import deciding, limits
 from regard.modules.generation import Generated, log_probabilities, penalty_of
-from regard.modules.seq2seq import Memory, Seq2Seq
+from regard.modules.seq2seq import Memory, Seq2Seq, memory_of
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["Spelling", "agreed"]
@@ -107,7 +107,7 @@ def agreed(
     if spelling is None or not any(most) or not source.shape[1]:
         return list(said)
     with deciding(model):
-        memory = model.encode(source, lengths) if memory is None else memory
+        memory = memory_of(model, source, lengths, memory)
         # What can't be written is left out: a piece that only begins or ends a text, or more than is allowed.
         spelt = [
             ids if len(ids) < limit and {START, END}.isdisjoint(ids) else each.ids

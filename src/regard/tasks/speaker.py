@@ -151,6 +151,6 @@ class Speaker(Model[Speech]):
         """Of words or characters, each must be one of training: what was never heard can't be said."""
         if not isinstance(self.reader, Characters | Words):
             return
-        for piece in self.reader.unknown(source):
+        if unknown := self.reader.unknown(source):
             heard = ", ".join(self.reader.listed[:20]) + (", ..." if len(self.reader.listed) > 20 else "")
-            raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {piece!r:.40}.")
+            raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {unknown[0]!r:.40}.")

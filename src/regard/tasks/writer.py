@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from regard.errors import ArgumentError, UnknownPieces
+from regard.errors import ArgumentError, DoubtfulAnswer, UnknownPieces
 from regard.inputs import Characters, Words, as_list
 from regard.inspection import Record
 from regard.modules.seq2seq import Seq2Seq
@@ -64,14 +64,14 @@ class Writer(Model[Text]):
 
         Warns:
             LongerThanTrained: see there.
-            UnknownPieces: it has characters or words that training never had, where the vocabulary is of these: all of
-                them are one to the model.
+            UnknownPieces: it has characters or words that the model hasn't learned, where its vocabulary is of these:
+                all of them are one to it.
         """
         item = super().read(source, longest)
         if isinstance(self.reader, Characters | Words) and (unknown := self.reader.unknown(source)):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
             warnings.warn(
-                f"a source has {shown}, which {self.name} was never trained on: what it makes of it is a guess.",
+                f"a source has {shown}, which {self.name} hasn't learned: what it makes of it is a guess.",
                 UnknownPieces,
                 stacklevel=2,
             )
@@ -132,7 +132,10 @@ class Writer(Model[Text]):
         check_texts(given, "examples")
         pairs = grouped(given)
         started = time.perf_counter()
-        said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
+        with warnings.catch_warnings():
+            # How much what is unlike training costs, the score tells.
+            warnings.simplefilter("ignore", DoubtfulAnswer)
+            said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
         seconds = time.perf_counter() - started
         answered = [(each.text, right) for each, (_, right) in zip(said, pairs, strict=True) if each is not None]
         if not answered:

@@ -58,15 +58,18 @@ def generated(
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)
-    limits: dict[str, Any] = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
+    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
     for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
         members = [present[place] for place in places]
         batch = source.batch(reader, [items[index] for index in members]).to(device)
-        read = (network, batch.vectors, batch.lengths)
+        asked = (network, batch.vectors, batch.lengths)
         with deciding(network):
-            limits["memory"] = network.encode(batch.vectors, batch.lengths)
-        said = greedy(*read, **limits) if beams == 1 else beam_search(*read, beams=beams, **limits)
-        said = agreed(*read, said, **limits)
+            memory = network.encode(batch.vectors, batch.lengths)
+        if beams == 1:
+            said = greedy(*asked, memory=memory, **limits)
+        else:
+            said = beam_search(*asked, beams=beams, memory=memory, **limits)
+        said = agreed(*asked, said, memory=memory, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found

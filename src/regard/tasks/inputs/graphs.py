@@ -16,7 +16,7 @@ from regard.tasks.settings import one_of, share, truth, whole
 
 __all__ = ["Graphs", "Molecules"]
 
-# All pairs of atoms: with a bias for each head, half a gigabyte.
+# All pairs of atoms: with a bias for each of eight heads, half a gigabyte.
 _MOST_RELATED = 4000
 
 
