@@ -32,8 +32,9 @@ def lines() -> list[dict[str, Any]]:
 
 def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
     """Whether a line is of this row's run by this recipe, on the data and the label that the row has today."""
-    data = f" --data {NAMED_RECIPES[row].data} --label {NAMED_RECIPES[row].label} "
-    return line["row"] == row and data in line["command"] and Recipe.from_json(line["recipe"]) == recipe
+    named = NAMED_RECIPES[row]
+    wanted = (row, named.data, named.label)
+    return (line["row"], line["data"], line["label"]) == wanted and Recipe.from_json(line["recipe"]) == recipe
 
 
 def run(row: str, seed: int, network: str | None = None, threads: int = 1, devices: int = 1) -> None:
@@ -50,7 +51,9 @@ def run(row: str, seed: int, network: str | None = None, threads: int = 1, devic
         words = (*words, "--recipe", f"{RUNS.name}/{path.name}")
     line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads, devices=devices)}
     if not same(line, row, recipe):
-        raise SystemExit(f"runs/{name}-{seed} was trained by another recipe. Delete it, and run this again.")
+        raise SystemExit(
+            f"runs/{name}-{seed} was trained on other data or by another recipe. Delete it, and run this again."
+        )
     write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
     print(f"{name} {seed}: {line['measure']} dev {line['dev']:.4f}, test {line['test']:.4f}, {line['seconds']:.0f} s")
 

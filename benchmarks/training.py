@@ -71,6 +71,8 @@ def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
     test = scores.get("test", {})
     return {
         "command": command,
+        "data": about["data"]["name"],
+        "label": about["data"]["label"],
         "seed": training["seed"],
         "recipe": model["recipe"],
         "parameters": model["parameters"],

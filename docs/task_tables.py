@@ -88,8 +88,7 @@ def _runs(name: str, lines: Iterable[Row], network: str | None = None) -> list[R
     found = {
         line["seed"]: line
         for line in lines
-        if line["row"] == name
-        and f" --data {named.data} --label {named.label} " in line["command"]
+        if (line["row"], line["data"], line["label"]) == (name, named.data, named.label)
         and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
     }
     return [found[seed] for seed in sorted(found)]

@@ -24,7 +24,8 @@ def run(seed: int, test: float, **changes):
     return {
         "row": "speaker",
         "network": recipe["network"],
-        "command": f"{' '.join(NAMED_RECIPES['speaker'].command)} --out runs/speaker-{seed} --seed {seed}",
+        "data": "fsdd",
+        "label": "speaker",
         "recipe": recipe,
         "seed": seed,
         "measure": "accuracy",
@@ -40,7 +41,7 @@ def run(seed: int, test: float, **changes):
 def test_scores(tables):
     lines = [run(1, 0.98), run(0, 0.96), run(2, 0.5, width=8), run(0, 0.1, network="connected")]
     # The same recipe on another label was another row.
-    lines.append({**run(2, 0.2), "command": "regard train classifier --data fsdd --label digit --out runs/digit-2"})
+    lines.append({**run(2, 0.2), "label": "digit"})
     said = tables.scores(ROWS, lines).splitlines()
     assert said[2].startswith(
         "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 1,234 | 1.5 | `regard"
