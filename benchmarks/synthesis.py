@@ -23,6 +23,8 @@ from regard.tasks import Judged, Speaker, Writer, load
 from regard.tasks.text_measures import TEXT_MEASURES
 
 LINES = Path(__file__).parent / "results" / "synthesis.jsonl"
+HEARD = "heard"
+"""What a row of tasks.json is judged by if it is of synthesis: what `measured` finds of what was said."""
 MEASURE = TEXT_MEASURES["character error rate"].measure
 
 

@@ -13,8 +13,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import synthesis
 from training import RUNS, train
 
+import regard
 from regard.files import write_json, write_text
 from regard.modules.networks import NETWORKS
 from regard.tasks import NAMED_RECIPES, Recipe
@@ -50,12 +52,19 @@ def run(row: str, seed: int, network: str | None = None, threads: int = 1, devic
         write_json(path, dataclasses.replace(recipe, seed=named.recipe.seed).to_json())
         words = (*words, "--recipe", f"{RUNS.name}/{path.name}")
     line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads, devices=devices)}
+    if ROWS[row].get("figure") == synthesis.HEARD:
+        line["more"][synthesis.HEARD] = heard(RUNS / f"{name}-{seed}" / "model")
     if not same(line, row, recipe):
         raise SystemExit(
             f"runs/{name}-{seed} was trained on other data or by another recipe. Delete it, and run this again."
         )
     write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
     print(f"{name} {seed}: {line['measure']} dev {line['dev']:.4f}, test {line['test']:.4f}, {line['seconds']:.0f} s")
+
+
+def heard(speaker: Path) -> float:
+    """The share of digits that the bundled recogniser gets wrong of the strings of test, said by a speaker."""
+    return synthesis.measured(regard.load(speaker), regard.load("spoken-strings"), "test", None, None)["said"]["score"]
 
 
 def main() -> None:

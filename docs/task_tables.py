@@ -60,7 +60,7 @@ def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
 TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {"scores": scores, "baselines": baselines}
 """The tables by name."""
 
-_FIGURES = {"r2": "R2", "roc_auc": "ROC-AUC"}
+_FIGURES = {"heard": "error of a recogniser", "r2": "R2", "roc_auc": "ROC-AUC"}
 """What a row may be judged by instead of the measure by which an epoch is chosen: a figure of the test, in words."""
 
 _NETWORKS = {

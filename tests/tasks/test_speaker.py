@@ -14,7 +14,7 @@ from regard.tasks import Speaker
 from regard.tasks.speaking import SpeakerJob
 from regard.tasks.speech import Speech
 from regard.tasks.speech_corpus import SpeechCorpus
-from regard.tasks.speech_learner import frame_errors
+from regard.tasks.speech_judging import frame_errors, warped_error
 from regard.tasks.targets import Speaking
 
 RATE = 8000
@@ -119,12 +119,13 @@ def test_what_was_never_heard_is_refused(speaker):
 
 def test_one_that_does_not_end_is_cut_and_says_so(speaker):
     model = Speaker(speaker.network, speaker.reader, speaker.answer, speaker.recipe)
-    bias = model.network.output.bias.detach().clone()
+    bias = model.network.outliner.duration.bias
+    before = bias.detach().clone()
     with torch.no_grad():
-        model.network.output.bias[-1] = -1e4
+        bias.fill_(1e4)
     said, longer = model.say(["low", "low high"])
     with torch.no_grad():
-        model.network.output.bias.copy_(bias)
+        bias.copy_(before)
     assert (said.ended, longer.ended) == (False, False)
     # 0.4 s for each word and 0.1 s, in steps of 40 ms; the spare is rounded up.
     assert (said.sound.seconds, longer.sound.seconds) == pytest.approx((0.52, 0.92))
@@ -140,26 +141,57 @@ def lesson_of(recipe=RECIPE, pairs=PAIRS):
     return learner, learner.corpus.lesson(range(len(pairs)))
 
 
+FREE = dataclasses.replace(RECIPE, task=dataclasses.replace(RECIPE.task, guide=None))
+
+
+def by_hand(learner, lesson, place):
+    """Of one pair alone: its true frames, the memory of its source, and what is heard while it is said."""
+    source, sound = PAIRS[place]
+    standard = learner.corpus.speech.standard
+    log_mel = learner.corpus.speech.frames.frames(sound).double()
+    true = (log_mel - torch.tensor(standard.means)) / torch.tensor(standard.spreads)
+    item = RECIPE.input.item(learner.corpus.reader, source)
+    inputs = torch.cat([torch.zeros(1, 80), lesson.steps[place, : -(-len(true) // 4) - 1]])
+    return true, learner.network.encode(item[None], torch.tensor([len(item)])), inputs[None]
+
+
 def test_the_loss_is_of_real_frames_and_the_end_by_hand():
-    learner, lesson = lesson_of()
+    learner, lesson = lesson_of(FREE)
     loss = learner.loss(lesson)
-    speech, distance, ending, count, steps = learner.corpus.speech, 0.0, 0.0, 0, 0
-    for place, (source, sound) in enumerate(PAIRS):
-        log_mel = speech.frames.frames(sound)
-        true = (log_mel.double() - torch.tensor(speech.standard.means)) / torch.tensor(speech.standard.spreads)
-        number = -(-len(true) // 4)
-        item = RECIPE.input.item(learner.corpus.reader, source)
-        inputs = torch.cat([torch.zeros(1, 80), lesson.steps[place, : number - 1]])
-        memory = learner.network.encode(item[None], torch.tensor([len(item)]))
-        said, last = learner.network(memory, inputs[None])
-        said = said.reshape(-1, 20)[: len(true)]
-        distance += (said - true).abs().sum().item() / 20
+    distance, ending, count, steps = 0.0, 0.0, 0, 0
+    for place in range(len(PAIRS)):
+        true, memory, inputs = by_hand(learner, lesson, place)
+        said, last = learner.network(memory, inputs)
+        distance += (said.reshape(-1, 20)[: len(true)] - true).abs().sum().item() / 20
         chances = last[0].sigmoid()
         ending -= (1 - chances[:-1]).log().sum().item() + chances[-1].log().item()
-        count, steps = count + len(true), steps + number
+        count, steps = count + len(true), steps + inputs.shape[1]
     assert loss.items == count
     assert loss.shown == pytest.approx(distance / count, rel=1e-4)
     assert loss.total.item() == pytest.approx(distance / count + ending / steps, rel=1e-4)
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_the_loss_of_who_keeps_time_by_hand(epoch):
+    """In the first epoch the parts are spread evenly; later a recording is put to what it is like."""
+    learner, lesson = lesson_of(dataclasses.replace(RECIPE, task=dataclasses.replace(RECIPE.task, own=0.0)))
+    torch.nn.init.normal_(learner.network.outliner.frame.weight)
+    learner.train()
+    learner.batches(epoch)
+    loss = learner.loss(lesson)
+    distance, drawn, times, count, parts = 0.0, 0.0, 0.0, 0, 0
+    for place in range(len(PAIRS)):
+        true, memory, inputs = by_hand(learner, lesson, place)
+        length, own = torch.tensor([len(true)]), memory.outline
+        found = own.aligned(true[None].float(), length) if epoch else own.even(length)
+        said, _ = learner.network(memory, inputs, found)
+        distance += (said.reshape(-1, 20)[: len(true)] - true).abs().sum().item() / 20
+        part = torch.repeat_interleave(torch.arange(found.durations.shape[1]), found.durations[0].long())
+        drawn += (own.frames[0, part] - true).abs().sum().item() / 20
+        times += ((1 + own.durations) / (1 + found.durations)).log().abs().sum().item()
+        count, parts = count + len(true), parts + len(found.durations[0])
+    assert loss.shown == pytest.approx(distance / count, rel=1e-4)
+    assert loss.total.item() == pytest.approx((distance + drawn) / count + times / parts, rel=1e-4)
 
 
 def test_what_stands_at_padding_does_not_matter():
@@ -181,9 +213,9 @@ def test_more_and_more_of_what_is_heard_is_its_own(monkeypatch):
     heard = []
     forward = learner.network.forward
 
-    def listen(memory, inputs):
+    def listen(memory, inputs, outline):
         heard.append(inputs)
-        return forward(memory, inputs)
+        return forward(memory, inputs, outline)
 
     monkeypatch.setattr(learner.network, "forward", listen)
     for epoch, share in ((0, 0.0), (4, 0.8), (2, 0.4)):
@@ -204,19 +236,42 @@ def test_more_and_more_of_what_is_heard_is_its_own(monkeypatch):
     assert len(heard) == 1
 
 
+def cheapest(costs):
+    """The cost of the cheapest way through both, by the recursion as it is taught."""
+    best = torch.full((costs.shape[0] + 1, costs.shape[1] + 1), math.inf, dtype=torch.float64)
+    best[0, 0] = 0.0
+    for i in range(costs.shape[0]):
+        for j in range(costs.shape[1]):
+            best[i + 1, j + 1] = costs[i, j] + min(best[i, j], best[i, j + 1], best[i + 1, j])
+    return float(best[-1, -1])
+
+
 def test_errors_are_in_decibels_of_real_frames():
-    """A net that says the mean always: the error is the mean distance from it."""
-    learner, _ = lesson_of()
-    torch.nn.init.zeros_(learner.network.output.weight)
-    torch.nn.init.zeros_(learner.network.output.bias)
+    """A net that says the mean always, and never ends: its frames are compared with the true ones of each sound."""
+    learner, _ = lesson_of(FREE)
+    output = learner.network.output
+    torch.nn.init.zeros_(output.weight)
+    torch.nn.init.zeros_(output.bias)
     with torch.no_grad():
-        sums = frame_errors(learner.network, learner.corpus, 1000)
+        output.bias[-1] = -1.0
+        sums = frame_errors(learner.network, learner.corpus, FREE.task, 1000)
     speech = learner.corpus.speech
-    for (_, sound), (total, count) in zip(PAIRS, sums.tolist(), strict=True):
+    for (source, sound), (total, count) in zip(PAIRS, sums.tolist(), strict=True):
         log_mel = speech.frames.frames(sound).double()
-        expected = (log_mel - torch.tensor(speech.standard.means)).abs().mean(1).sum() * 10 / math.log(10)
-        assert count == len(log_mel)
-        assert total == pytest.approx(expected.item(), rel=1e-5)
+        each = (log_mel - torch.tensor(speech.standard.means)).abs().mean(1) * 10 / math.log(10)
+        # 0.4 s for each word and 0.1 s, in steps of 40 ms; the spare is rounded up.
+        said = 4 * (10 * len(source.split()) + 3)
+        assert count >= max(len(log_mel), said)
+        assert total == pytest.approx(cheapest(each.expand(said, -1)), rel=1e-5)
+
+
+def test_the_pace_is_no_error():
+    recorded = torch.randn(9, 3, generator=torch.Generator().manual_seed(1))
+    slower = recorded.repeat_interleave(torch.tensor([1, 3, 1, 2, 2, 1, 1, 4, 2]), 0)
+    assert warped_error(recorded, recorded) == (0.0, 9)
+    assert warped_error(slower, recorded) == (0.0, 17)
+    assert warped_error(recorded.flip(0), recorded)[0] > 1
+    assert warped_error(torch.zeros(0, 3), recorded) == (pytest.approx(float(recorded.abs().mean(1).sum())), 9)
 
 
 def test_steps_and_back_to_the_sound():

@@ -68,11 +68,20 @@ class Sinusoidal(InputPosition):
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
         # In float64, on the CPU: some devices have none, and float32 is off by a radian at a million.
-        place = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-        pair = torch.arange(0, self.width, 2, dtype=torch.float64)
-        angle = place / 10000 ** (pair / self.width)
-        # (length pair 2) -> (length width): sine and cosine stand side by side; an odd width drops the last cosine.
-        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, : self.width]
+        return self.at(torch.arange(length, dtype=torch.float64))
+
+    def at(self, places: Float[Tensor, "*place"]) -> Float[Tensor, "*place width"]:
+        """The vectors of any places, whole numbers or between them.
+
+        Example:
+            >>> Sinusoidal(2).at(torch.tensor([0.0, 0.5]))
+            tensor([[0.0000, 1.0000],
+                    [0.4794, 0.8776]])
+        """
+        pair = torch.arange(0, self.width, 2, dtype=places.dtype, device=places.device)
+        angle = places.unsqueeze(-1) / 10000 ** (pair / self.width)
+        # (*place pair 2) -> (*place width): sine and cosine stand side by side; an odd width drops the last cosine.
+        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., : self.width]
 
 
 class Learned(InputPosition):

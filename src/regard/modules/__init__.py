@@ -1,5 +1,6 @@
 """Modules made of attention, and what they are compared with."""
 
+from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention, Observation, ObserverHandle
 from regard.modules.cache import Cache
 from regard.modules.decoder import Decoder, DecoderLayer
@@ -21,6 +22,7 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
+from regard.modules.outline import Outline, Outliner
 from regard.modules.pairs import Pairs, torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
 from regard.modules.pooling import (
@@ -67,6 +69,8 @@ __all__ = [
     "Network",
     "Observation",
     "ObserverHandle",
+    "Outline",
+    "Outliner",
     "Pairs",
     "Pooling",
     "RecurrentNetwork",
@@ -82,6 +86,7 @@ __all__ = [
     "beam_search",
     "build_network",
     "greedy",
+    "monotonic_alignment",
     "speak",
     "to_picture",
     "to_vectors",

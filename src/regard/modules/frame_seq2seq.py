@@ -7,14 +7,16 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from regard.attention import Lengths
+from regard.attention import Guided, Lengths
 from regard.attention.fields import check_count
+from regard.attention.input_positions import Sinusoidal
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.decoder import Decoder, LayerCaches
 from regard.modules.dropout import Dropout
 from regard.modules.encoder import Encoder
 from regard.modules.guide import Guide
+from regard.modules.outline import Outline, Outliner
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
 
 __all__ = ["FrameSeq2Seq", "Spoken", "speak"]
@@ -26,10 +28,20 @@ class FrameSeq2Seq(nn.Module):
     To train: `frames, last = model(model.encode(source, lengths), inputs)`, where the inputs are the target behind one
     frame of zeros, and zeros at padding; `frames` should be the target, and sigmoid(`last`) be 1 at its last frame.
 
+    With a guide the model keeps time by an `Outline` of the source: each frame is told where in the source it is, by
+    the waves that tell source items their places, it looks near there, what the decoder says is added to what stands
+    for that part, and the last frame is where the outline ends. In training the outline is the one that
+    `memory.outline.aligned` finds in the target, and the memory's own should become like it; speaking, the model goes
+    by its own.
+
     Args:
         source: the size of the source's vocabulary, or a module, as in `Seq2Seq`.
         features: the size of a frame.
-        width, layers, heads, hidden, decoder_layers, position, guide, **parts: as in `TransformerSeq2Seq`.
+        width, layers, heads, hidden, decoder_layers, position, **parts: as in `TransformerSeq2Seq`.
+        guide: how far from where it is a frame may look, and at which rate the model begins; None: it keeps no time.
+        parts_per_item: with a guide, how many parts of a target each source item is: its beginning, its middle, ...
+        strides: with a guide, how many strides of a finer time a frame is, which the outline goes by; the features are
+            those of one stride, and of the next, ...
         dropout: the share dropped.
         frame_dropout: the share dropped of what a frame becomes before it enters the decoder; None: as `dropout`. A
             frame is nearly the one before it, and a decoder that sees it too well learns to repeat it.
@@ -58,6 +70,8 @@ class FrameSeq2Seq(nn.Module):
         decoder_layers: int | None = None,
         position: Any = "sinusoidal",
         guide: Guide | None = None,
+        parts_per_item: int = 5,
+        strides: int = 1,
         **parts: Any,
     ):
         super().__init__()
@@ -73,45 +87,92 @@ class FrameSeq2Seq(nn.Module):
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
         self.encoder = Encoder(width, layers, heads, **parts)
         self.decoder = Decoder(width, decoder_layers, heads, **parts)
-        self.output = nn.Linear(width, features + 1)
+        check_count("strides", strides, "how many strides a frame is")
+        if features % strides:
+            raise ArgumentError(f"`features` must be whole strides, but {features} is no multiple of {strides}.")
+        self.strides, self.waves = strides, Sinusoidal(width)
+        if guide is None:
+            self.outliner, self.output = None, nn.Linear(width, features + 1)
+        else:
+            rate = guide.rate / strides
+            self.outliner = Outliner(width, features // strides, per_item=parts_per_item, rate=rate)
+            self.output = nn.Linear(width, features)
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
         """Read the sources, as `Seq2Seq.encode` does."""
         vectors = self.encoder(embed_source(self.source, source, lengths, self.width), mask=Lengths(lengths))
-        return Memory(lengths, keys=vectors, values=vectors)
+        if self.outliner is None:
+            return Memory(lengths, keys=vectors, values=vectors)
+        placed = self.waves(vectors)
+        return Memory(lengths, keys=placed, values=placed, outline=self.outliner(vectors, lengths))
 
     def forward(
-        self, memory: Memory, inputs: Float[Tensor, "batch length feature"]
+        self, memory: Memory, inputs: Float[Tensor, "batch length feature"], outline: Outline | None = None
     ) -> tuple[Float[Tensor, "batch length feature"], Float[Tensor, "batch length"]]:
-        """After each of these frames the next one, and the score of its being the last (a logit), all at once."""
+        """After each of these frames the next one, and the score of its being the last (a logit), all at once.
+
+        Args:
+            memory: of the sources.
+            inputs: the frames.
+            outline: what to go by; None for the memory's own.
+        """
         if len(inputs) != len(memory.lengths) or inputs.shape[2] != self.features:
             raise ArgumentError(
                 f"`inputs` must be frames ({len(memory.lengths)}, length, {self.features}), but are "
                 f"{tuple(inputs.shape)}."
             )
+        own = memory.outline if outline is None else outline
+        given, near, drawn = self._outlined(self.target(inputs), own, 0)
         mask: Any = Lengths(key=memory.lengths)
-        if self.guide is not None:
-            mask = mask & self.guide.mask(0, inputs.shape[1], memory.lengths)
-        return self._split(self.decoder(self.target(inputs), memory.part("keys"), mask=mask))
+        vectors = self.decoder(given, memory.part("keys"), mask=mask if near is None else mask & near)
+        return self._split(vectors, drawn)
 
-    def start(self, memory: Memory) -> list[LayerCaches]:
+    def start(self, memory: Memory) -> "SpeakingState":
         """The state before the first step, which is given a frame of zeros."""
-        return self.decoder.start(memory.part("keys"), memory.lengths)
+        return SpeakingState(self.decoder.start(memory.part("keys"), memory.lengths), memory.outline)
 
     def step(
-        self, state: list[LayerCaches], frame: Float[Tensor, "batch feature"]
-    ) -> tuple[Float[Tensor, "batch feature"], Float[Tensor, " batch"], list[LayerCaches]]:
+        self, state: "SpeakingState", frame: Float[Tensor, "batch feature"]
+    ) -> tuple[Float[Tensor, "batch feature"], Float[Tensor, " batch"], "SpeakingState"]:
         """The frame after one more, the score of its being the last, and the new state; the old one is used up."""
-        source, done = state[0].source, state[0].own.length
-        mask = None
-        if self.guide is not None and source.lengths is not None:
-            mask = self.guide.mask(done, 1, source.lengths)
-        frames, last = self._split(self.decoder.step(self.target(frame.unsqueeze(1)), state, mask=mask))
+        done = state.caches[0].own.length
+        given, near, drawn = self._outlined(self.target(frame.unsqueeze(1)), state.outline, done)
+        frames, last = self._split(self.decoder.step(given, state.caches, mask=near), drawn)
         return frames.squeeze(1), last.squeeze(1), state
 
-    def _split(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        both = self.output(vectors)
-        return both[..., :-1], both[..., -1]
+    def _outlined(
+        self, given: Tensor, outline: Outline | None, first: int
+    ) -> tuple[Tensor, Guided | None, tuple[Tensor, Tensor] | None]:
+        """What enters the decoder, told where it is; what is near; what stands there, and how far past the end."""
+        if self.guide is None or outline is None:
+            return given, None, None
+        count = given.shape[1]
+        places, drawn = outline.at(first * self.strides, count * self.strides)
+        # A frame is where its middle is.
+        places = places.unflatten(1, (count, self.strides)).mean(2)
+        gone = torch.arange(first + 1, first + count + 1, device=given.device) * self.strides
+        # The last frame is the one that ends nearest to the end.
+        past = gone - outline.durations.detach().sum(1, keepdim=True) + self.strides / 2
+        return (
+            given + self.waves.at(places).to(given),
+            Guided(self.guide.width, places),
+            (drawn.unflatten(1, (count, self.strides)).flatten(2), past.to(given)),
+        )
+
+    def _split(self, vectors: Tensor, drawn: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor]:
+        said = self.output(vectors)
+        if drawn is None:
+            return said[..., :-1], said[..., -1]
+        # The outline learns from the target itself; the decoder says what is missing.
+        return said + drawn[0].detach(), drawn[1]
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakingState:
+    """What a model knows between two steps: its caches, and the outline that it goes by."""
+
+    caches: list[LayerCaches]
+    outline: Outline | None
 
 
 @dataclass(frozen=True, eq=False)

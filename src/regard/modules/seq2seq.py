@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.attention.fields import check_count
 from regard.errors import ArgumentError
 from regard.modules.dropout import Dropout
+from regard.modules.outline import Outline
 from regard.modules.padding import zero_padding
 from regard.special_ids import END, PADDING
 
@@ -27,12 +28,14 @@ class Memory:
         vector: (batch, width) each whole source as one vector.
         keys: (batch, length, width) what the decoder's attention finds an item of the source by.
         values: (batch, length, width) what it gets of an item that it has found.
+        outline: how the target is to go along the source, of a model that keeps time.
     """
 
     lengths: Tensor
     vector: Tensor | None = None
     keys: Tensor | None = None
     values: Tensor | None = None
+    outline: Outline | None = None
 
     def part(self, name: str) -> Tensor:
         """The vector, the keys or the values, of a model whose decoder can't do without.

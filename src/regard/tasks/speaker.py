@@ -18,7 +18,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.speaking_network import speaking_network
 from regard.tasks.speech import FRAME_ERROR, Speech
 from regard.tasks.speech_corpus import SpeechCorpus, as_spoken, frames_of
-from regard.tasks.speech_learner import frame_errors
+from regard.tasks.speech_judging import frame_errors, limits_of
 
 __all__ = ["Said", "Speaker"]
 
@@ -92,23 +92,20 @@ class Speaker(Model[Speech]):
             self.check_known(each)
         present = [index for index, item in enumerate(items) if len(item)]
         device = next(self.network.parameters()).device
-        # The recipe counts in seconds, the net in steps.
-        second = 100 / self.answer.together
-        limits = {"longest": task.longest * second, "spare": math.ceil(task.spare * second)}
         found: list[Said | None] = [None] * len(items)
         lengths = [math.ceil(len(items[index]) / self.answer.rate) for index in present]
         for places in batches_by_length(lengths, batch_items):
             members = [present[place] for place in places]
             batch = source.batch(self.reader, [items[index] for index in members]).to(device)
-            said = speak(self.network, batch.vectors, batch.lengths, **limits)
+            said = speak(self.network, batch.vectors, batch.lengths, **limits_of(task, self.answer))
             for index, each in zip(members, said, strict=True):
                 found[index] = Said(self.answer.sound(each.frames), each.ended)
         return found
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Judged:
-        """How far each frame is from the true one, each made of the true ones before it.
+        """How far what the model says is from a recording of the same, frame by frame, whatever the pace of each.
 
-        That is what is trained; how well one understands what `say` says, a recogniser has to tell.
+        How well one understands it, a recogniser has to tell.
 
         Args:
             examples: (source, sound) pairs, or `Example`s; a sound is a `Sound` or the path of a recording.
@@ -130,7 +127,7 @@ class Speaker(Model[Speech]):
         started = time.perf_counter()
         self.network.eval()
         with torch.inference_mode():
-            sums = frame_errors(self.network, corpus, batch_items).numpy()
+            sums = frame_errors(self.network, corpus, self.recipe.task, batch_items).numpy()
         seconds = time.perf_counter() - started
 
         def figure(sums: Any) -> float:

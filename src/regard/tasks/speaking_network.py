@@ -33,6 +33,8 @@ def speaking_network(recipe: Recipe, reader: Any, speech: Speech) -> FrameSeq2Se
         dropout=recipe.dropout,
         frame_dropout=task.frame_dropout,
         guide=None if task.guide is None else Guide(task.guide, speech.rate),
+        parts_per_item=task.parts,
+        strides=speech.together,
         **attention_parts(recipe),
     )
     own_relative_positions(network, recipe)

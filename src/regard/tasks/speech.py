@@ -21,7 +21,7 @@ DECIBELS = 10 / torch.log(torch.tensor(10.0, dtype=torch.float64)).item()
 """How many decibels one natural logarithm of power is."""
 
 FRAME_ERROR = Measure("error in dB", falls=True, digits=3)
-"""How far a frame is from the true one, each made of the true ones before it: the mean over bands of the distance."""
+"""How far a frame that a net says is from the true one at that place of the sound: the mean distance of the bands."""
 
 
 @dataclass(frozen=True, eq=False)

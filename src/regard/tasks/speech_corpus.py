@@ -34,6 +34,10 @@ class SpeechLesson(NamedTuple):
         """The same on another device."""
         return SpeechLesson(self.batch.to(device), self.steps.to(device), self.counts.to(device))
 
+    def frames(self, together: int) -> Float[Tensor, "source frame band"]:
+        """The steps, frame by frame."""
+        return self.steps.unflatten(2, (together, -1)).flatten(1, 2)
+
     def real(self, together: int) -> Bool[Tensor, "source frame"]:
         """Whether each frame of the steps is real."""
         places = torch.arange(self.steps.shape[1] * together, device=self.counts.device)

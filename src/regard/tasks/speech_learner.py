@@ -4,14 +4,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
-from regard.modules import FrameSeq2Seq
-from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
+from regard.modules import FrameSeq2Seq, Memory, Outline
+from regard.tasks.batching import Batches, shuffled_batches
 from regard.tasks.learner import Learner, Loss, Term, Verdict
 from regard.tasks.recipe import Recipe
-from regard.tasks.speech import DECIBELS, FRAME_ERROR
+from regard.tasks.speech import FRAME_ERROR
 from regard.tasks.speech_corpus import SpeechCorpus, SpeechLesson
+from regard.tasks.speech_judging import frame_errors
 
-__all__ = ["SpeechLearner", "frame_errors"]
+__all__ = ["SpeechLearner"]
 
 
 class SpeechLearner(Learner):
@@ -36,64 +37,64 @@ class SpeechLearner(Learner):
     def __init__(self, network: FrameSeq2Seq, recipe: Recipe, corpus: SpeechCorpus, dev: SpeechCorpus):
         super().__init__(network, FRAME_ERROR)
         self.recipe, self.corpus, self.dev = recipe, corpus, dev
-        self.own = 0.0
+        self.own, self.even = 0.0, False
 
     def batches(self, epoch: int) -> Batches:
         # Of the epoch alone, so that a resumed run goes on with the same share.
         self.own = self.recipe.task.own * epoch / max(1, self.recipe.epochs - 1)
+        # Who aligns recordings to frames that mean nothing yet never comes to use all parts.
+        self.even = epoch == 0
         members = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
         return Batches(self.corpus.lesson, members)
 
     def loss(self, batch: SpeechLesson) -> Loss:
         together = self.corpus.speech.together
         memory = self.network.encode(batch.batch.vectors, batch.batch.lengths)
+        outline = _outline_of(batch, memory, together, even=self.training and self.even)
         heard = _behind(batch.steps)
         if self.training and self.own:
             with torch.no_grad():
-                own = _behind(self.network(memory, heard)[0])
+                own = _behind(self.network(memory, heard, outline)[0])
             chosen = torch.rand(heard.shape[:2], device=heard.device) < self.own
             heard = torch.where(chosen.unsqueeze(2), own, heard)
-        said, last = self.network(memory, heard)
+        said, last = self.network(memory, heard, outline)
         real = batch.real(together)
-        distance = (said - batch.steps).abs().unflatten(2, (together, -1)).mean(3).flatten(1)
-        ends = batch.ends(together).unsqueeze(1)
-        places = torch.arange(last.shape[1], device=last.device)
-        ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
-        steps = places <= ends
-        return Loss((Term(distance[real].mean(), int(real.sum())), Term(ending[steps].mean(), int(steps.sum()))))
+        terms = [_distance(said.unflatten(2, (together, -1)).flatten(1, 2), batch, together)]
+        if memory.outline is None or outline is None:
+            places, ends = torch.arange(last.shape[1], device=last.device), batch.ends(together).unsqueeze(1)
+            ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
+            steps = places <= ends
+            terms.append(Term(ending[steps].mean(), int(steps.sum())))
+        else:
+            terms.append(_distance(outline.at(0, real.shape[1])[1], batch, together))
+            # By what share a part would be too long or too short, one frame more or less counting little.
+            shares = (memory.outline.durations.log1p() - outline.durations.log1p()).abs()
+            counted = torch.arange(shares.shape[1], device=shares.device) < outline.counts.unsqueeze(1)
+            terms.append(Term(shares[counted].mean(), int(counted.sum())))
+        return Loss(tuple(terms))
 
     def judge(self) -> Verdict:
-        sums = frame_errors(self.network, self.dev, 2 * self.recipe.batch_items).sum(0)
+        # It speaks step by step, so the more sources together the better.
+        sums = frame_errors(self.network, self.dev, self.recipe.task, 20 * self.recipe.batch_items).sum(0)
         error = float(sums[0] / sums[1])
         return Verdict(error, error)
-
-
-def frame_errors(network: FrameSeq2Seq, corpus: SpeechCorpus, batch_items: int) -> Tensor:
-    """For each example the errors of its frames in dB, each frame made of the true ones before it, and their number.
-
-    Args:
-        network: in evaluation mode; asked without gradients.
-        corpus: the examples.
-        batch_items: about how many items go through the net at a time.
-
-    Returns:
-        (example, 2): the sum of the errors of its frames, and how many these are.
-    """
-    speech = corpus.speech
-    device = next(network.parameters()).device
-    spreads = torch.tensor(speech.standard.spreads, dtype=torch.float64) * DECIBELS
-    found = torch.zeros(len(corpus.lengths), 2, dtype=torch.float64)
-    for members in batches_by_length(corpus.lengths, batch_items):
-        lesson = corpus.lesson(members)
-        given = lesson.to(device)
-        said, _ = network(network.encode(given.batch.vectors, given.batch.lengths), _behind(given.steps))
-        distance = (said.cpu().double() - lesson.steps).abs().unflatten(2, (speech.together, -1))
-        errors = (distance * spreads).mean(3).flatten(1)
-        found[members, 0] = errors.where(lesson.real(speech.together), 0.0).sum(1)
-        found[members, 1] = lesson.counts.double()
-    return found
 
 
 def _behind(steps: Tensor) -> Tensor:
     """What is heard before each step: the one before it, and zeros before the first."""
     return pad(steps[:, :-1], (0, 0, 1, 0))
+
+
+def _outline_of(lesson: SpeechLesson, memory: Memory, together: int, *, even: bool = False) -> Outline | None:
+    """How the sounds of a lesson go along its sources, if the model keeps time."""
+    if memory.outline is None:
+        return None
+    return (
+        memory.outline.even(lesson.counts) if even else memory.outline.aligned(lesson.frames(together), lesson.counts)
+    )
+
+
+def _distance(said: Tensor, lesson: SpeechLesson, together: int) -> Term:
+    """How far the bands of real frames are from the true ones."""
+    real = lesson.real(together)
+    return Term((said - lesson.frames(together)).abs().mean(2)[real].mean(), int(real.sum()))

@@ -124,8 +124,9 @@ class Speaking(Settings):
         own: the share of steps that the decoder hears, in the last epoch, as it would have said them itself, not as
             they truly were: else it never learns to go on from what it says. It rises from 0 in the first, as who only
             hears itself doesn't find its place in the source.
-        guide: how far, as a share of the source, each step may look to either side of where it should be at that time;
-            None: anywhere.
+        guide: how far, as a share of the source, each step may look to either side of where it is; None: anywhere, and
+            the net is not told where it is.
+        parts: with a guide, how many parts of a sound each item of the source is, from its beginning to its end.
         longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
 
     Raises:
@@ -141,6 +142,7 @@ class Speaking(Settings):
     frame_dropout: float = share(0.5)
     own: float = share(0.5)
     guide: float | None = real_or_none(0.0)
+    parts: int = whole(5, 1, 100)
     longest: float = real(1.0, 0.0)
     spare: float = real(1.0, 0.0)
 
