@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 __all__ = ["recur"]
@@ -34,10 +36,46 @@ def recur(
     if not batch or not length:
         states = vectors.new_zeros(batch, length, directions * cells.hidden_size)
         return states, vectors.new_zeros(directions * cells.num_layers, batch, cells.hidden_size)
-    # PyTorch packs no sequence without a vector: an empty one reads a single one, and that is wiped out again.
-    packed = pack_padded_sequence(vectors, lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False)
-    read: tuple[Any, Any] = cells(packed)
-    states, _ = pad_packed_sequence(read[0], batch_first=True, total_length=length)
-    last: Tensor = read[1][0] if isinstance(read[1], tuple) else read[1]
+    read = _packed if vectors.is_cuda else _padded
+    states, last = read(cells, vectors, lengths.to(vectors.device))
     empty = (lengths == 0).to(vectors.device)
     return states.masked_fill(empty[:, None, None], 0.0), last.masked_fill(empty[:, None], 0.0)
+
+
+def _packed(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """By PyTorch's own sequences of unequal length, which are fast where cuDNN reads them."""
+    # It packs no sequence without a vector: an empty one reads a single one.
+    packed = pack_padded_sequence(vectors, lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False)
+    read: tuple[Any, Any] = cells(packed)
+    states, _ = pad_packed_sequence(read[0], batch_first=True, total_length=vectors.shape[1])
+    return states, read[1][0] if isinstance(read[1], tuple) else read[1]
+
+
+def _padded(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Over padding, which changes no state before it; the other direction reads each sequence turned round.
+
+    On a CPU it takes half to a third of the time that packed sequences of 330 vectors take to learn from.
+    """
+    length = vectors.shape[1]
+    place, count = torch.arange(length, device=vectors.device), lengths.unsqueeze(1)
+    real = (place < count).unsqueeze(2)
+    vectors = vectors.where(real, 0.0)
+    turned = torch.where(place < count, count - 1 - place, place).unsqueeze(2)
+    end = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, -1, cells.hidden_size)
+    start = vectors.new_zeros(1, len(vectors), cells.hidden_size)
+    step: Any = getattr(torch, cells.mode.lower())
+    begin = (start, start) if cells.mode == "LSTM" else start
+    last: list[Tensor] = []
+    for layer in range(cells.num_layers):
+        both: list[Tensor] = []
+        for suffix in ("", "_reverse")[: 1 + cells.bidirectional]:
+            names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if cells.bias else ()))
+            weights = [getattr(cells, f"{name}_l{layer}{suffix}") for name in names]
+            given = vectors.gather(1, turned.expand_as(vectors)) if suffix else vectors
+            states = step(given, begin, weights, cells.bias, 1, 0.0, cells.training, False, True)[0]
+            last.append(states.gather(1, end).squeeze(1))
+            both.append(states.gather(1, turned.expand_as(states)) if suffix else states)
+        vectors = torch.cat(both, 2).where(real, 0.0)
+        if layer < cells.num_layers - 1:
+            vectors = dropout(vectors, cells.dropout, cells.training)
+    return vectors, torch.stack(last)
