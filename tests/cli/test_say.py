@@ -98,7 +98,8 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
         (["low", "--out", "{}/list.txt"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
         (["low", "--out", "{}/full/mine.wav"], 2, "`--out` must be a new file, but"),
         (["low", "--out", "{}/x.mp3"], 2, "`--out` must end in .wav, the format that is written, but is"),
-        (["--out", "{}/x.wav"], 2, "give either texts or -f FILE"),
+        (["--out", "{}/x.wav"], 2, "give a model and what it is to say"),
+        (["low", "-f", "{}/list.txt", "--out", "{}/x"], 2, "give either texts or -f FILE"),
         (["low"], 2, "--out"),
     ],
 )
@@ -114,11 +115,10 @@ def test_what_can_not_be_said_leaves_nothing_behind(trained, tmp_path, capsys, w
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_forgotten_model_is_told_from_a_forgotten_text(trained, tmp_path, capsys):
+def test_a_model_or_a_text_alone_is_told_with_an_example(tmp_path, capsys):
     code, _, said = run(capsys, "say", "low high", "--out", tmp_path / "x.wav")
-    assert (code, "`MODEL` is missing: 'low high' is no folder" in said) == (2, True)
-    code, _, said = run(capsys, "say", trained / "out", "--out", tmp_path / "x.wav")
-    assert (code, "give either texts or -f FILE" in said) == (2, True)
+    assert (code, "give a model and what it is to say, as in regard say synthesis" in said) == (2, True)
+    assert "but there is only 'low high'" in said
 
 
 def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsys, monkeypatch):

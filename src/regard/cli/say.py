@@ -1,6 +1,5 @@
-"""`regard say`: what a model of one's own says, as sound files."""
+"""`regard say`: what a model says, as sound files."""
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -24,7 +23,7 @@ _OTHER_SOUNDS = (".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".ai
 
 
 def say(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder of a model that speaks.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that speaks: synthesis, which comes along, or the folder of another.")],
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
     ],
@@ -36,21 +35,24 @@ def say(
 ) -> None:
     """Say texts, and write what is heard as WAV files.
 
-    A model says what it was trained on: one of fsdd-strings takes the name of a speaker and digits, with blanks between
-    them. One text becomes one file; several become a folder of 1.wav, 2.wav, ..., numbered as they stand on the command
+    A model says what it was trained on: synthesis takes the name of a speaker (george, jackson, lucas, nicolas, theo,
+    yweweler) and digits, with blanks between them. One text becomes one file; several become a folder of 1.wav, 2.wav, ..., numbered as they stand on the command
     line or as the lines of the file. If one of them can't be said, nothing is written; and nothing that is there is
     written over.
 
     \b
     Examples:
+      regard say synthesis "jackson 4 0 7 1" --out numbers.wav
+      regard say synthesis "theo 1 2 3" "lucas 3 2 1" --out numbers/
+      regard say synthesis -f numbers.txt --out numbers/
       regard train synthesis --data fsdd-strings --label speech --out speaker
-      regard say speaker "jackson 4 0 7 1" --out numbers.wav
-      regard say speaker "theo 1 2 3" "lucas 3 2 1" --out numbers/
-      regard say speaker -f numbers.txt --out numbers/
     """
-    if not sources and file is None and not os.path.exists(model):
-        raise ArgumentError(f"`MODEL` is missing: {model!r:.60} is no folder. See regard say --help.")
-    if bool(sources) == (file is not None):
+    if not sources and file is None:
+        raise ArgumentError(
+            "give a model and what it is to say, as in regard say synthesis 'jackson 4 0 7' --out numbers.wav, "
+            f"but there is only {model!r:.60}. See regard say --help."
+        )
+    if sources and file is not None:
         raise ArgumentError("give either texts or -f FILE. See regard say --help.")
     lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
     _check_out(out, len(lines))
