@@ -23,7 +23,10 @@ _OTHER_SOUNDS = (".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".ai
 
 
 def say(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that speaks: synthesis, which comes along, or the folder of another.")],
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A model that speaks: synthesis, which comes along, or a folder."),
+    ],
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
     ],
@@ -36,9 +39,9 @@ def say(
     """Say texts, and write what is heard as WAV files.
 
     A model says what it was trained on: synthesis takes the name of a speaker (george, jackson, lucas, nicolas, theo,
-    yweweler) and digits, with blanks between them. One text becomes one file; several become a folder of 1.wav, 2.wav, ..., numbered as they stand on the command
-    line or as the lines of the file. If one of them can't be said, nothing is written; and nothing that is there is
-    written over.
+    yweweler) and digits, with blanks between them. One text becomes one file; several become a folder of 1.wav, 2.wav,
+    ..., numbered as they stand on the command line or as the lines of the file. If one of them can't be said, nothing
+    is written; and nothing that is there is written over.
 
     \b
     Examples:
