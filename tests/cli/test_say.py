@@ -121,6 +121,11 @@ def test_a_model_or_a_text_alone_is_told_with_an_example(tmp_path, capsys):
     assert "but there is only 'low high'" in said
 
 
+def test_a_text_longer_than_any_of_training_is_warned_of_once(trained, tmp_path, capsys):
+    code, _, said = run(capsys, "say", trained / "out", "low high low high", "--out", tmp_path / "x.wav")
+    assert (code, said.count("a source has 4 pieces")) == (0, 1)
+
+
 def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("regard.tasks.Speaker.say", lambda *_: pytest.fail("it was asked"))
     (tmp_path / "list.txt").write_text("low\n" * 200 + "tone\n", encoding="utf-8")

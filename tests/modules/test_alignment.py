@@ -56,6 +56,7 @@ def test_even_is_even():
 def test_nothing_at_all():
     assert monotonic_alignment(torch.zeros(0, 3, 2), torch.zeros(0).long(), torch.zeros(0).long()).shape == (0, 2)
     nothing = torch.tensor([0, 0])
+    assert monotonic_alignment(torch.zeros(2, 3, 0), nothing, nothing).shape == (2, 0)
     assert monotonic_alignment(torch.zeros(2, 0, 0), nothing, nothing).shape == (2, 0)
     assert monotonic_alignment(torch.zeros(2, 0, 3), nothing, torch.tensor([3, 1])).tolist() == [[0] * 3] * 2
 

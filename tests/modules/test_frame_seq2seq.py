@@ -5,8 +5,11 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
+from regard.inspection.observe import observed
 from regard.modules.frame_seq2seq import FrameSeq2Seq, speak
 from regard.modules.guide import Guide
+from regard.modules.outline import Outline
+from regard.modules.seq2seq import embed_source
 
 LENGTHS, FEATURES = [5, 2, 0, 1], 4
 
@@ -64,6 +67,85 @@ class TestModel:
             (alone,) = speak(model, own, torch.tensor([length]), longest=2.0, spare=3)
             assert alone.ended == together[item].ended
             torch.testing.assert_close(alone.frames, together[item].frames)
+
+
+class TestOutlined:
+    """Two strides a frame, two parts an item; what the decoder adds is nothing."""
+
+    def model(self, width=1):
+        model = make(guide=Guide(width, 0.5), strides=2, parts_per_item=2)
+        nn.init.zeros_(model.output.weight)
+        nn.init.zeros_(model.output.bias)
+        return model
+
+    def outline(self, durations):
+        count = durations.shape[1]
+        drawn = torch.arange(2.0 * count, dtype=torch.float64).reshape(1, count, 2)
+        return Outline(durations, drawn, torch.tensor([count]), per_item=2)
+
+    def test_by_hand(self):
+        """Parts of 1, 2, 1 and 3 strides: seven, which four frames of two are nearest to."""
+        model, durations = self.model(), torch.tensor([[1.0, 2.0, 1.0, 3.0]], dtype=torch.float64)
+        memory = model.encode(torch.tensor([[3, 4]]), torch.tensor([2]))
+        said, last = model(memory, frames(5)[:1], self.outline(durations))
+        assert said.tolist() == [[[0, 1, 2, 3], [2, 3, 4, 5], [6, 7, 6, 7], [6, 7, 6, 7], [6, 7, 6, 7]]]
+        assert (last > 0).tolist() == [[False, False, False, True, True]]
+        assert last[0].tolist() == [-4, -2, 0, 2, 4]
+
+    def test_it_ends_where_the_outline_does(self):
+        model = self.model()
+        with torch.no_grad():
+            model.outliner.duration.weight.zero_()
+            model.outliner.duration.bias.fill_(20.0)
+        source, lengths = torch.tensor([[3, 4, 5]]), torch.tensor([3])
+        total = model.encode(source, lengths).outline.durations.sum().item()
+        (said,) = speak(model, source, lengths, longest=1000.0)
+        assert said.ended
+        assert abs(2 * len(said.frames) - total) <= 1
+
+    @pytest.mark.parametrize("durations", [[4.0, 2.0], [3.0, 3.0]])
+    def test_frames_and_sources_are_told_where_they_are(self, durations):
+        """Another pace is another place: what enters the decoder, and what its keys are, depends on it."""
+        model, entered = make(guide=Guide(1, 0.5), parts_per_item=1), []
+        model.decoder.register_forward_pre_hook(lambda _, given: entered.append(given))
+        memory = model.encode(torch.tensor([[3, 3]]), torch.tensor([2]))
+        for times in (durations, [2.0, 4.0]):
+            drawn = torch.zeros(1, 2, FEATURES, dtype=torch.float64)
+            model(memory, frames(6)[:1], Outline(torch.tensor([times]), drawn, torch.tensor([2]), 1))
+        (given, keys), (other, _) = entered
+        assert not torch.allclose(given, other)
+        torch.testing.assert_close(
+            given - other, model.waves.at(places(durations)) - model.waves.at(places([2.0, 4.0]))
+        )
+        plain = model.encoder(embed_source(model.source, torch.tensor([[3, 3]]), torch.tensor([2]), 6))
+        torch.testing.assert_close(keys - plain, model.waves.encode(2)[None])
+
+    def test_what_can_t_be(self):
+        with pytest.raises(ArgumentError, match="`features` must be whole strides, but 4 is no multiple of 3"):
+            make(guide=Guide(1, 0.5), strides=3)
+        model = make()
+        memory = model.encode(ids(), torch.tensor(LENGTHS))
+        with pytest.raises(ArgumentError, match="`outline` must be None for a model without a guide"):
+            model(memory, frames(), self.outline(torch.ones(4, 2)))
+        model = self.model()
+        nn.init.constant_(model.outliner.duration.bias, torch.nan)
+        with pytest.raises(ArgumentError, match="`model` must give finite frames"):
+            speak(model, ids(), torch.tensor(LENGTHS))
+
+    @pytest.mark.parametrize("width", [0, 0.05])
+    def test_however_narrow_the_guide_each_frame_sees_an_item(self, width):
+        model = self.model(width)
+        with observed(model) as seen, torch.no_grad():
+            model(model.encode(ids()[:, :3], torch.tensor([3, 1, 2, 3])), frames(9))
+        weights = [each.weights.sum(-1) for each in seen if each.weights.shape[2:] == (9, 3)]
+        assert len(weights) == 2
+        for each in weights:
+            torch.testing.assert_close(each, torch.ones_like(each))
+
+
+def places(durations):
+    own = Outline(torch.tensor([durations]), torch.zeros(1, 2, 1), torch.tensor([2]), 1)
+    return own.at(0, 6)[0]
 
 
 class TestSpeaking:

@@ -58,6 +58,12 @@ def test_a_recording_is_put_to_what_it_is_like():
     assert made.even(torch.tensor([6])).durations.tolist() == [[2, 2, 2]]
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
+def test_recordings_of_another_type_of_number(kind):
+    made = Outline(torch.ones(1, 2), torch.tensor([[[1.0], [5.0]]]).to(kind), torch.tensor([2]), 1)
+    assert made.aligned(torch.tensor([[[1.0], [4.5], [5.0]]]), torch.tensor([3])).durations.tolist() == [[1, 2]]
+
+
 def test_it_learns_where_each_kind_begins_though_nobody_says():
     """Three kinds of items, each with two sounds in turn that last a time of their own, joined in any order."""
     draws = torch.Generator().manual_seed(1)

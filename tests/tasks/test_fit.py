@@ -228,6 +228,9 @@ def test_another_recipe_or_other_data_can_not_be_resumed(tmp_path):
     interrupted(tiny(epochs=2), tmp_path / "run", 1)
     with pytest.raises(ArgumentError, match=r"recipe `dropout` was 0.2, is 0.3; recipe `seed` was 0, is 4"):
         fit(tiny(epochs=2, dropout=0.3, seed=4), out=tmp_path / "run", resume=True)
+    other = dataclasses.replace(tiny(epochs=2), input=dataclasses.replace(tiny().input, word_dropout=0.75))
+    with pytest.raises(ArgumentError, match=r"recipe `input` `word_dropout` was [0-9.]+, is 0\.75"):
+        fit(other, out=tmp_path / "run", resume=True)
     with pytest.raises(ArgumentError, match="the dev examples are not those it began with"):
         fit(tiny(epochs=2), out=tmp_path / "run", resume=True, dev=SAWS[:2])
     with pytest.raises(ArgumentError, match="the training examples are not those"):

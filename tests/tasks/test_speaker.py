@@ -131,7 +131,7 @@ def test_one_that_does_not_end_is_cut_and_says_so(speaker):
     assert (said.sound.seconds, longer.sound.seconds) == pytest.approx((0.52, 0.92))
 
 
-def test_the_guide_goes_as_fast_as_training_did(speaker):
+def test_the_outline_begins_as_fast_as_training_goes(speaker):
     # 6 words, in sounds of 36, 36, 20 and 20 frames, four at a step.
     assert speaker.network.guide.rate == pytest.approx(6 / (9 + 9 + 5 + 5))
 

@@ -1,5 +1,6 @@
 """`regard say`: what a model says, as sound files."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -10,7 +11,7 @@ import typer
 
 from regard.cli.asking import what_it_is
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
-from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
+from regard.errors import ArgumentError, DataError, DoubtfulAnswer, MissingExtraError, RegardError
 
 if TYPE_CHECKING:
     from regard.tasks import Said
@@ -73,8 +74,11 @@ def say(
             f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
-    for line in lines:
-        _check(loaded, line, name)
+    with warnings.catch_warnings():
+        # It is warned of when it is said.
+        warnings.simplefilter("ignore", DoubtfulAnswer)
+        for line in lines:
+            _check(loaded, line, name)
     told: list[str] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:

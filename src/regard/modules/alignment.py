@@ -53,6 +53,8 @@ def monotonic_alignment(
         moved.append(move < best)
         best = torch.minimum(best, move) + cost
     found = torch.zeros(batch, most, dtype=torch.long, device=costs.device)
+    if not most:
+        return found
     part = (parts - 1).clamp(min=0)
     for now in range(longest - 1, -1, -1):
         real = now < targets

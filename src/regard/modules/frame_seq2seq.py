@@ -19,7 +19,7 @@ from regard.modules.guide import Guide
 from regard.modules.outline import Outline, Outliner
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
 
-__all__ = ["FrameSeq2Seq", "Spoken", "speak"]
+__all__ = ["FrameSeq2Seq", "SpeakingState", "Spoken", "speak"]
 
 
 class FrameSeq2Seq(nn.Module):
@@ -30,9 +30,9 @@ class FrameSeq2Seq(nn.Module):
 
     With a guide the model keeps time by an `Outline` of the source: each frame is told where in the source it is, by
     the waves that tell source items their places, it looks near there, what the decoder says is added to what stands
-    for that part, and the last frame is where the outline ends. In training the outline is the one that
-    `memory.outline.aligned` finds in the target, and the memory's own should become like it; speaking, the model goes
-    by its own.
+    for that part, and the last frame is where the outline ends, so that of `last` nothing is learned. In training the
+    outline is the one that `memory.outline.aligned` finds in the target (at first `even`), and the memory's own should
+    become like it: its durations, and its frames like those of the target. Speaking, the model goes by its own.
 
     Args:
         source: the size of the source's vocabulary, or a module, as in `Seq2Seq`.
@@ -114,8 +114,13 @@ class FrameSeq2Seq(nn.Module):
         Args:
             memory: of the sources.
             inputs: the frames.
-            outline: what to go by; None for the memory's own.
+            outline: what to go by, of a model with a guide; None for the memory's own.
+
+        Raises:
+            ArgumentError: inputs of another size, or an outline where there is no guide.
         """
+        if outline is not None and self.outliner is None:
+            raise ArgumentError("`outline` must be None for a model without a guide, which goes by none.")
         if len(inputs) != len(memory.lengths) or inputs.shape[2] != self.features:
             raise ArgumentError(
                 f"`inputs` must be frames ({len(memory.lengths)}, length, {self.features}), but are "
@@ -147,15 +152,16 @@ class FrameSeq2Seq(nn.Module):
         if self.guide is None or outline is None:
             return given, None, None
         count = given.shape[1]
+        lengths = outline.counts.div(outline.per_item, rounding_mode="floor")
         places, drawn = outline.at(first * self.strides, count * self.strides)
         # A frame is where its middle is.
         places = places.unflatten(1, (count, self.strides)).mean(2)
         gone = torch.arange(first + 1, first + count + 1, device=given.device) * self.strides
         # The last frame is the one that ends nearest to the end.
-        past = gone - outline.durations.detach().sum(1, keepdim=True) + self.strides / 2
+        past = gone - outline.durations.detach().double().sum(1, keepdim=True) + self.strides / 2
         return (
             given + self.waves.at(places).to(given),
-            Guided(self.guide.width, places),
+            self.guide.around(places, lengths),
             (drawn.unflatten(1, (count, self.strides)).flatten(2), past.to(given)),
         )
 
@@ -218,14 +224,13 @@ def speak(
     frames: list[Tensor] = []
     ends: dict[int, int] = {}
     with deciding(model):
-        state = model.start(model.encode(source, lengths))
+        memory = model.encode(source, lengths)
+        _check_finite(*(() if memory.outline is None else (memory.outline.durations, memory.outline.frames)))
+        state = model.start(memory)
         frame = next(model.parameters()).new_zeros(len(most), model.features)
         for step in range(1, max(most, default=0) + 1):
             frame, last, state = model.step(state, frame)
-            if not bool(frame.isfinite().all() & last.isfinite().all()):
-                raise ArgumentError(
-                    "`model` must give finite frames, but doesn't. Train it with a smaller learning rate."
-                )
+            _check_finite(frame, last)
             frames.append(frame)
             for item in (last > 0).nonzero().flatten().tolist():
                 if step <= most[item]:
@@ -234,3 +239,8 @@ def speak(
                 break
         said = torch.stack(frames, 1) if frames else frame.new_zeros(len(most), 0, model.features)
     return [Spoken(said[item, : ends.get(item, limit)], item in ends) for item, limit in enumerate(most)]
+
+
+def _check_finite(*said: Tensor) -> None:
+    if not all(bool(each.isfinite().all()) for each in said):
+        raise ArgumentError("`model` must give finite frames, but doesn't. Train it with a smaller learning rate.")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention import Guided
@@ -50,3 +50,18 @@ class Guide:
         places = torch.arange(first, first + count, device=lengths.device, dtype=torch.float64) * self.rate
         ends = (lengths - 1).clamp(min=0).unsqueeze(1)
         return Guided(self.width, torch.minimum(places, ends.to(places)))
+
+    def around(self, places: Float[Tensor, "batch target"], lengths: Int[Tensor, " batch"]) -> Guided:
+        """The band around places that are known better than by the rate. Each target sees the item it is nearest to.
+
+        Args:
+            places: where in its source each target is, i at source item i; they don't go back.
+            lengths: (batch,) how many items the sources have.
+
+        Example:
+            >>> Guide(width=0.1, rate=1.0).around(torch.tensor([[0.2, 0.9, 1.2, 1.4]]), torch.tensor([2])).centres
+            tensor([[0., 1., 1., 1.]], dtype=torch.float64)
+        """
+        reach = (self.width * lengths if isinstance(self.width, float) else lengths * 0 + self.width).unsqueeze(1)
+        nearest = torch.minimum(places.round(), (lengths - 1).unsqueeze(1)).clamp(min=0)
+        return Guided(self.width, torch.where(reach < 0.5, nearest, places))

@@ -70,7 +70,9 @@ class Outline:
             frames: what was recorded; zeros behind.
             lengths: (batch,) how many frames are real.
         """
-        costs = torch.cdist(frames, self.frames.detach(), p=1.0)
+        # The two may be of different types of numbers, and those of 16 bits have no distances.
+        kind = torch.promote_types(torch.promote_types(frames.dtype, self.frames.dtype), torch.float32)
+        costs = torch.cdist(frames.to(kind), self.frames.detach().to(kind), p=1.0)
         return self._lasting(monotonic_alignment(costs, lengths, self.counts))
 
     def _lasting(self, durations: Tensor) -> "Outline":

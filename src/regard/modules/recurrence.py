@@ -36,7 +36,7 @@ def recur(
     if not batch or not length:
         states = vectors.new_zeros(batch, length, directions * cells.hidden_size)
         return states, vectors.new_zeros(directions * cells.num_layers, batch, cells.hidden_size)
-    read = _packed if vectors.is_cuda else _padded
+    read = _packed if vectors.is_cuda or cells.proj_size else _padded
     states, last = read(cells, vectors, lengths.to(vectors.device))
     empty = (lengths == 0).to(vectors.device)
     return states.masked_fill(empty[:, None, None], 0.0), last.masked_fill(empty[:, None], 0.0)

@@ -119,7 +119,8 @@ def _check_tensors(folder: Path, tensors: dict[str, Tensor], wanted: dict[str, T
     for name, tensor in wanted.items():
         if name not in tensors:
             raise ModelError(
-                f"{path} has no tensor {name!r}, which the recipe in {DESCRIPTION} asks for. Copy it again."
+                f"{path} has no tensor {name!r}, which the recipe in {DESCRIPTION} asks for. Copy it "
+                "again or, if another version of regard wrote it, train it anew."
             )
         if tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
             raise ModelError(

@@ -144,8 +144,10 @@ def _differ(name: str, before: Any, now: Any) -> list[str]:
     """The entries that changed, each in words."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [f"{name} was {before!r:.60}, is {now!r:.60}"]
-    return [
-        f"{name} `{key}` was {before.get(key)!r:.60}, is {now.get(key)!r:.60}"
-        for key in {**before, **now}
-        if before.get(key) != now.get(key)
-    ]
+    found: list[str] = []
+    for key in {**before, **now}:
+        if isinstance(before.get(key), dict) and isinstance(now.get(key), dict):
+            found += _differ(f"{name} `{key}`", before[key], now[key])
+        elif before.get(key) != now.get(key):
+            found.append(f"{name} `{key}` was {before.get(key)!r:.60}, is {now.get(key)!r:.60}")
+    return found

@@ -32,7 +32,7 @@ class Speech:
         frames: how a sound becomes log-mel frames, and these a sound.
         standard: the mean and spread of each band in training.
         together: how many frames are one step.
-        rate: how many source items go by in one step, in training: where a guide looks at a time.
+        rate: how many source items go by in one step, in training: how fast an outline goes before it is learned.
 
     Example:
         >>> spoken = [torch.tensor([[0.0], [2.0], [4.0]])]

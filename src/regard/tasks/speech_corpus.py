@@ -70,7 +70,12 @@ class SpeechCorpus:
     @property
     def longest(self) -> int:
         """How many items the longest source has."""
-        return max(map(len, self._items))
+        return max(self.source_lengths)
+
+    @property
+    def source_lengths(self) -> list[int]:
+        """How many items each source has."""
+        return [len(item) for item in self._items]
 
     def lesson(self, members: Sequence[int]) -> SpeechLesson:
         """Some of the examples, side by side."""

@@ -42,10 +42,13 @@ def frame_errors(network: FrameSeq2Seq, corpus: SpeechCorpus, task: Speaking, ba
     device = next(network.parameters()).device
     spreads = torch.tensor(speech.standard.spreads, dtype=torch.float64) * DECIBELS
     found = torch.zeros(len(corpus.lengths), 2, dtype=torch.float64)
-    for members in batches_by_length(corpus.lengths, batch_items):
+    limits = limits_of(task, speech)
+    # As long as they may become, not as long as they were: who never ends fills its batch.
+    may = [math.ceil(limits["longest"] * items) + limits["spare"] for items in corpus.source_lengths]
+    for members in batches_by_length(may, batch_items):
         lesson = corpus.lesson(members)
         given = lesson.batch.to(device)
-        said = speak(network, given.vectors, given.lengths, **limits_of(task, speech))
+        said = speak(network, given.vectors, given.lengths, **limits)
         true = lesson.frames(speech.together)
         for member, own, each, count in zip(members, said, true, lesson.counts.tolist(), strict=True):
             heard = own.frames.cpu().reshape(-1, len(spreads))

@@ -19,7 +19,9 @@ class SpeechLearner(Learner):
     """A net that learns to speak.
 
     The loss is the mean distance of the bands of real frames, in spreads of training, plus the cross-entropy of each
-    step's being the last. Distances, not their squares: where two things may come next, the pause's end or more of
+    step's being the last; or, if the net goes by an outline, plus the distance of the outline's frames and of its
+    durations from what the recording has. In the first epoch the outline is spread evenly over the recording, then
+    aligned to it. Distances, not their squares: where two things may come next, the pause's end or more of
     the pause, their mean is neither. More and more of the steps that the net hears are its own, from a first pass
     in which it heard the true ones.
 
