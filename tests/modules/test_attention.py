@@ -119,6 +119,53 @@ class TestShare:
         assert MultiHeadAttention(6, heads=3, share="query_key", value_width=5).value.in_features == 5
 
 
+class TestProject:
+    """With a matrix for queries alone, keys and values are the vectors as they come."""
+
+    @pytest.mark.parametrize("cross", [False, True])
+    def test_it_is_three_matrices_of_which_two_are_one(self, cross):
+        """One, the identity: not one of the matrices."""
+        plain = MultiHeadAttention(6, heads=3, project="query").double()
+        three = MultiHeadAttention(6, heads=3).double()
+        state = dict(plain.state_dict())
+        assert sorted(state) == ["output.bias", "output.weight", "query.bias", "query.weight"]
+        for name in ("key", "value"):
+            state |= {f"{name}.weight": torch.eye(6, dtype=DOUBLE), f"{name}.bias": torch.zeros(6, dtype=DOUBLE)}
+        three.load_state_dict(state)
+        x = torch.randn(2, 7, 6, dtype=DOUBLE)
+        key, value = (torch.randn(2, 5, 6, dtype=DOUBLE) for _ in range(2)) if cross else (None, None)
+        torch.testing.assert_close(plain(x, key, value), three(x, key, value))
+        torch.testing.assert_close(plain(x, x, -x), three(x, x, -x))
+
+    def test_a_matrix_of_queries_says_what_two_say(self):
+        """x Wq (y Wk)^T is x (Wq Wk^T) y^T."""
+        two = MultiHeadAttention(4, heads=1, bias=False)
+        one = MultiHeadAttention(4, heads=1, bias=False, project="query")
+        with torch.no_grad():
+            one.query.weight.copy_(two.key.weight.T @ two.query.weight)
+            x, seen = torch.randn(1, 5, 4), []
+            for each in (one, two):
+                with each.observe(seen.append):
+                    each(x)
+        torch.testing.assert_close(seen[0].weights, seen[1].weights)
+
+    def test_grouped_keys_are_as_wide_as_their_heads(self):
+        attention = MultiHeadAttention(8, heads=4, kv_heads=2, key_width=4, project="query")
+        assert attention(torch.randn(1, 3, 8), torch.randn(1, 5, 4)).shape == (1, 3, 8)
+
+    def test_errors(self):
+        with pytest.raises(ArgumentError, match="`project` must be one of all, query"):
+            MultiHeadAttention(6, heads=3, project="key")
+        with pytest.raises(ArgumentError, match='`share` must be "none" where only queries are projected'):
+            MultiHeadAttention(6, heads=3, project="query", share="all")
+        with pytest.raises(ArgumentError, match="`key_width` must be 6, the heads of keys side by side"):
+            MultiHeadAttention(6, heads=3, project="query", key_width=5)
+        with pytest.raises(ArgumentError, match="`value_width` must be 6"):
+            MultiHeadAttention(6, heads=3, project="query", value_width=5)
+        with pytest.raises(ArgumentError, match="`key` must be vectors \\(batch, length, 6\\)"):
+            MultiHeadAttention(6, heads=3, project="query")(torch.zeros(1, 2, 6), torch.zeros(1, 2, 5))
+
+
 class TestGroupedQueries:
     @pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
     def test_each_key_head_serves_as_many_queries(self, kv_heads):

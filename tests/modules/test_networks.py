@@ -76,7 +76,7 @@ class TestEveryNetwork:
     @pytest.mark.parametrize("shape", [(2, 0), (0, 5), (0, 0), (1, 1)])
     def test_few_or_none(self, name, shape):
         network, lengths = make(name), torch.full(shape[:1], shape[1])
-        output = network(vectors(*shape), lengths)
+        output = network(vectors(*shape).requires_grad_(), lengths)
         assert output.shape == (*shape, WIDTH)
         output.sum().backward()
 
@@ -89,11 +89,8 @@ class TestEveryNetwork:
         """With every sublayer's last linear at zero, the network is its final norm."""
         network, x = make(name), vectors(1)
         if name == "graph_attention":
-            # It has no such path: with values of zeros nothing is left of what came in.
-            for layer in network.encoder.layers:
-                nn.init.zeros_(layer.attention.value.weight)
-                nn.init.zeros_(layer.attention.value.bias)
-            assert not network(x, torch.tensor([7])).any()
+            # It has no such path: of a node to which no edge leads nothing is left.
+            assert not network(x, torch.tensor([7]), mask=Edges([[], []])).any()
             return
         for part in network.modules():
             for last in ("output", "linear"):
@@ -206,14 +203,19 @@ class TestByHand:
                 assert [other for other in range(3) if x.grad[0, other].any()] == seen[place]
 
     def test_one_layer_of_graph_attention_by_hand(self):
-        """Two equal neighbours of a node that doesn't see itself: it becomes the norm of elu of their values."""
+        """Two equal neighbours of a node that doesn't see itself: it becomes what they are."""
         network = make("graph_attention", layers=1, position=None)
         x = vectors(1, 3)
         x[0, 2] = x[0, 1]
-        value = network.encoder.layers[0].attention.value(x[0, 1])
-        expected = network.norm(torch.where(value > 0, value, torch.expm1(value)))
         output = network(x, torch.tensor([3]), mask=Edges([[1, 2], [0, 0]]))
-        torch.testing.assert_close(output[0, 0], expected)
+        torch.testing.assert_close(output[0, 0], x[0, 1])
+
+    def test_two_layers_of_graph_attention_by_hand(self):
+        """A node whose one neighbour has one neighbour: elu of that one, and no more behind the last layer."""
+        network = make("graph_attention", layers=2, position=None)
+        x = -vectors(1, 3).abs()
+        output = network(x, torch.tensor([3]), mask=Edges([[1, 2], [0, 1]]))
+        torch.testing.assert_close(output[0, 0], torch.expm1(x[0, 2]))
 
     def test_graph_attention_is_never_without(self):
         with pytest.raises(ArgumentError, match="`attention` must be true"):

@@ -21,6 +21,7 @@ __all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
 
 _ENGINES = ("auto", *ENGINES)
 _SHARES = ("none", "query_key", "all")
+_PROJECTS = ("all", "query")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class MultiHeadAttention(nn.Module):
             (grouped queries; with 1, multi-query).
         share: which projections are one matrix (the notes: must it be three?): "none", "query_key" (queries are
             keys), or "all" (queries, keys and values are the same vectors).
+        project: "all", or "query": keys and values are the vectors as they come, cut into heads. One matrix says all
+            that those of queries and keys say in a scaled product; the values' can stand before or behind.
         bias: whether the projections add a bias.
         output: whether a linear follows; without, the output is the heads side by side, heads x head_size wide.
         score, weights, position: as in `regard.attend`; the name of a part with parameters makes one of this module's
@@ -105,6 +108,7 @@ class MultiHeadAttention(nn.Module):
         value_width: int | None = None,
         kv_heads: int | None = None,
         share: str = "none",
+        project: str = "all",
         bias: bool = True,
         output: bool = True,
         score: Any = "scaled_dot",
@@ -124,7 +128,8 @@ class MultiHeadAttention(nn.Module):
             raise ArgumentError(f"`head_size` must be at least 1, but is {head_size}.")
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
-        for kind, name, known in (("engine", engine, _ENGINES), ("share", share, _SHARES)):
+        named = (("engine", engine, _ENGINES), ("share", share, _SHARES), ("project", project, _PROJECTS))
+        for kind, name, known in named:
             if name not in known:
                 raise UnknownNameError(kind, name, known)
         self.heads = heads
@@ -146,10 +151,20 @@ class MultiHeadAttention(nn.Module):
                 f"but is {kv_heads}. Leave one of the two out."
             )
         inner, kept = heads * self.head_size, self.kv_heads * self.head_size
+        self.project = project
+        if project == "query":
+            if shared:
+                raise ArgumentError(f'`share` must be "none" where only queries are projected, but is {share!r}.')
+            for name, size in (("key_width", key_width), ("value_width", value_width)):
+                if size != kept:
+                    raise ArgumentError(
+                        f"`{name}` must be {kept}, the heads of keys side by side, where only queries are projected, "
+                        f"but is {size}."
+                    )
         self.query = nn.Linear(width, inner, bias=bias)
         # What is shared stands once, under the name of the first: a file of weights must not hold it twice.
-        self.key = nn.Linear(key_width, kept, bias=bias) if shared < 1 else None
-        self.value = nn.Linear(value_width, kept, bias=bias) if shared < 2 else None
+        self.key = nn.Linear(key_width, kept, bias=bias) if shared < 1 and project == "all" else None
+        self.value = nn.Linear(value_width, kept, bias=bias) if shared < 2 and project == "all" else None
         self.output = nn.Linear(inner, width, bias=bias) if output else None
         sizes = {"head_size": self.head_size, "heads": heads}
         self.score = part_by_name("score", score, SCORES, **sizes)
@@ -343,6 +358,9 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Projected keys and values; `known`: the query's vectors and their projection, to be used again if shared."""
         value = key if value is None else value
+        if self.project == "query":
+            keys = self._split(None, key, "key", self.kv_heads)
+            return keys, keys if value is key else self._split(None, value, "value", self.kv_heads)
         if self.key is None and known is not None and key is known[0]:
             keys = known[1]
         else:
@@ -360,12 +378,14 @@ class MultiHeadAttention(nn.Module):
         position: Any = POSITIONS[self.position]() if isinstance(self.position, str) else self.position
         return position + Bias(bias)
 
-    def _split(self, linear: nn.Linear, vectors: Tensor, name: str, heads: int) -> Tensor:
-        if not isinstance(vectors, Tensor) or vectors.ndim != 3 or vectors.shape[-1] != linear.in_features:
+    def _split(self, linear: nn.Linear | None, vectors: Tensor, name: str, heads: int) -> Tensor:
+        width = heads * self.head_size if linear is None else linear.in_features
+        if not isinstance(vectors, Tensor) or vectors.ndim != 3 or vectors.shape[-1] != width:
             found = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
-            raise ArgumentError(f"`{name}` must be vectors (batch, length, {linear.in_features}), but is {found}.")
+            raise ArgumentError(f"`{name}` must be vectors (batch, length, {width}), but is {found}.")
+        projected = vectors if linear is None else linear(vectors)
         # (batch length width) -> (batch head length feature)
-        return linear(vectors).reshape(*vectors.shape[:2], heads, self.head_size).transpose(1, 2)
+        return projected.reshape(*vectors.shape[:2], heads, self.head_size).transpose(1, 2)
 
 
 def _copy(module: Any, name: str, source: Tensor | None) -> None:

@@ -12,7 +12,7 @@
 
 The rest is the same, so that a comparison is fair: each layer is x + mix(norm(x)), then x + connected(norm(x)), and a
 norm stands at the end, as in `Encoder`. Each net has one linear map for its mixing beside what makes it what it is.
-Only graph_attention is attention alone, and the norm at the end: no residual path, and nothing fully connected.
+Only graph_attention is attention alone: no residual path, nothing fully connected, and no norm at the end.
 """
 
 import inspect
