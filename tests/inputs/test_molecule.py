@@ -10,7 +10,9 @@ from rdkit import Chem, rdBase
 
 from regard.attention import weigh
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
+from regard.inputs.descriptors import DESCRIPTORS, descriptors
 from regard.inputs.molecule import BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
+from regard.inputs.standardise import Standardise
 
 RICH = MoleculeAtoms("rich")
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
@@ -135,6 +137,53 @@ def test_scaffolds():
     assert scaffold("CCO") == ""
     assert scaffold("C1CC1CCc1ccccc1O") == scaffold("C1CC1CCc1ccccc1") == "c1ccc(CCC2CC2)cc1"
     assert scaffold("C[C@H]1CC[C@@H](c2ccccc2)C1") == scaffold("C[C@@H]1CC[C@H](c2ccccc2)C1")
+
+
+ALCOHOLS = ("CO", "CCO", "CCCCO", "Oc1ccccc1")
+
+
+def test_descriptors_by_hand():
+    told = dict(zip(DESCRIPTORS, descriptors("Oc1ccccc1").tolist(), strict=True))
+    assert told["amw"] == pytest.approx(6 * 12.011 + 6 * 1.008 + 15.999, abs=2e-3)
+    counts = ("NumAtoms", "NumHeavyAtoms", "NumHBD", "NumRings", "NumAromaticRings", "FractionCSP3", "NumAmideBonds")
+    assert [told[name] for name in counts] == [13, 7, 1, 1, 1, 0, 0]
+    # What stands in all parts of the surface is the surface.
+    for kind in ("SlogP_VSA", "SMR_VSA", "PEOE_VSA"):
+        parts = sum(value for name, value in told.items() if name.startswith(kind))
+        assert parts == pytest.approx(told["labuteASA"], rel=0.1), kind
+
+
+def test_descriptors_are_numbers_whatever_the_molecule():
+    for smiles in ("[H][H]", "[Na+].[Cl-]", "[Fe]", "N->[Fe]", "C", "C" * 200):
+        assert descriptors(smiles).isfinite().all(), smiles
+
+
+def test_each_atom_is_told_of_the_whole():
+    atoms = MoleculeAtoms.fit(ALCOHOLS, "rich")
+    assert atoms.width == RICH.width + len(DESCRIPTORS)
+    graph = atoms.graph("CCO")
+    assert torch.equal(graph.vectors[:, : RICH.width], RICH.graph("CCO").vectors)
+    whole = graph.vectors[:, RICH.width :]
+    assert torch.equal(whole, whole[:1].expand_as(whole))
+    of_training = torch.stack([atoms.graph(each).vectors[0, RICH.width :] for each in ALCOHOLS])
+    assert of_training.mean(0).abs().max() < 1e-5
+    spread = of_training.std(0, correction=0)
+    assert set(spread.round(decimals=4).tolist()) == {0.0, 1.0}
+
+
+def test_a_molecule_unlike_all_of_training_is_not_far_out():
+    whole = MoleculeAtoms.fit(ALCOHOLS).graph("C" * 300).vectors[0, -len(DESCRIPTORS) :]
+    assert float(whole.abs().max()) == 5
+
+
+def test_descriptors_are_saved_with_their_scale():
+    atoms = MoleculeAtoms.fit(ALCOHOLS, "rich")
+    again = MoleculeAtoms.from_json(json.loads(json.dumps(atoms.to_json())))
+    assert again == atoms
+    assert torch.equal(again.graph("CCN").vectors, atoms.graph("CCN").vectors)
+    assert "whole" not in RICH.to_json()
+    with pytest.raises(ArgumentError, match="`whole` must scale 79 descriptors, but scales 1"):
+        MoleculeAtoms(whole=Standardise((0.0,), (1.0,)))
 
 
 def test_json_and_arguments():

@@ -10,7 +10,7 @@ from toys import untrained
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
-from regard.inputs import Graph, Sound, write_sound
+from regard.inputs import DESCRIPTORS, Graph, Sound, write_sound
 from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.inputs.vectors import VectorEmbedding
 
@@ -316,6 +316,28 @@ def test_what_numbers_can_not_be_compared_with(targets, message):
         tagger.evaluate([(torch.zeros(2, 3), targets)])
     with pytest.raises(ArgumentError, match="must hold a target that is known"):
         tagger.evaluate([])
+
+
+def test_nodes_are_told_by_shares_where_they_are_normalised():
+    """Of -1, 0, 3 a quarter and three; a node of nothing stays so. The scale of training is that of shares."""
+    graph = Graph(torch.tensor([[-1.0, 0.0, 3.0], [0.0, 0.0, 0.0]]), torch.tensor([[0], [1]]))
+    source = Graphs(normalise=True, standardise=False)
+    assert source.item(source.fit([graph]), graph).vectors.tolist() == [[-0.25, 0, 0.75], [0, 0, 0]]
+    assert Graphs(normalise=True).fit([graph]).means == (-0.125, 0, 0.375)
+
+
+def test_atoms_are_told_of_their_molecule_where_descriptors_are_asked_for():
+    pytest.importorskip("rdkit")
+    smiles = ["CCO", "CCCO", "c1ccccc1"]
+    plain, more = Molecules(reach=2), Molecules(reach=2, descriptors=True)
+    readers = plain.fit(smiles), more.fit(smiles)
+    widths = [
+        source.item(reader, "CO").graph.vectors.shape[1] for source, reader in zip((plain, more), readers, strict=True)
+    ]
+    assert widths[1] - widths[0] == len(DESCRIPTORS)
+    assert more.reader(readers[1].to_json()) == readers[1]
+    classifier = untrained(more, smiles, ["a", "a", "b"], position="none")
+    assert classifier.encode(["CO"]).vectors.shape[:2] == (1, 2)
 
 
 def test_a_graph_has_an_interval():

@@ -24,7 +24,7 @@ _DEV = 500
 
 
 def read_planetoid(
-    folder: str | Path, name: str, split: str, *, classes: tuple[str, ...] = (), normalise: bool = False
+    folder: str | Path, name: str, split: str, *, classes: tuple[str, ...] = ()
 ) -> Example[Graph, tuple[str | None, ...]]:
     """A graph whose nodes have labels: the whole graph, and the labels of those nodes that belong to the split.
 
@@ -37,7 +37,6 @@ def read_planetoid(
         name: of the graph, as in the files' names.
         split: train, dev or test.
         classes: the names of the labels; by default "0", "1", ...
-        normalise: whether each node's vector is divided by its sum, so that long papers don't weigh more.
 
     Raises:
         DataError: files that are missing, broken or don't go together.
@@ -60,8 +59,6 @@ def read_planetoid(
         raise DataError(f"its files have {len(vectors)} vectors, but {len(labels)} labels.", path=folder)
     # Row i of tx is the node that line i of test.index names.
     vectors[test], labels[test] = vectors[first:].copy(), labels[first:].copy()
-    if normalise:
-        vectors /= np.maximum(vectors.sum(1, keepdims=True), 1)
     trained = len(read["y"])
     members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": range(first, len(vectors))}
     known = set(members[split])

@@ -2,6 +2,7 @@
 
 from regard.inputs.batch import IGNORED, Batch, pad_labels
 from regard.inputs.characters import Characters, Words
+from regard.inputs.descriptors import DESCRIPTORS, descriptors
 from regard.inputs.embedding import WordEmbedding
 from regard.inputs.encoder import WordEncoder
 from regard.inputs.features import CASES, WordFeatures, word_shape
@@ -32,6 +33,7 @@ __all__ = [
     "BONDS",
     "CASES",
     "CHANNELS",
+    "DESCRIPTORS",
     "ELEMENTS",
     "FEATURES",
     "FOLDS",
@@ -60,6 +62,7 @@ __all__ = [
     "Words",
     "as_list",
     "as_sentences",
+    "descriptors",
     "fold_ascii",
     "fold_nothing",
     "fold_width",

@@ -1,5 +1,6 @@
 """A molecule as a graph: atoms are nodes, bonds are edges."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,8 +8,11 @@ import torch
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
+from regard.inputs.descriptors import DESCRIPTORS, described, descriptors
 from regard.inputs.graph import Graph
 from regard.inputs.saving import checked_list, checked_names
+from regard.inputs.smiles import read_smiles
+from regard.inputs.standardise import Standardise
 
 __all__ = ["ATOM_FEATURES", "BONDS", "ELEMENTS", "MoleculeAtoms", "molecule", "scaffold"]
 
@@ -27,6 +31,9 @@ _HYDROGENS = (0, 1, 2, 3, 4)
 _HYBRIDS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
 _RINGS = (3, 4, 5, 6, 7, 8)
 _CHIRALITIES = ("R", "S")
+
+# How many spreads a descriptor may lie from its mean: a molecule like none of training must not drown the rest.
+_FAR = 5.0
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,12 @@ class MoleculeAtoms:
     Args:
         features: one of `ATOM_FEATURES`.
         elements: the symbols with a place of their own.
+        whole: behind that stands, the same for each atom, what `descriptors` tells of the whole molecule, so scaled
+            (`MoleculeAtoms.fit` finds out how) and at most 5 from 0; None leaves it out.
 
     Raises:
         UnknownNameError: another name of features.
-        ArgumentError: an element twice, or a text for the elements.
+        ArgumentError: an element twice, a text for the elements, or a scale of another number of descriptors.
 
     Source: the notes, 001 "Graph"; for "rich", Yang et al. 2019 (arXiv 1904.01561), table of atom features, with rings
         added.
@@ -71,6 +80,7 @@ class MoleculeAtoms:
 
     features: str = "one-hot"
     elements: tuple[str, ...] = ELEMENTS
+    whole: Standardise | None = None
 
     def __post_init__(self) -> None:
         if self.features not in ATOM_FEATURES:
@@ -79,11 +89,28 @@ class MoleculeAtoms:
             raise ArgumentError(f"`elements` must be symbols, as ('C', 'N'), but is the text {self.elements!r:.60}.")
         if len(set(self.elements)) != len(self.elements):
             raise ArgumentError(f"`elements` must name each element once, but is {self.elements!r:.60}.")
+        if self.whole is not None and self.whole.width != len(DESCRIPTORS):
+            raise ArgumentError(f"`whole` must scale {len(DESCRIPTORS)} descriptors, but scales {self.whole.width}.")
+
+    @classmethod
+    def fit(cls, smiles: Iterable[str], features: str = "one-hot") -> "MoleculeAtoms":
+        """Atoms that are told the descriptors of their molecule, scaled by their means and spreads in these.
+
+        Raises:
+            ArgumentError: none at all, or one that is no molecule.
+
+        Example:
+            >>> atoms = MoleculeAtoms.fit(["CCO", "CCCCO", "c1ccccc1"])
+            >>> atoms.width, atoms.graph("CO").vectors.shape
+            (95, torch.Size([2, 95]))
+        """
+        return cls(features, whole=Standardise.fit([descriptors(each).unsqueeze(0) for each in smiles]))
 
     @property
     def width(self) -> int:
         """The size of an atom's vector."""
-        return len(self.elements) + 1 + (37 if self.features == "rich" else 0)
+        whole = 0 if self.whole is None else self.whole.width
+        return len(self.elements) + 1 + (37 if self.features == "rich" else 0) + whole
 
     def graph(self, smiles: str) -> Graph:
         """The graph of a molecule: atoms in the order of the SMILES, bonds both ways with their kinds in `BONDS`.
@@ -94,9 +121,12 @@ class MoleculeAtoms:
             ArgumentError: no molecule: empty, or what RDKit can't read; says why.
             MissingExtraError: RDKit is not installed.
         """
-        read = _read(smiles)
+        read = read_smiles(smiles)
         atoms = list(read.GetAtoms())
         vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms])
+        if self.whole is not None:
+            whole = self.whole.apply(torch.tensor([described(read)], dtype=torch.float64)).clamp(-_FAR, _FAR)
+            vectors = torch.cat([vectors, whole.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
         edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64).reshape(-1, 2).T
         kinds = torch.tensor([BONDS.get(kind.lower(), BONDS["other"]) for *_, kind in bonds], dtype=torch.int64)
@@ -105,7 +135,8 @@ class MoleculeAtoms:
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON holds them."""
-        return {"features": self.features, "elements": list(self.elements)}
+        saved = {"features": self.features, "elements": list(self.elements)}
+        return saved if self.whole is None else {**saved, "whole": self.whole.to_json()}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "MoleculeAtoms":
@@ -118,8 +149,12 @@ class MoleculeAtoms:
             >>> MoleculeAtoms.from_json(MoleculeAtoms("rich").to_json()) == MoleculeAtoms("rich")
             True
         """
-        saved = checked_names("molecule atoms", saved, ["features", "elements"])
-        return cls(saved["features"], checked_list("elements", saved["elements"], str))
+        names = ["features", "elements"]
+        # Where there are no descriptors nothing is said of them.
+        whole = isinstance(saved, dict) and "whole" in saved
+        saved = checked_names("molecule atoms", saved, [*names, "whole"] if whole else names)
+        scale = Standardise.from_json(saved["whole"]) if whole else None
+        return cls(saved["features"], checked_list("elements", saved["elements"], str), scale)
 
     def _vector(self, atom: Any, rings: Any) -> list[float]:
         element = _one_hot(atom.GetSymbol(), self.elements)
@@ -172,39 +207,8 @@ def scaffold(smiles: str) -> str:
 
     Source: Bemis and Murcko 1996, "The properties of known drugs. 1. Molecular frameworks", J. Med. Chem. 39.
     """
-    read = _read(smiles)
+    read = read_smiles(smiles)
     return require("rdkit.Chem.Scaffolds.MurckoScaffold", extra="molecule").MurckoScaffoldSmiles(mol=read)
-
-
-def _read(smiles: str) -> Any:
-    """What RDKit reads."""
-    if not isinstance(smiles, str):
-        raise ArgumentError(f"`smiles` must be a text, but is {smiles!r:.60}.")
-    written = smiles.strip()
-    if not written:
-        raise ArgumentError("`smiles` must be a molecule, but is empty.")
-    # RDKit takes what follows a space for a name, and skips characters that can't be seen.
-    if not all("!" <= character <= "~" for character in written):
-        raise ArgumentError(
-            f"`smiles` must be one molecule in ASCII without spaces, but is {smiles!r:.60}. Take out what isn't SMILES."
-        )
-    chemistry = require("rdkit.Chem", extra="molecule")
-    base = require("rdkit.rdBase", extra="molecule")
-    with base.BlockLogs(), base.CaptureErrorLog() as log:
-        read = chemistry.MolFromSmiles(written)
-    if read is None:
-        raise ArgumentError(f"`smiles` must be a molecule, but {smiles!r:.60} isn't one: {_reason(log.messages)}.")
-    if not read.GetNumAtoms():
-        raise ArgumentError(f"`smiles` must be a molecule, but {smiles!r:.60} has no atoms.")
-    return read
-
-
-def _reason(log: str) -> str:
-    """RDKit's reason in a few words; it says it in several lines with the time before each and a picture."""
-    lines = [line.partition("] ")[2].removeprefix("SMILES Parse Error: ") for line in log.splitlines()]
-    reason = lines[0].partition(" for input:")[0].partition(" while parsing:")[0] if lines else "RDKit can't read it"
-    near = [line.rpartition(" ")[2].rstrip(":") for line in lines if "around position" in line]
-    return f"{reason.strip().rstrip('.')} (near character {near[0]})" if near else reason.strip().rstrip(".")
 
 
 def _one_hot(value: Any, choices: tuple[Any, ...]) -> list[float]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
@@ -41,7 +42,8 @@ class Graphs(_GraphSource):
 
     Args:
         edges: whether a node may look only at itself and along the edges that lead to it; else at all nodes.
-        standardise: whether each number of a node is scaled by its mean and spread in training.
+        normalise: whether a node's numbers are divided by the sum of their sizes, so that who has many weighs no more.
+        standardise: whether each number of a node is scaled by its mean and spread in training, after that.
         node_dropout: how often a node is left blank during training.
         feature_dropout: how often a single number of a node is.
 
@@ -54,12 +56,13 @@ class Graphs(_GraphSource):
     given: ClassVar[str] = "object"
 
     edges: bool = truth(True)
+    normalise: bool = truth(False)
     standardise: bool = truth(True)
     node_dropout: float = share(0.0)
     feature_dropout: float = share(0.0)
 
     def fit(self, sources: Iterable[Graph]) -> Standardise:
-        vectors = [_graph(source).vectors for source in sources]
+        vectors = [self._vectors(source) for source in sources]
         if self.standardise:
             return Standardise.fit(vectors)
         width = vectors[0].shape[1] if vectors else 0
@@ -70,10 +73,14 @@ class Graphs(_GraphSource):
 
     def item(self, reader: Standardise, source: Graph) -> Graph:
         graph = _graph(source)
-        return Graph(reader.apply(graph.vectors), graph.edges, graph.names, graph.kinds).with_loops()
+        return Graph(reader.apply(self._vectors(graph)), graph.edges, graph.names, graph.kinds).with_loops()
 
     def names(self, reader: Standardise, source: Graph) -> list[str]:
         return list(_graph(source).names)
+
+    def _vectors(self, source: Any) -> Float[Tensor, "node width"]:
+        vectors = _graph(source).vectors
+        return nn.functional.normalize(vectors, p=1) if self.normalise else vectors
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,8 @@ class Molecules(_GraphSource):
 
     Args:
         features: what the vector of an atom holds, a name in `inputs.ATOM_FEATURES`.
+        descriptors: whether it also holds what RDKit computes of the whole molecule (`inputs.DESCRIPTORS`): 79 numbers,
+            the same for each atom, scaled by their means and spreads in training.
         edges: whether an atom may look only at itself and along its bonds; else at all atoms.
         reach: up to how many bonds apart atoms are told apart, neighbours by the kind of their bond, others by how many
             bonds lie between: by a bias on the scores of attention, and by how many there are of each, behind what the
@@ -99,6 +108,7 @@ class Molecules(_GraphSource):
     noun: ClassVar[str] = "atom"
 
     features: str = one_of("rich", *ATOM_FEATURES)
+    descriptors: bool = truth(False)
     edges: bool = truth(True)
     reach: int = whole(0, 0, 64)
     node_dropout: float = share(0.0)
@@ -109,7 +119,7 @@ class Molecules(_GraphSource):
         return self.reach + len(BONDS) if self.reach else 0
 
     def fit(self, sources: Iterable[str]) -> MoleculeAtoms:
-        return MoleculeAtoms(self.features)
+        return MoleculeAtoms.fit(sources, self.features) if self.descriptors else MoleculeAtoms(self.features)
 
     def reader(self, saved: Any) -> MoleculeAtoms:
         return MoleculeAtoms.from_json(saved)

@@ -1,0 +1,64 @@
+"""Descriptors: what RDKit computes of a molecule as a whole, number by number."""
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.extras import require
+from regard.inputs.smiles import read_smiles
+
+__all__ = ["DESCRIPTORS", "described", "descriptors"]
+
+# By name, since another version of RDKit may know more of them.
+_PROPERTIES = (
+    *("exactmw", "amw", "NumAtoms", "NumHeavyAtoms", "NumHeteroatoms", "NumRotatableBonds", "NumAmideBonds"),
+    *("NumHBA", "NumHBD", "lipinskiHBA", "lipinskiHBD", "FractionCSP3", "labuteASA", "tpsa"),
+    *("NumRings", "NumAromaticRings", "NumAliphaticRings", "NumSaturatedRings"),
+    *("NumHeterocycles", "NumAromaticHeterocycles", "NumSaturatedHeterocycles", "NumAliphaticHeterocycles"),
+    *("NumSpiroAtoms", "NumBridgeheadAtoms", "NumAtomStereoCenters", "NumUnspecifiedAtomStereoCenters"),
+    *("CrippenClogP", "CrippenMR"),
+    *(f"chi{size}{kind}" for kind in "vn" for size in range(5)),
+    *("hallKierAlpha", "kappa1", "kappa2", "kappa3", "Phi"),
+)
+# How the surface is divided among atoms, by what they add to log P, to refractivity, and by their charge.
+_SURFACES = {"SlogP_VSA": 12, "SMR_VSA": 10, "PEOE_VSA": 14}
+
+DESCRIPTORS = (*_PROPERTIES, *(f"{name}{part}" for name, parts in _SURFACES.items() for part in range(1, parts + 1)))
+"""The names of the 79 descriptors, as RDKit has them: mass, counts, surfaces, an estimate of log P, shape."""
+
+
+def descriptors(smiles: str) -> Float[Tensor, " descriptor"]:
+    """What RDKit computes of a molecule as a whole, a number for each name in `DESCRIPTORS`, in float64.
+
+    Raises:
+        ArgumentError: no molecule; see `read_smiles`.
+        MissingExtraError: RDKit is not installed.
+
+    Example:
+        >>> round(float(descriptors("CCO")[DESCRIPTORS.index("tpsa")]), 2)
+        20.23
+    """
+    return torch.tensor(described(read_smiles(smiles)), dtype=torch.float64)
+
+
+def described(read: Any) -> list[float]:
+    """The descriptors of a molecule that RDKit has read; one that it can't compute is 0.
+
+    Source: log P and refractivity: Wildman and Crippen 1999, J. Chem. Inf. Comput. Sci. 39; the polar surface: Ertl et
+        al. 2000, J. Med. Chem. 43; surfaces divided: Labute 2000, J. Mol. Graph. Model. 18; chi, kappa and Phi: Hall
+        and Kier 1991, Rev. Comput. Chem. 2.
+
+    Example:
+        >>> from rdkit import Chem
+        >>> ethanol = dict(zip(DESCRIPTORS, described(Chem.MolFromSmiles("CCO")), strict=True))
+        >>> round(ethanol["amw"], 2), ethanol["NumHBD"], round(ethanol["CrippenClogP"], 4)
+        (46.07, 1.0, -0.0014)
+    """
+    chemistry = require("rdkit.Chem.rdMolDescriptors", extra="molecule")
+    found = list(chemistry.Properties(list(_PROPERTIES)).ComputeProperties(read))
+    for name in _SURFACES:
+        found += getattr(chemistry, f"{name}_")(read)
+    return [value if math.isfinite(value) else 0.0 for value in found]
