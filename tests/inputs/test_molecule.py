@@ -158,6 +158,11 @@ def test_descriptors_are_numbers_whatever_the_molecule():
         assert descriptors(smiles).isfinite().all(), smiles
 
 
+def test_a_molecule_too_large_to_describe_is_refused_before_it_takes_minutes():
+    with pytest.raises(ArgumentError, match="of 4,000 atoms at most, where the whole is described, but has 4,001"):
+        descriptors("C" * 4001)
+
+
 def test_each_atom_is_told_of_the_whole():
     atoms = MoleculeAtoms.fit(ALCOHOLS, "rich")
     assert atoms.width == RICH.width + len(DESCRIPTORS)

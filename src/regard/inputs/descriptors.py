@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs.smiles import read_smiles
 
@@ -25,6 +26,8 @@ _PROPERTIES = (
 )
 # How the surface is divided among atoms, by what they add to log P, to refractivity, and by their charge.
 _SURFACES = {"SlogP_VSA": 12, "SMR_VSA": 10, "PEOE_VSA": 14}
+# RDKit takes two seconds for a chain of so many, and minutes for one of 20,000.
+_MOST_DESCRIBED = 4000
 
 DESCRIPTORS = (*_PROPERTIES, *(f"{name}{part}" for name, parts in _SURFACES.items() for part in range(1, parts + 1)))
 """The names of the 79 descriptors, as RDKit has them: mass, counts, surfaces, an estimate of log P, shape."""
@@ -34,7 +37,7 @@ def descriptors(smiles: str) -> Float[Tensor, " descriptor"]:
     """What RDKit computes of a molecule as a whole, a number for each name in `DESCRIPTORS`, in float64.
 
     Raises:
-        ArgumentError: no molecule; see `read_smiles`.
+        ArgumentError: no molecule (see `read_smiles`), or one of more than 4,000 atoms.
         MissingExtraError: RDKit is not installed.
 
     Example:
@@ -47,6 +50,9 @@ def descriptors(smiles: str) -> Float[Tensor, " descriptor"]:
 def described(read: Any) -> list[float]:
     """The descriptors of a molecule that RDKit has read; one that it can't compute is 0.
 
+    Raises:
+        ArgumentError: it has more than 4,000 atoms.
+
     Source: log P and refractivity: Wildman and Crippen 1999, J. Chem. Inf. Comput. Sci. 39; the polar surface: Ertl et
         al. 2000, J. Med. Chem. 43; surfaces divided: Labute 2000, J. Mol. Graph. Model. 18; chi, kappa and Phi: Hall
         and Kier 1991, Rev. Comput. Chem. 2.
@@ -57,6 +63,11 @@ def described(read: Any) -> list[float]:
         >>> round(ethanol["amw"], 2), ethanol["NumHBD"], round(ethanol["CrippenClogP"], 4)
         (46.07, 1.0, -0.0014)
     """
+    if read.GetNumAtoms() > _MOST_DESCRIBED:
+        raise ArgumentError(
+            f"`smiles` must be a molecule of {_MOST_DESCRIBED:,} atoms at most, where the whole is described, "
+            f"but has {read.GetNumAtoms():,}. Cut it into parts, or train a model without `descriptors`."
+        )
     chemistry = require("rdkit.Chem.rdMolDescriptors", extra="molecule")
     found = list(chemistry.Properties(list(_PROPERTIES)).ComputeProperties(read))
     for name in _SURFACES:

@@ -98,7 +98,8 @@ class Molecules(_GraphSource):
         node_dropout: how often an atom is left blank during training.
         feature_dropout: how often a single number of an atom is.
 
-    With `reach` a molecule has at most 4,000 atoms: all pairs of them have a place in memory.
+    With `reach` a molecule has at most 4,000 atoms, as all pairs of them have a place in memory; with `descriptors`,
+    too, which take minutes for larger ones.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
