@@ -122,6 +122,7 @@ def test_what_both_find_likelier_is_written(search):
             spelt = tuple(each for each in best if each != PADDING)
             if now != before:
                 changed += 1
+                assert now.ids != before.ids
                 assert now.ids == spelt
                 assert now.ended
                 decoder, spelling = joint(model, row, now.ids)

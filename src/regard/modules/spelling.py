@@ -122,6 +122,8 @@ def agreed(
         by_spelling = [spelling.likelihoods(memory, texts) for texts in (decoded, spelt)]
     better = by_decoder[1] + by_spelling[1] > by_decoder[0] + by_spelling[0]
     better &= by_spelling[0] > -torch.inf
+    # Of the same text two sums differ by rounding alone.
+    better &= better.new_tensor([one != other for one, other in zip(decoded, spelt, strict=True)])
     return [
         Generated(ids, total / penalty_of(len(ids) + 1, length_penalty), ended=True) if other else each
         for each, ids, total, other in zip(said, spelt, by_decoder[1].tolist(), better.tolist(), strict=True)
