@@ -55,9 +55,9 @@ def test_without_attention_only_the_attention_is_missing():
     assert kept == {name.replace(".connected.connected", ".connected") for name in weights(without)}
 
 
-@pytest.mark.parametrize("average", [0.0, 0.9])
-def test_the_seed_decides(average):
-    recipe = tiny(average=average)
+@pytest.mark.parametrize("kept", [{}, {"average": 0.9}, {"optimizer": "muon"}], ids=str)
+def test_the_seed_decides(kept):
+    recipe = tiny(**kept)
     torch.manual_seed(1)
     first = weights(fit(recipe))
     torch.manual_seed(2)
@@ -187,9 +187,9 @@ def interrupted(recipe: Recipe, out: Path, epoch: int, **options) -> None:
             fit(recipe, out=out, **options)
 
 
-@pytest.mark.parametrize("average", [0.0, 0.9])
-def test_a_resumed_run_ends_with_the_same_bits(tmp_path, average):
-    recipe = tiny(epochs=7, average=average)
+@pytest.mark.parametrize("kept", [{}, {"average": 0.9}, {"optimizer": "muon"}], ids=str)
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, kept):
+    recipe = tiny(epochs=7, **kept)
     fit(recipe, out=tmp_path / "whole")
     interrupted(recipe, tmp_path / "run", 0)
     interrupted(recipe, tmp_path / "run", 2, resume=True)

@@ -20,6 +20,7 @@ from regard.tasks.averaging import MovingAverage
 from regard.tasks.batching import Batches, key
 from regard.tasks.checkpoints import read_state, write_state
 from regard.tasks.learner import Learner, Loss, Verdict
+from regard.tasks.muon import Muon
 from regard.tasks.progress import Silent
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
@@ -84,7 +85,14 @@ class Training(LightningModule):
         decayed = [p for p in self.parameters() if p.ndim > 1 and id(p) not in tables]
         kept = [p for p in self.parameters() if p.ndim <= 1 or id(p) in tables]
         groups = [{"params": decayed, "weight_decay": self.recipe.weight_decay}, {"params": kept, "weight_decay": 0.0}]
-        return torch.optim.AdamW(groups, lr=self.recipe.learning_rate, betas=(0.9, self.recipe.beta2), fused=True)
+        settings: dict[str, Any] = {"lr": self.recipe.learning_rate, "betas": (0.9, self.recipe.beta2)}
+        if self.recipe.optimizer == "adamw":
+            return torch.optim.AdamW(groups, **settings, fused=True)
+        # A convolution's filters are a matrix for each of its places.
+        matrices = [p for p in decayed if p.ndim == 2]
+        groups[0]["params"] = [p for p in decayed if p.ndim != 2]
+        turned = {"params": matrices, "weight_decay": self.recipe.weight_decay}
+        return Muon([{**group, "matrices": False} for group in groups] + [{**turned, "matrices": True}], **settings)
 
     def on_train_epoch_start(self) -> None:
         # Dropout is keyed by (seed, epoch) like the order is, so that a resumed run needs no generator's state.

@@ -39,8 +39,10 @@ class Recipe(Settings):
         attention_dropout: on the attention weights.
 
     Training:
-        epochs, batch_items, learning_rate, weight_decay, beta2, gradient_clip: of AdamW; a batch has at most so many
-            items (words, ...), padding included.
+        optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
+            learns more from a batch, of which it likes larger ones, and its time doesn't depend on how large they are.
+        epochs, batch_items, learning_rate, weight_decay, beta2, gradient_clip: of both; `beta2` is of AdamW alone. A
+            batch has at most so many items (words, ...), padding included.
         warm_up: the share of training in which the learning rate rises; then it falls to zero by a half cosine,
             or in a straight line, as `schedule` says ("cosine" or "linear").
         smoothing: label smoothing.
@@ -82,6 +84,7 @@ class Recipe(Settings):
     dropout: float = share(0.2)
     attention_dropout: float = share(0.1)
 
+    optimizer: str = one_of("adamw", "adamw", "muon")
     epochs: int = whole(14, 1)
     batch_items: int = whole(1500, 1)
     learning_rate: float = real(3e-3, 0.0, above=True)
