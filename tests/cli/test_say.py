@@ -87,9 +87,31 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
     assert "cut: it found no end" in out
 
 
+def test_where_it_looked_is_shown_and_written(trained, tmp_path, capsys):
+    page = tmp_path / "seen.html"
+    words = ["say", trained / "out", "low high", "--out", tmp_path / "a.wav", "--width", "60", "--no-color"]
+    code, out, err = run(capsys, *words, "--map", "--html", page)
+    assert code == 0
+    assert "Each row attends to the columns (1 low, 2 high)." in out
+    assert "1 0.00 s " in out
+    assert "low high" in page.read_text(encoding="utf-8")
+    assert err.endswith(f"\nWrote {page}.\n")
+    # Watched or not, it is the same sound.
+    words[4] = tmp_path / "b.wav"
+    code, plain, _ = run(capsys, *words)
+    assert code == 0
+    assert plain == out.splitlines()[0].replace("a.wav", "b.wav") + "\n"
+    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
+    words[4] = tmp_path / "c.wav"
+    code, out, _ = run(capsys, *words, "--plain")
+    assert "0.00 s attends to low" in out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
+        (["low", "--out", "{}/x.wav", "--layer", "9"], 2, "`layer` must be"),
+        (["low", "--out", "{}/x.wav", "--html", "{}"], 2, "`--html` must be a file to write, but"),
         (["low", "tone", "--out", "{}/x"], 2, "must be made of high, low, but 'tone' has 'tone'"),
         (["-f", "{}/list.txt", "--out", "{}/x"], 1, "list.txt, line 2: `sources` must be made of"),
         (["low", "", "--out", "{}/x"], 2, "`TEXT` must hold something to say, but '' holds nothing"),

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -127,17 +128,27 @@ def test_what_a_translation_looked_at_is_target_by_source():
     assert [(each.label, each.bars[0].label) for each in lists.rankings] == [("I", "ich"), ("saw", "sah")]
 
 
+SOUND = SimpleNamespace(seconds=1.5)
+
+
 @pytest.mark.parametrize(
     ("answer", "shown"),
     [
         (("seven", 0.75), "answer sure seven 75%"),
         ({"toxic": 0.25, "bitter": 0.999}, "question yes toxic 25% bitter >99%"),
         (-3.14159, "answer -3.1416"),
+        ((SOUND, True, (0.0, 0.25)), "1.50 s frame begins at low 0.00 s high 0.25 s"),
+        ((SOUND, True, ()), "1.50 s"),
+        (
+            (SOUND, False, (0.0, 1.5)),
+            "1.50 s (cut: it had not ended at the longest that is allowed) frame begins at low 0.00 s high not said",
+        ),
         (None, "There is no frame in it, so there is no answer."),
     ],
 )
 def test_answers_for_the_whole(answer, shown):
-    assert " ".join(as_text(answered(Record((), answer=answer, noun="frame"))).split()) == shown
+    record = Record(("low", "high"), answer=answer, noun="frame")
+    assert " ".join(as_text(answered(record)).split()) == shown
 
 
 def test_numbers_have_no_score_beside_them():

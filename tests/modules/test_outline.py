@@ -40,6 +40,12 @@ def test_a_place_is_one_of_the_source_whatever_is_said():
     assert bool(frames.isfinite().all())
 
 
+def test_when_each_item_begins_by_hand():
+    durations = torch.tensor([[2.0, 1.0, 0.5, 4.0], [3.0, 1.0, 0.0, 0.0]])
+    outline = Outline(durations, torch.zeros(2, 4, 1), torch.tensor([4, 2]), per_item=2)
+    assert outline.begins().tolist() == [[0.0, 3.0], [0.0, 4.0]]
+
+
 def test_a_source_of_nothing():
     nothing = Outline(torch.zeros(1, 0), torch.zeros(1, 0, 2), torch.tensor([0]), 1)
     for made in (outline([[0.0, 0.0]], [0]), nothing):

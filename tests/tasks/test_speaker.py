@@ -10,11 +10,13 @@ from toys import stopped_and_resumed
 from regard import Recipe, load, train
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inputs import Sound, write_sound
+from regard.inspection import observed
+from regard.modules import speak
 from regard.tasks import Speaker
 from regard.tasks.speaking import SpeakerJob
 from regard.tasks.speech import Speech
 from regard.tasks.speech_corpus import SpeechCorpus
-from regard.tasks.speech_judging import frame_errors, warped_error
+from regard.tasks.speech_judging import frame_errors, limits_of, warped_error
 from regard.tasks.targets import Speaking
 
 RATE = 8000
@@ -129,6 +131,42 @@ def test_one_that_does_not_end_is_cut_and_says_so(speaker):
     assert (said.ended, longer.ended) == (False, False)
     # 0.4 s for each word and 0.1 s, in steps of 40 ms; the spare is rounded up.
     assert (said.sound.seconds, longer.sound.seconds) == pytest.approx((0.52, 0.92))
+
+
+def test_each_word_begins_where_it_is_heard(speaker):
+    for source, said in zip(SOURCES, speaker.say(SOURCES), strict=True):
+        assert len(said.begins) == len(source.split())
+        # A word is 160 ms, behind 40 ms of nothing, which may be put to the first; a step is 40 ms.
+        assert said.begins[1:] == pytest.approx([0.2] * (len(said.begins) - 1), abs=0.04)
+        for word, begin, end in zip(source.split(), said.begins, [*said.begins[1:], said.sound.seconds], strict=True):
+            heard = said.sound.samples[:, round((begin + 0.04) * RATE) : round((end - 0.02) * RATE)]
+            assert pitches(Sound(heard, RATE)) == [word]
+
+
+def test_what_a_step_looked_at_is_what_it_looked_at_while_it_was_said(speaker):
+    record, nothing = speaker.look(["low high", ""])
+    assert (nothing.items, nothing.layers, nothing.answer) == ((), (), None)
+    (said,) = speaker.say(["low high"])
+    assert torch.equal(record.answer.sound.samples, said.sound.samples)
+    assert record.answer.begins == said.begins
+    assert record.items == ("low", "high")
+    assert record.queries == tuple(f"{0.04 * step:.2f} s" for step in range(round(said.sound.seconds / 0.04)))
+    batch = speaker.encode(["low high"])
+    with observed(speaker.network.decoder.layers[0].source_attention) as seen:
+        speak(speaker.network, batch.vectors, batch.lengths, **limits_of(RECIPE.task, speaker.answer))
+    (layer,) = record.layers
+    torch.testing.assert_close(layer.weights, torch.cat([each.weights[0] for each in seen], dim=1))
+    # It looks at the word that it says: at one alone to begin with, and at the end.
+    assert layer.weights.mean(0)[0].argmax() == 0
+    assert layer.weights.mean(0)[-1].argmax() == 1
+
+
+def test_who_keeps_no_time_looks_too_and_says_no_times():
+    recipe = dataclasses.replace(RECIPE, task={**RECIPE.task.to_json(), "guide": None, "kind": "synthesis"}, epochs=1)
+    model = fit(recipe=recipe, patience=1)
+    (record,) = model.look(["low high"])
+    assert record.answer.begins == ()
+    assert record.layers[0].weights.shape == (2, len(record.queries), 2)
 
 
 def test_the_outline_begins_as_fast_as_training_goes(speaker):

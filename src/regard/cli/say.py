@@ -1,4 +1,4 @@
-"""`regard say`: what a model says, as sound files."""
+"""`regard say`: what a model says, as sound files, and where in the text it looked."""
 
 import warnings
 from collections.abc import Iterator
@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.asking import what_it_is
+from regard.cli.options import (
+    ColourOption,
+    HeadOption,
+    HtmlOption,
+    LayerOption,
+    MapOption,
+    PlainOption,
+    WidthOption,
+)
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
 from regard.errors import ArgumentError, DataError, DoubtfulAnswer, MissingExtraError, RegardError
 
 if TYPE_CHECKING:
+    from regard.inspection import Record
+    from regard.page import Page
     from regard.tasks import Said
 
 __all__ = ["say"]
@@ -36,6 +47,13 @@ def say(
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file, one text on a line; - for standard input."),
     ] = None,
+    map: MapOption = False,
+    layer: LayerOption = None,
+    head: HeadOption = None,
+    html: HtmlOption = None,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
 ) -> None:
     """Say texts, and write what is heard as WAV files.
 
@@ -44,9 +62,13 @@ def say(
     ..., numbered as they stand on the command line or as the lines of the file. If one of them can't be said, nothing
     is written; and nothing that is there is written over.
 
+    With --map or --html it shows when each word begins, for a model that keeps time, and where in the text each moment
+    of the sound looked.
+
     \b
     Examples:
       regard say synthesis "jackson 4 0 7 1" --out numbers.wav
+      regard say synthesis "jackson 4 0 7" --out numbers.wav --map
       regard say synthesis "theo 1 2 3" "lucas 3 2 1" --out numbers/
       regard say synthesis -f numbers.txt --out numbers/
       regard train synthesis --data fsdd-strings --label speech --out speaker
@@ -60,10 +82,14 @@ def say(
         raise ArgumentError("give either texts or -f FILE. See regard say --help.")
     lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
     _check_out(out, len(lines))
+    watch = map or layer is not None or head is not None or html is not None or plain
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.console import progress_over
+    from regard.cli.console import output_console, progress_over
+    from regard.cli.html_page import HtmlPage
+    from regard.cli.showing import Show, as_page
     from regard.files import write_bytes
     from regard.inputs import wav
+    from regard.page import show
     from regard.page.visible import visible
     from regard.tasks import load
     from regard.tasks.folders import filling
@@ -79,17 +105,29 @@ def say(
         warnings.simplefilter("ignore", DoubtfulAnswer)
         for line in lines:
             _check(loaded, line, name)
-    told: list[str] = []
+    shown = Show(layer, head, top=0, map=True)
+    page = None if html is None else HtmlPage(html, sources=len(lines))
+    told: list[tuple[str, Page | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
         put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
-        for line, said in _said(loaded, stack.enter_context(progress)):
+        for line, said, record in _said(loaded, stack.enter_context(progress), watch=watch):
             place = out if _is_wav(out) else out / f"{line.number}.wav"
+            # Before the file is written: a layer that there isn't is told here.
+            seen = None if record is None else as_page(record, line.text, shown)
             put(place.name, wav(said.sound))
             cut = "" if said.ended else ", cut: it found no end"
-            told.append(f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}")
-    for each in told:
+            told.append((f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}", seen))
+    console = output_console(width=width, colour=color)
+    for each, seen in told:
         typer.echo(visible(each))
+        if seen is not None and (html is None or map or plain):
+            console.line()
+            show(seen, console, plain=plain)
+        if seen is not None and page is not None:
+            page.add(seen, heading=True)
+    if page is not None:
+        page.write(f"{loaded.name}: what was looked at", name or "the command line")
 
 
 def _is_wav(out: Path) -> bool:
@@ -121,7 +159,12 @@ def _check(model: Any, line: Line, name: str) -> None:
         raise
 
 
-def _said(model: Any, lines: Iterator[Line]) -> "Iterator[tuple[Line, Said]]":
-    """Each text with what is heard, some at a time."""
+def _said(model: Any, lines: Iterator[Line], *, watch: bool) -> "Iterator[tuple[Line, Said, Record | None]]":
+    """Each text with what is heard, some at a time; watched, one at a time, with what was looked at."""
+    if watch:
+        for line in lines:
+            (record,) = model.look([line.text])
+            yield line, record.answer, record
     while group := list(islice(lines, _TOGETHER)):
-        yield from zip(group, model.say([line.text for line in group]), strict=True)
+        for line, said in zip(group, model.say([line.text for line in group]), strict=True):
+            yield line, said, None

@@ -188,10 +188,13 @@ class Spoken:
     Args:
         frames: (length, feature) what was said.
         ended: whether the model ended it; False where it was cut at the longest that was allowed.
+        begins: (item,) how many frames were gone when each item of the source began, not whole numbers, by the outline
+            that the model went by; None where it keeps no time.
     """
 
     frames: Tensor
     ended: bool
+    begins: Tensor | None = None
 
 
 def speak(
@@ -238,7 +241,15 @@ def speak(
             if all(item in ends or step >= limit for item, limit in enumerate(most)):
                 break
         said = torch.stack(frames, 1) if frames else frame.new_zeros(len(most), 0, model.features)
-    return [Spoken(said[item, : ends.get(item, limit)], item in ends) for item, limit in enumerate(most)]
+        begins = None if memory.outline is None else memory.outline.begins() / model.strides
+    return [
+        Spoken(
+            said[item, : ends.get(item, limit)],
+            item in ends,
+            None if begins is None else begins[item, : int(lengths[item])],
+        )
+        for item, limit in enumerate(most)
+    ]
 
 
 def _check_finite(*said: Tensor) -> None:

@@ -59,6 +59,16 @@ class Outline:
         places = ((part + spent) / self.per_item - 0.5).where(~nothing, 0.0)
         return places, frames.where(~nothing.unsqueeze(2), 0.0)
 
+    def begins(self) -> Float[Tensor, "batch item"]:
+        """How many frames are gone when each source item begins, in float64; at padding when the last one ends.
+
+        Example:
+            >>> Outline(torch.tensor([[2.0, 4.0, 1.0, 1.5]]), torch.zeros(1, 4, 1), torch.tensor([4]), 2).begins()
+            tensor([[0., 6.]], dtype=torch.float64)
+        """
+        durations = self.durations.detach().double()
+        return (durations.cumsum(1) - durations)[:, :: self.per_item]
+
     def even(self, lengths: Int[Tensor, " batch"]) -> "Outline":
         """The same with durations that are spread evenly over so many frames."""
         return self._lasting(even_alignment(lengths, self.counts, self.durations.shape[1]))

@@ -2,19 +2,21 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
-from regard.modules import FrameSeq2Seq, speak
+from regard.inspection import Record
+from regard.modules import FrameSeq2Seq, Spoken, speak
 from regard.tasks.batching import batches_by_length
 from regard.tasks.judging import Judged, interval_of_sums
 from regard.tasks.measure import Measure
-from regard.tasks.model import Model
+from regard.tasks.model import Model, check_sources
 from regard.tasks.recipe import Recipe
+from regard.tasks.speaker_looking import look_while_speaking
 from regard.tasks.speaking_network import speaking_network
 from regard.tasks.speech import FRAME_ERROR, Speech
 from regard.tasks.speech_corpus import SpeechCorpus, as_spoken, frames_of
@@ -29,10 +31,13 @@ class Said(NamedTuple):
     Args:
         sound: the sound.
         ended: whether the model ended it; False where it was cut at the longest that was allowed.
+        begins: when each item of the source begins, in seconds, for a model that keeps time; else nothing. Of what was
+            cut, that may be after its end.
     """
 
     sound: Sound
     ended: bool
+    begins: tuple[float, ...] = ()
 
 
 class Speaker(Model[Speech]):
@@ -51,6 +56,8 @@ class Speaker(Model[Speech]):
         >>> said, nothing = speaker.say(["low", ""])
         >>> said.sound.rate, nothing
         (8000, None)
+        >>> next(regard.load("synthesis").look(["theo 7"])).items
+        ('theo', '7')
     """
 
     kind = "synthesis"
@@ -99,8 +106,29 @@ class Speaker(Model[Speech]):
             batch = source.batch(self.reader, [items[index] for index in members]).to(device)
             said = speak(self.network, batch.vectors, batch.lengths, **limits_of(task, self.answer))
             for index, each in zip(members, said, strict=True):
-                found[index] = Said(self.answer.sound(each.frames), each.ended)
+                found[index] = self.heard(each)
         return found
+
+    def heard(self, said: Spoken) -> Said:
+        """What the net said, to be heard.
+
+        Raises:
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        begins = () if said.begins is None else (said.begins * self.answer.seconds).tolist()
+        return Said(self.answer.sound(said.frames), said.ended, tuple(begins))
+
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+        """Say each source, and keep where in it each step of the sound looked.
+
+        The record's items are those of the source, its `queries` the times at which the steps begin, and its answer is
+        what `say` gives. Each layer of the decoder is one.
+
+        Args:
+            sources, longest: as in `Model.look`.
+        """
+        check_sources(sources)
+        return look_while_speaking(self, sources, longest)
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Judged:
         """How far what the model says is from a recording of the same, frame by frame, whatever the pace of each.

@@ -69,6 +69,11 @@ class Speech:
         return self.together * self.frames.width
 
     @property
+    def seconds(self) -> float:
+        """How long a step lasts."""
+        return self.together * self.frames.step / self.frames.rate
+
+    @property
     def said(self) -> str:
         """What is given, in a few words."""
         return f"sounds of {self.frames.rate:,} Hz"

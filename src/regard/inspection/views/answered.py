@@ -1,10 +1,14 @@
-"""What a model answered for the whole: a label and how sure it is, several yes or no, a number, a text."""
+"""What a model answered for the whole: a label and how sure it is, several yes or no, a number, a text, a sound."""
+
+from collections.abc import Iterator
 
 from regard.inspection.record import Record
-from regard.page import Page, Prose, Table
+from regard.page import Block, Page, Prose, Table
 from regard.page.numbers import percent
 
 __all__ = ["answered"]
+
+_CUT = "cut: it had not ended at the longest that is allowed"
 
 
 def answered(record: Record) -> Page:
@@ -18,16 +22,25 @@ def answered(record: Record) -> Page:
         >>> print(as_text(answered(Record((), noun="frame"))), end="")
         There is no frame in it, so there is no answer.
     """
+    return Page(record.model, tuple(_blocks(record)))
+
+
+def _blocks(record: Record) -> Iterator[Block]:
     match record.answer:
         case None:
-            block = Prose(f"There is no {record.noun} in it, so there is no answer.")
+            yield Prose(f"There is no {record.noun} in it, so there is no answer.")
         case dict():
             rows = tuple((question, percent(share)) for question, share in record.answer.items())
-            block = Table(("question", "yes"), rows, ("left", "right"))
+            yield Table(("question", "yes"), rows, ("left", "right"))
         case (str() as text, float(), bool() as ended):
-            block = Prose(text if ended else f"{text} ... (cut: it had not ended at the longest that is allowed)")
+            yield Prose(text if ended else f"{text} ... ({_CUT})")
+        case (sound, bool() as ended, tuple() as begins):
+            yield Prose(f"{sound.seconds:.2f} s" + ("" if ended else f" ({_CUT})"))
+            # Where it was cut, the last items weren't said.
+            times = tuple(f"{time:.2f} s" if time < sound.seconds else "not said" for time in begins)
+            if times:
+                yield Table((record.noun, "begins at"), tuple(zip(record.items, times, strict=True)), ("left", "right"))
         case (label, share):
-            block = Table(("answer", "sure"), ((label, percent(share)),), ("left", "right"))
+            yield Table(("answer", "sure"), ((label, percent(share)),), ("left", "right"))
         case number:
-            block = Table(("answer",), ((f"{number:.4f}",),))
-    return Page(record.model, (block,))
+            yield Table(("answer",), ((f"{number:.4f}",),))
