@@ -27,7 +27,7 @@ class Muon(torch.optim.Optimizer):
         lr, betas: the rate of both, and AdamW's averages.
         momentum: the share kept of the last steps.
         dtype: of the product that evens a step out; None: bfloat16 where the processor multiplies in it, else float32,
-            since without such instructions it takes fifty times as long. What is lost in rounding doesn't show.
+            since without such instructions it takes many times as long. What is lost in rounding doesn't show.
 
     Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the size of the step: Liu et
         al. 2025 (arXiv 2502.16982), section 2.2. torch.optim.Muon is in bfloat16 everywhere, and takes matrices alone.

@@ -21,7 +21,8 @@ DECIBELS = 10 / torch.log(torch.tensor(10.0, dtype=torch.float64)).item()
 """How many decibels one natural logarithm of power is."""
 
 FRAME_ERROR = Measure("error in dB", falls=True, digits=3)
-"""How far a frame that a net says is from the true one at that place of the sound: the mean distance of the bands."""
+"""How far a frame that a net says is from the one of the recording that is put to it, whatever the pace of each
+(`speech_judging`): the mean distance of the bands."""
 
 
 @dataclass(frozen=True, eq=False)
