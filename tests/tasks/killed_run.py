@@ -17,7 +17,7 @@ from toys import generated, tiny
 from regard.extras import require
 from regard.tasks import train
 
-RECIPE = tiny(epochs=12, average=0.9, task={"auxiliary": {"again": 0.3}})
+RECIPE = tiny(epochs=12, average=0.9, members=2, task={"auxiliary": {"again": 0.3}})
 
 
 def run(folder: Path, resume: bool, devices: int) -> None:

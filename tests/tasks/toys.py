@@ -10,9 +10,9 @@ import regard.tasks.lightning_parts as parts
 from regard import train
 from regard.tasks import Recipe
 from regard.tasks.answers import Label, Number, Several
+from regard.tasks.ensemble import source_network
 from regard.tasks.inputs import Source
 from regard.tasks.loading import MODELS
-from regard.tasks.network import SourceNetwork
 
 # "saw" is a verb after a pronoun and a noun after "a": only a net that looks around can tell.
 SAWS = [
@@ -78,7 +78,7 @@ def untrained(source: Source, sources: list, targets=None, **changes) -> Any:
         flat = [each for target in targets for each in target]
     kind = Label if isinstance(flat[0], str) else Number if isinstance(flat[0], float) else Several
     answer, reader = kind.fit(flat), source.fit(sources)
-    return MODELS[recipe.task.kind](SourceNetwork(recipe, reader, answer.outputs), reader, answer, recipe)
+    return MODELS[recipe.task.kind](source_network(recipe, reader, answer.outputs), reader, answer, recipe)
 
 
 def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -8,6 +8,7 @@ from torch import nn
 
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
+from regard.tasks.ensemble import Ensemble
 from regard.tasks.learner import Learner, Loss, Term, Verdict
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
@@ -16,7 +17,7 @@ __all__ = ["AnswerLearner"]
 
 
 class AnswerLearner(Learner):
-    """A net that learns to answer, with a head for each auxiliary answer beside its own.
+    """A net that learns to answer, each member with a head for each auxiliary answer beside its own.
 
     Args:
         network: the net to train.
@@ -28,11 +29,11 @@ class AnswerLearner(Learner):
         shares: how much each auxiliary answer counts beside 1 for its own.
     """
 
-    network: SourceNetwork
+    network: SourceNetwork | Ensemble
 
     def __init__(
         self,
-        network: SourceNetwork,
+        network: SourceNetwork | Ensemble,
         recipe: Recipe,
         corpus: Corpus,
         dev: Corpus,
@@ -40,7 +41,9 @@ class AnswerLearner(Learner):
         shares: Sequence[float] = (),
     ):
         super().__init__(network, answers[0].measure)
-        self.auxiliary = nn.ModuleList(nn.Linear(recipe.width, answer.outputs) for answer in answers[1:])
+        self.auxiliary: Any = nn.ModuleList(
+            nn.ModuleList(nn.Linear(recipe.width, answer.outputs) for answer in answers[1:]) for _ in network.members
+        )
         self.recipe, self.corpus, self.dev, self.answers, self.shares = recipe, corpus, dev, answers, shares
 
     def batches(self, epoch: int) -> Batches:
@@ -48,14 +51,21 @@ class AnswerLearner(Learner):
         return Batches(self.corpus.lesson, members)
 
     def loss(self, batch: Lesson) -> Loss:
-        features = self.network.features(batch.batch)
+        # Each member has a loss of its own: of their mean's, one could leave its errors to the others.
+        both = zip(self.network.members, self.auxiliary, strict=True)
+        own = [self._terms(member, heads, batch) for member, heads in both]
+        means = (torch.stack([term.mean for term in same]).mean() for same in zip(*own, strict=True))
+        return Loss(tuple(Term(mean, term.things) for mean, term in zip(means, own[0], strict=True)))
+
+    def _terms(self, member: SourceNetwork, heads: Sequence[nn.Module], batch: Lesson) -> list[Term]:
+        features = member.features(batch.batch)
         wanted = batch.wanted.unbind(-1) if self.shares else (batch.wanted,)
-        terms = [Term(*self.answers[0].loss(self.network.output(features), wanted[0], self.recipe.smoothing))]
-        more = zip(self.auxiliary, self.answers[1:], wanted[1:], self.shares, strict=True)
+        terms = [Term(*self.answers[0].loss(member.output(features), wanted[0], self.recipe.smoothing))]
+        more = zip(heads, self.answers[1:], wanted[1:], self.shares, strict=True)
         for head, answer, labels, share in more:
             mean, known = answer.loss(head(features), labels, 0.0)
             terms.append(Term(share * mean, known))
-        return Loss(tuple(terms))
+        return terms
 
     def judge(self) -> Verdict:
         device = next(self.parameters()).device

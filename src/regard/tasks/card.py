@@ -101,7 +101,9 @@ def _net(model: Mapping[str, Any]) -> str:
         "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",
         "connected": "A net without attention, for comparison: it looks at each item by itself",
     }
-    return said.get(network, f"A net without attention, for comparison ({network})")
+    found = said.get(network, f"A net without attention, for comparison ({network})")
+    members = recipe.get("members", 1)
+    return found if members == 1 else f"{found}; {members} such nets, whose mean is the answer"
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ from regard.tasks.answering import AnswerLearner
 from regard.tasks.answers import ANSWERS, Answer
 from regard.tasks.classifier import Classifier
 from regard.tasks.corpus import Corpus
+from regard.tasks.ensemble import source_network
 from regard.tasks.examples import Pair
-from regard.tasks.network import SourceNetwork
 from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.recipe import Recipe
 
@@ -48,7 +48,7 @@ class ClassifierJob(PairsJob):
             wanted: Tensor = answer.tensor([target for _, target in pairs])
             return filled(Corpus(source, reader, items, list(wanted)), name)
 
-        network = SourceNetwork(self.recipe, reader, answer.outputs)
+        network = source_network(self.recipe, reader, answer.outputs)
         return AnswerLearner(network, self.recipe, corpus(self.examples, "examples"), corpus(self.dev, "dev"), [answer])
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Classifier:

@@ -1,8 +1,10 @@
 """Answering while watching: for each source a record of the answer, and of what was looked at for it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from regard.inspection import LayerRecord, Record, Sighting, observed
@@ -63,11 +65,14 @@ def _watched(
     """For each source that was read the net's numbers, the weights of its layers, and those of its pooling."""
     if not items:
         return
-    network, nothing = model.network, nn.Identity()
-    # The pooling has one query: its weights are few, however long the source is.
-    watched = network.network if max(map(len, items)) <= MOST_ITEMS else nothing
-    with observed(watched) as layers, observed(network.pooling or nothing) as poolings:
+    members, nothing = model.network.members, nn.Identity()
+    few = max(map(len, items)) <= MOST_ITEMS
+    with ExitStack() as stack:
+        each = [stack.enter_context(observed(member.network if few else nothing)) for member in members]
+        # The pooling has one query: its weights are few, however long the source is.
+        pooled = [stack.enter_context(observed(member.pooling or nothing)) for member in members]
         numbers = model.numbers(items)
+    layers, poolings = _side_by_side(each), _side_by_side(pooled)
     for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
         count = len(item)
         found = (
@@ -75,6 +80,14 @@ def _watched(
         )
         pooling = next((_layer("pooling", sighting, place, 1, count) for sighting in poolings), None)
         yield own, tuple(found), pooling
+
+
+def _side_by_side(members: Sequence[Sequence[Sighting]]) -> list[Sighting]:
+    """What was seen in each layer, where each member has it: the heads of the first, of the second, and so on."""
+    return [
+        same[0]._replace(weights=torch.cat([each.weights for each in same], dim=1))
+        for same in zip(*members, strict=True)
+    ]
 
 
 def _layer(name: str, seen: Sighting, place: int, queries: int, keys: int) -> LayerRecord:

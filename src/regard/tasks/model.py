@@ -17,9 +17,9 @@ from regard.page.numbers import counted
 from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
+from regard.tasks.ensemble import source_network
 from regard.tasks.looking import look
 from regard.tasks.measure import Measure
-from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.speech import Speech
 from regard.tasks.store import write_model
@@ -65,7 +65,7 @@ class Model(Generic[_Given]):
     @classmethod
     def new_network(cls, recipe: Recipe, reader: Any, answer: Any) -> Any:
         """The net of a recipe, with the weights that training begins with."""
-        return SourceNetwork(recipe, reader, answer.outputs)
+        return source_network(recipe, reader, answer.outputs)
 
     def __init__(
         self,

@@ -47,6 +47,11 @@ class SourceNetwork(nn.Module):
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
 
+    @property
+    def members(self) -> tuple["SourceNetwork"]:
+        """Itself: so that it is asked for its parts as an ensemble is."""
+        return (self,)
+
     def hidden(self, batch: Batch) -> Float[Tensor, "batch length width"]:
         """Each item's vector in context."""
         vectors = self.dropout(self.embedding(batch.vectors))
@@ -60,6 +65,10 @@ class SourceNetwork(nn.Module):
         """A vector for each thing that is asked about: the sources, or their items one after the other."""
         hidden = self.hidden(batch)
         return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
+
+    def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
+        """The numbers of each item where each is asked about; what is padding is noise."""
+        return self.output(self.hidden(batch))
 
     def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
         """The numbers that an answer makes sense of."""

@@ -10,7 +10,7 @@ from regard.errors import ArgumentError
 from regard.modules.networks import NETWORKS
 from regard.tasks.inputs import INPUTS, Words
 from regard.tasks.settings import Settings, one_of, real, real_or_none, section, share, whole
-from regard.tasks.targets import TASKS, Tagging
+from regard.tasks.targets import TASKS, Classifying, Tagging
 
 __all__ = ["Recipe"]
 
@@ -37,6 +37,9 @@ class Recipe(Settings):
     Against overfitting:
         dropout: on the items' vectors, and on what each sublayer adds.
         attention_dropout: on the attention weights.
+        members: of a tagger or a classifier, so many nets learn side by side, from other first weights and with other
+            dropout, and the model answers by the mean of what they say: less of it is chance, for so many times the
+            time and the size.
 
     Training:
         optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
@@ -83,6 +86,7 @@ class Recipe(Settings):
 
     dropout: float = share(0.2)
     attention_dropout: float = share(0.1)
+    members: int = whole(1, 1)
 
     optimizer: str = one_of("adamw", "adamw", "muon")
     epochs: int = whole(14, 1)
@@ -101,6 +105,8 @@ class Recipe(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.members > 1 and not isinstance(self.task, Tagging | Classifying):
+            raise ArgumentError(f"`members` must be 1 for {self.task.kind!r}, which is one net, but is {self.members}.")
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
 

@@ -62,7 +62,7 @@ class Tagger(Model[Answer]):
         """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
         self.network.eval()
         with torch.inference_mode():
-            return self.network.output(self.network.hidden(batch))
+            return self.network.item_numbers(batch)
 
     def tag(self, sources: Iterable[Any], *, batch_items: int = 2000, longest: int | None = None) -> list[list[Any]]:
         """Answer for each item of each source.

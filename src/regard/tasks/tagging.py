@@ -9,9 +9,9 @@ from regard.errors import ArgumentError
 from regard.tasks.answering import AnswerLearner
 from regard.tasks.answers import Answer, Label, Number
 from regard.tasks.corpus import ItemCorpus
+from regard.tasks.ensemble import source_network
 from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
 from regard.tasks.inputs import Words
-from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.tagger import Tagger, check_rows, word_keys
 
@@ -80,7 +80,7 @@ class TaggerJob:
         answers[0].check([targets for _, targets in self.dev], "dev")
         judged = [answers[0].tensor(targets) for _, targets in self.dev]
         dev = ItemCorpus(source, reader, self._items(reader, self.dev, "dev"), judged)
-        network = SourceNetwork(self.recipe, reader, answers[0].outputs)
+        network = source_network(self.recipe, reader, answers[0].outputs)
         return AnswerLearner(network, self.recipe, corpus, dev, answers, tuple(self.recipe.task.auxiliary.values()))
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Tagger:

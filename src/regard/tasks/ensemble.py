@@ -1,0 +1,55 @@
+"""Several nets that learn side by side, and answer together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.inputs import Batch
+from regard.modules.pooling import Pooling
+from regard.tasks.network import SourceNetwork
+from regard.tasks.recipe import Recipe
+
+__all__ = ["Ensemble", "source_network"]
+
+
+class Ensemble(nn.Module):
+    """Nets of one recipe, from other first weights and with other dropout: the mean of the numbers that they give.
+
+    Where they err, they err in different ways, and the mean errs less than they do on average.
+
+    Args:
+        members: the nets, two or more.
+
+    Source: Lakshminarayanan et al. 2017 (arXiv 1612.01474), section 2.4. There the mean is of probabilities; here it is
+        of what the softmax or the sigmoid makes them of, so that a label, a yes or a number is averaged alike.
+    """
+
+    def __init__(self, members: Sequence[SourceNetwork]):
+        super().__init__()
+        self.members: Any = nn.ModuleList(members)
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """The first member's; there is one in all of them, or in none."""
+        return self.members[0].pooling
+
+    def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
+        """The numbers of each item, as `SourceNetwork.item_numbers` has them."""
+        return torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
+        """The numbers that an answer makes sense of."""
+        return torch.stack([member(batch) for member in self.members]).mean(0)
+
+
+def source_network(recipe: Recipe, reader: Any, outputs: int) -> SourceNetwork | Ensemble:
+    """The net of a recipe for a tagger or a classifier, with the weights that training begins with.
+
+    Args:
+        recipe, reader, outputs: as in `SourceNetwork`; the recipe also says how many members it has.
+    """
+    members = [SourceNetwork(recipe, reader, outputs) for _ in range(recipe.members)]
+    return Ensemble(members) if len(members) > 1 else members[0]
