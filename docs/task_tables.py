@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.tasks import NAMED_RECIPES, Recipe
 
-__all__ = ["TABLES", "baselines", "scores", "table"]
+__all__ = ["TABLES", "baselines", "members", "scores", "table"]
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -28,7 +28,7 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
         runs = _runs(name, lines)
         shown += runs
         measure = _FIGURES[row["figure"]] if "figure" in row else runs[0]["measure"] if runs else ""
-        floor, goal = _asked(row, _runs(name, lines, row["floor"]) if row["floor"] in _NETWORKS else None)
+        floor, goal = _asked(row, _runs(name, lines, network=row["floor"]) if row["floor"] in _NETWORKS else None)
         table.append(
             (
                 row["title"],
@@ -57,7 +57,24 @@ def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
     return _markdown(table) + _conditions([*known.values()])
 
 
-TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {"scores": scores, "baselines": baselines}
+def members(rows: dict[str, Row], lines: Iterable[Row]) -> str:
+    """A row for each task whose recipe has several members, beside the runs of the same recipe with one."""
+    several = {name: row for name, row in rows.items() if NAMED_RECIPES[name].recipe.members > 1}
+    table = [("task", "data", "one net", "several", "members")]
+    shown: list[Row] = []
+    for name, row in several.items():
+        one, all = _runs(name, lines, members=1), _runs(name, lines)
+        shown += [*one, *all]
+        named = NAMED_RECIPES[name]
+        table.append((row["title"], named.data, _score(row, one), _score(row, all), str(named.recipe.members)))
+    return _markdown(table) + _conditions(shown)
+
+
+TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {
+    "scores": scores,
+    "baselines": baselines,
+    "members": members,
+}
 """The tables by name."""
 
 _FIGURES = {"heard": "error of a recogniser", "r2": "R2", "roc_auc": "ROC-AUC"}
@@ -80,22 +97,21 @@ def table(name: str) -> str:
     return TABLES[name](json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8")), lines)
 
 
-def _runs(name: str, lines: Iterable[Row], network: str | None = None) -> list[Row]:
-    """The runs by today's recipe, data and label, each seed once, with its own network or another."""
+def _runs(name: str, lines: Iterable[Row], **changes: Any) -> list[Row]:
+    """The runs by today's recipe, data and label, each seed once; or by that recipe with something changed."""
     named = NAMED_RECIPES[name]
-    wanted = named.recipe.to_json()
-    wanted["network"] = network or wanted["network"]
+    wanted = {**named.recipe.to_json(), **changes}
     found = {
         line["seed"]: line
         for line in lines
-        if (line["row"], line["data"], line["label"]) == (name, named.data, named.label)
+        if (line["data"], line["label"]) == (named.data, named.label)
         and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
     }
     return [found[seed] for seed in sorted(found)]
 
 
 def _run_of(name: str, network: str, lines: Iterable[Row]) -> Row | None:
-    return next(iter(_runs(name, lines, network)), None)
+    return next(iter(_runs(name, lines, network=network)), None)
 
 
 def _asked(row: Row, compared: list[Row] | None) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """The tables of tasks, from runs made up here: only those of today's recipe count, whatever their order."""
 
+import dataclasses
 import importlib
 import json
 from pathlib import Path
@@ -66,6 +67,16 @@ def test_another_network_as_the_floor_and_another_figure(tables):
     said = tables.scores(rows, lines).splitlines()
     assert said[2].startswith("| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | 1,234 |")
     assert "alone: not measured yet | 0.1 above | 0.750 |" in tables.scores(rows, lines[:1])
+
+
+def test_several_members_beside_one(tables, monkeypatch):
+    named = NAMED_RECIPES["speaker"]
+    several = dataclasses.replace(named, recipe=dataclasses.replace(named.recipe, members=4))
+    monkeypatch.setattr(tables, "NAMED_RECIPES", {"speaker": several})
+    lines = [run(0, 0.5), run(1, 0.7), run(0, 0.9, members=4), run(0, 0.2, members=3)]
+    assert "| who | fsdd | 60.00 ± 10.00 % (2 seeds) | 90.00 % | 4 |" in tables.members(ROWS, lines)
+    monkeypatch.setattr(tables, "NAMED_RECIPES", {"speaker": named})
+    assert "who" not in tables.members(ROWS, lines)
 
 
 def test_nothing_measured(tables):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_ITEMS", "look"]
 
-# A record holds every weight, n x n of them a head: 2 000 words are 64 MB a layer of four heads.
+# A record holds every weight, n x n of them a head: 2 000 words are 64 MB a layer of four heads, of each member.
 MOST_ITEMS = 2000
 # As many weights a head and layer at a time as one sentence of 500 words has.
 _MOST_WEIGHTS = 500 * 500
