@@ -178,32 +178,36 @@ class AttentiveSeq2Seq(RecurrentSeq2Seq):
 
     def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
         # Where a step looks depends on the state before it, so that the steps can't be taken at once.
-        state, found = self.start(memory), []
+        state, known = self.start(memory), []
         for vectors in self._embed_target(memory, inputs).split(1, dim=1):
-            joined, state = self._next(state, vectors)
-            found.append(joined)
-        return self._score(torch.cat(found, dim=1))
+            both, state = self._next(state, vectors)
+            known.append(both)
+        # What a step says isn't part of the next one's state: all are said at once.
+        return self._say(torch.cat(known, dim=1))
 
     def start(self, memory: Memory) -> Any:
         return _State(self._first(memory), _Source(self.attention, memory))
 
     def step(self, state: Any, ids: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocabulary"], Any]:
-        joined, state = self._next(state, self.dropout(self.target(ids.unsqueeze(1))))
-        return self._score(joined).squeeze(1), state
+        both, state = self._next(state, self.dropout(self.target(ids.unsqueeze(1))))
+        return self._say(both).squeeze(1), state
 
     def reorder(self, state: Any, indices: Int[Tensor, " picked"]) -> Any:
         state.source.reorder(indices)
         return replace(state, hidden=state.hidden.index_select(1, indices))
 
     def _next(self, state: _State, vectors: Tensor) -> tuple[Tensor, _State]:
-        """One step with an embedded id, (batch 1 width): what the scores are made of, and the new state."""
+        """One step with an embedded id, (batch 1 width): the RNN's output beside what was found, and the new state."""
         mask = None
         if self.guide is not None and state.source.lengths is not None:
             mask = self.guide.mask(state.place, 1, state.source.lengths)
         found = self.attention(state.hidden[-1].unsqueeze(1), cache=state.source, mask=mask)
         states, hidden = self.decoder(torch.cat([vectors, found], dim=2), state.hidden)
-        joined = torch.tanh(self.join(torch.cat([states, found], dim=2)))
-        return self.dropout(joined), _State(hidden, state.source, state.place + 1)
+        return torch.cat([states, found], dim=2), _State(hidden, state.source, state.place + 1)
+
+    def _say(self, both: Tensor) -> Tensor:
+        """The scores of outputs beside what was found."""
+        return self._score(self.dropout(torch.tanh(self.join(both))))
 
 
 class _Source(Cache):
@@ -212,8 +216,8 @@ class _Source(Cache):
     def __init__(self, attention: MultiHeadAttention, memory: Memory):
         super().__init__()
         key, value = (
-            # (batch key width) -> (batch head key feature)
-            linear(vectors).unflatten(2, (attention.heads, -1)).transpose(1, 2)
+            # (batch key width) -> (batch head key feature), in one piece: several heads would be copied at each step
+            linear(vectors).unflatten(2, (attention.heads, -1)).transpose(1, 2).contiguous()
             for linear, vectors in ((attention.key, memory.part("keys")), (attention.value, memory.part("values")))
             if linear is not None
         )
