@@ -84,7 +84,7 @@ _CHOSEN = f"the best on dev of seeds {', '.join(map(str, SEEDS))} that tag the n
 def bundle_row(row: str) -> None:
     """Put the model of a row of the table of tasks into the package."""
     named, said = NAMED_RECIPES[row], tasks.ROWS[row]["model"]
-    tasks.run(row, 0)
+    tasks.run(row, 0, {})
     recipes = {seed: dataclasses.replace(named.recipe, seed=seed) for seed in range(10)}
     runs = {
         seed: line["dev"] for seed, recipe in recipes.items() for line in tasks.lines() if tasks.same(line, row, recipe)

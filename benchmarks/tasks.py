@@ -1,10 +1,10 @@
 """Train the rows of the table of tasks by their recipes, and write down every run.
 
-    python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--threads 1] [--devices 1]
+    python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--members 5] [--devices 2] [--matmul medium]
 
 A row is a name in tasks.json and of a recipe (`regard.tasks.NAMED_RECIPES`), which says the data. A run that is
-written in results/tasks.jsonl isn't run again; one that was stopped goes on in runs/. Another network is the recipe
-with nothing else changed.
+written in results/tasks.jsonl isn't run again; one that was stopped goes on in runs/. Another network, or another
+number of members, is the recipe with nothing else changed.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import regard
 from regard.files import write_json, write_text
 from regard.modules.networks import NETWORKS
 from regard.tasks import NAMED_RECIPES, Recipe
+from regard.tasks.surroundings import MATMUL
 
 HERE = Path(__file__).parent
 ROWS: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
@@ -39,19 +40,27 @@ def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
     return (line["row"], line["data"], line["label"]) == wanted and Recipe.from_json(line["recipe"]) == recipe
 
 
-def run(row: str, seed: int, network: str | None = None, threads: int = 1, devices: int = 1) -> None:
-    """One run, unless it is written down; then it is."""
+def run(row: str, seed: int, changes: dict[str, Any], *, again: bool = False, **options: Any) -> None:
+    """One run, unless it is written down; then it is.
+
+    Args:
+        row, seed: which.
+        changes: what is other than in the row's recipe.
+        again: even if it is, so that the last line counts.
+        options: of `training.train`.
+    """
     named = NAMED_RECIPES[row]
-    recipe = dataclasses.replace(named.recipe, seed=seed, network=network or named.recipe.network)
-    if any(same(line, row, recipe) for line in lines()):
+    changed = {name: value for name, value in changes.items() if value != getattr(named.recipe, name)}
+    recipe = dataclasses.replace(named.recipe, seed=seed, **changed)
+    if not again and any(same(line, row, recipe) for line in lines()):
         return
     name, words = row, named.command
-    if recipe.network != named.recipe.network:
-        name = f"{row}-{recipe.network}"
+    if changed:
+        name = "-".join([row, *map(str, changed.values())])
         path = RUNS / f"{name}.json"
         write_json(path, dataclasses.replace(recipe, seed=named.recipe.seed).to_json())
         words = (*words, "--recipe", f"{RUNS.name}/{path.name}")
-    line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, threads=threads, devices=devices)}
+    line = {"row": row, "network": recipe.network, **train(name, words, seed=seed, **options)}
     if ROWS[row].get("figure") == synthesis.HEARD:
         line["more"][synthesis.HEARD] = heard(RUNS / f"{name}-{seed}" / "model")
     if not same(line, row, recipe):
@@ -72,13 +81,18 @@ def main() -> None:
     parser.add_argument("rows", nargs="+", metavar="ROW", choices=ROWS, help=", ".join(ROWS))
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N - 1")
     parser.add_argument("--network", choices=NETWORKS, help="instead of the recipe's")
+    parser.add_argument("--again", action="store_true", help="run what is written down again, as on another processor")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--devices", type=int, default=1, metavar="N", help="processes that share each batch")
+    parser.add_argument("--matmul", choices=MATMUL, help="how exactly float32 matrices are multiplied")
+    parser.add_argument("--members", type=int, metavar="N", help="instead of the recipe's")
     given = parser.parse_args()
     RUNS.mkdir(exist_ok=True)
+    changes = {name: value for name in ("network", "members") if (value := getattr(given, name)) is not None}
     for row in given.rows:
         for seed in range(given.seeds):
-            run(row, seed, given.network, given.threads, given.devices)
+            options = {"threads": given.threads, "devices": given.devices, "matmul": given.matmul}
+            run(row, seed, changes, again=given.again, **options)
 
 
 if __name__ == "__main__":

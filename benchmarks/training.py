@@ -16,7 +16,9 @@ RUNS = ROOT / "runs"
 _SAID = ("measure", "score", "accuracy", "interval", "method", "labels")
 
 
-def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1, devices: int = 1) -> dict[str, Any]:
+def train(
+    name: str, command: Sequence[str], *, seed: int, threads: int = 1, devices: int = 1, matmul: str | None = None
+) -> dict[str, Any]:
     """Run a command that trains in runs/NAME-SEED, unless its model is there; go on with it if it was stopped.
 
     Args:
@@ -25,6 +27,7 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1, dev
         seed: of the run.
         threads: of the CPU.
         devices: processes that share each batch.
+        matmul: how exactly float32 matrices are multiplied; None: as PyTorch does.
 
     Returns:
         the line of JSON that is kept of it: command, recipe, scores, time, machine, versions.
@@ -34,9 +37,13 @@ def train(name: str, command: Sequence[str], *, seed: int, threads: int = 1, dev
     """
     folder = RUNS / f"{name}-{seed}"
     words = [*command, "--out", str(folder.relative_to(ROOT)), "--seed", str(seed)]
-    for option, number in (("--threads", threads), ("--devices", devices)):
-        if number > 1:
-            words += [option, str(number)]
+    for option, given, usual in (
+        ("--threads", threads, 1),
+        ("--devices", devices, 1),
+        ("--matmul", matmul, None),
+    ):
+        if given != usual:
+            words += [option, str(given)]
     if not _is_judged(folder):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
@@ -85,6 +92,8 @@ def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
         "seconds": training["seconds"],
         "epochs": training["epochs"],
         "threads": training["threads"],
+        "devices": training["devices"],
+        "matmul": training.get("matmul"),
         "versions": training["versions"],
         "machine": processor(),
     }

@@ -37,8 +37,8 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
                 goal,
                 _score(row, runs),
                 f"{runs[0]['parameters']:,}" if runs else "",
-                f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}" if runs else "",
-                f"`{' '.join(NAMED_RECIPES[name].command)}`",
+                _minutes(runs),
+                f"`{' '.join([*NAMED_RECIPES[name].command, *_options(runs)])}`",
             )
         )
     return _markdown(table) + _conditions(shown)
@@ -58,15 +58,21 @@ def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
 
 
 def members(rows: dict[str, Row], lines: Iterable[Row]) -> str:
-    """A row for each task whose recipe has several members, beside the runs of the same recipe with one."""
-    several = {name: row for name, row in rows.items() if NAMED_RECIPES[name].recipe.members > 1}
-    table = [("task", "data", "one net", "several", "members")]
+    """A row for each task that was learned by one net and by several of the same recipe."""
+    counts = sorted({line["recipe"].get("members", 1) for line in lines} - {1})
+    table = [("task", "data", "one net", "minutes", "members", "together", "minutes")]
     shown: list[Row] = []
-    for name, row in several.items():
-        one, all = _runs(name, lines, members=1), _runs(name, lines)
-        shown += [*one, *all]
-        named = NAMED_RECIPES[name]
-        table.append((row["title"], named.data, _score(row, one), _score(row, all), str(named.recipe.members)))
+    for name, row in rows.items():
+        one = _runs(name, lines, members=1)
+        # Two rows may differ in the number alone.
+        if not one or one[0] in shown:
+            continue
+        for count in counts:
+            if together := _runs(name, lines, members=count):
+                shown += [*one, *together]
+                data = NAMED_RECIPES[name].data
+                cells = _score(row, one), _minutes(one), str(count), _score(row, together), _minutes(together)
+                table.append((row["title"], data, *cells))
     return _markdown(table) + _conditions(shown)
 
 
@@ -138,6 +144,20 @@ def _score(row: Row, runs: list[Row]) -> str:
     spread = f" ± {(max(tests) - min(tests)) / 2:.{digits}f}" if len(tests) > 1 else ""
     seeds = f" ({len(tests)} seeds)" if len(tests) > 1 else ""
     return f"{statistics.mean(tests):.{digits}f}{spread}{unit}{seeds}"
+
+
+def _minutes(runs: list[Row]) -> str:
+    return f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}" if runs else ""
+
+
+def _options(runs: list[Row]) -> list[str]:
+    """What a command needs to share its work as these runs did, where they all did the same."""
+    found: list[str] = []
+    for name, usual in (("devices", 1), ("matmul", None)):
+        values = {run.get(name) or usual for run in runs}
+        if len(values) == 1 and usual not in values:
+            found += [f"--{name}", str(*values)]
+    return found
 
 
 def _conditions(runs: list[Row]) -> str:

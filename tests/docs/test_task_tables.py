@@ -48,6 +48,9 @@ def test_scores(tables):
         "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 1,234 | 1.5 | `regard"
     )
     assert said[4].startswith("an abacus; 1 thread; regard 1. Test scores")
+    assert "--" not in said[2].replace("--data", "").replace("--label", "")
+    quick = [{**run(0, 0.96), "devices": 2, "matmul": "medium"}]
+    assert "--label speaker --devices 2 --matmul medium` |" in tables.scores(ROWS, quick)
 
 
 def test_baselines(tables):
@@ -71,12 +74,16 @@ def test_another_network_as_the_floor_and_another_figure(tables):
 
 def test_several_members_beside_one(tables, monkeypatch):
     named = NAMED_RECIPES["speaker"]
-    several = dataclasses.replace(named, recipe=dataclasses.replace(named.recipe, members=4))
-    monkeypatch.setattr(tables, "NAMED_RECIPES", {"speaker": several})
-    lines = [run(0, 0.5), run(1, 0.7), run(0, 0.9, members=4), run(0, 0.2, members=3)]
-    assert "| who | fsdd | 60.00 ± 10.00 % (2 seeds) | 90.00 % | 4 |" in tables.members(ROWS, lines)
-    monkeypatch.setattr(tables, "NAMED_RECIPES", {"speaker": named})
-    assert "who" not in tables.members(ROWS, lines)
+    four = dataclasses.replace(named, recipe=dataclasses.replace(named.recipe, members=4))
+    monkeypatch.setattr(tables, "NAMED_RECIPES", {"speaker": named, "speakers": four})
+    rows = {**ROWS, "speakers": {**ROWS["speaker"], "title": "who, by four"}}
+    lines = [run(0, 0.5), run(1, 0.7), {**run(0, 0.9, members=4), "seconds": 300.0}, run(0, 0.2, members=3)]
+    said = tables.members(rows, lines)
+    assert "| who | fsdd | 60.00 ± 10.00 % (2 seeds) | 1.5 | 4 | 90.00 % | 5.0 |" in said
+    assert "| who | fsdd | 60.00 ± 10.00 % (2 seeds) | 1.5 | 3 | 20.00 % | 1.5 |" in said
+    # Two rows that differ in the number alone are told once; what has runs of one kind alone, not at all.
+    assert said.count("fsdd") == 2
+    assert "fsdd" not in tables.members(rows, lines[:2]) + tables.members(rows, lines[2:])
 
 
 def test_nothing_measured(tables):

@@ -83,6 +83,14 @@ Examples:
 """
 
 
+class Precision(StrEnum):
+    """How exactly float32 matrices are multiplied, as `torch.set_float32_matmul_precision` has it."""
+
+    highest = "highest"
+    high = "high"
+    medium = "medium"
+
+
 class Shown(StrEnum):
     """How far training is, is shown as this."""
 
@@ -126,6 +134,10 @@ def _command(task: str) -> Callable[..., None]:
         device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
         threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
         devices: Annotated[int, typer.Option(metavar="N", help="How many processes share each batch, on the CPU.")] = 1,
+        matmul: Annotated[
+            Precision | None,
+            typer.Option(help="How exactly float32 matrices are multiplied: high and medium may be quicker."),
+        ] = None,
         progress: Annotated[Shown, typer.Option(help="How to show how far it is.")] = Shown.auto,
         plain: PlainOption = False,
     ) -> None:
@@ -145,6 +157,7 @@ def _command(task: str) -> Callable[..., None]:
             device=device,
             threads=threads,
             devices=devices,
+            matmul=None if matmul is None else matmul.value,
             progress=progress.value,
         )
         show(page, output_console(), plain=plain)

@@ -34,6 +34,7 @@ def train_and_save(
     device: str = "auto",
     threads: int = 1,
     devices: int = 1,
+    matmul: str | None = None,
     progress: str = "auto",
 ) -> Page:
     """Train a model of a kind, judge it on dev and test, save it with a card.
@@ -44,7 +45,7 @@ def train_and_save(
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
-        out, resume, device, threads, devices, progress: as `regard.tasks.train` has them.
+        out, resume, device, threads, devices, matmul, progress: as `regard.tasks.train` has them.
 
     Returns:
         what to tell the user: the scores, and what to type next.
@@ -83,6 +84,7 @@ def train_and_save(
             device=device,
             threads=threads,
             devices=devices,
+            matmul=matmul,
             data=found.about(),
         )
     scores = {"dev": model.evaluate(dev)}

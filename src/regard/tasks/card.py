@@ -222,6 +222,7 @@ _TRAINING = (
     ("machine", "machine"),
     ("threads", "threads"),
     ("processes", "devices"),
+    ("precision of float32 products", "matmul"),
     ("chosen", "chosen"),
 )
 

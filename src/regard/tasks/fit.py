@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.tasks.batching import key
 from regard.tasks.classifying import ClassifierJob
@@ -24,7 +24,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.run import RunFolder
 from regard.tasks.speaking import SpeakerJob
 from regard.tasks.store import round_weights
-from regard.tasks.surroundings import as_was, explained, interruptible, quiet
+from regard.tasks.surroundings import MATMUL, as_was, explained, interruptible, quiet
 from regard.tasks.tagging import TaggerJob
 from regard.tasks.writing import WriterJob
 from regard.version import __version__
@@ -52,6 +52,7 @@ def train(
     device: str = "auto",
     threads: int = 1,
     devices: int = 1,
+    matmul: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Any:
     """Train a model, and keep the weights that do best on the dev examples.
@@ -73,6 +74,10 @@ def train(
         devices: how many processes of this machine share every batch, on the CPU, each with so many threads. An update
             sees the same examples as with one, weighted alike; dropout differs, and so do last bits, so the result is
             as good, not the same. The first judges, writes and shows. A resumed run has as many as it began with.
+        matmul: how exactly float32 matrices are multiplied, as `torch.set_float32_matmul_precision` has it: "highest",
+            "high" or "medium"; on a GPU the last two are TensorFloat-32, on a CPU "medium" is bfloat16 where the
+            processor multiplies matrices of it (AMX), else float32 by oneDNN, which may be quicker than what multiplies
+            them otherwise. None: as PyTorch is set. A resumed run goes on as it began.
         data: where the sentences come from, for the card: name, title, licence, source, files.
 
     Returns:
@@ -81,7 +86,7 @@ def train(
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,
-            more devices than there are processors, or several on a GPU.
+            more devices than there are processors, several on a GPU, or a `matmul` that is none.
         MissingExtraError: lightning is not installed.
         RegardError: the loss became NaN, the disk is full, or one of several processes ended; the last good checkpoint
             is whole.
@@ -106,19 +111,22 @@ def train(
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")
     if run is not None:
-        counts = {"threads": threads, "devices": devices}
-        identity = {"recipe": recipe.to_json(), "data": job.digests, **counts, "versions": _versions()}
+        how = {"threads": threads, "devices": devices, "matmul": matmul}
+        identity = {"recipe": recipe.to_json(), "data": job.digests, **how, "versions": _versions()}
         begun = run.check(identity, resume=resume)
         threads, devices = begun.get("threads", threads), begun.get("devices", 1)
+        matmul = begun.get("matmul")
         if run.finished():
             show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
             return load(run.folder)
         if begun.get("versions") != identity["versions"]:
             show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
+    if matmul is not None and matmul not in MATMUL:
+        raise UnknownNameError("matmul", matmul, MATMUL)
     _check_devices(devices, accelerator)
     # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
-    with as_was(threads), quiet():
-        model = _train(recipe, job, run, identity, show, accelerator, threads, devices, data)
+    with as_was(threads, matmul), quiet():
+        model = _train(recipe, job, run, identity, show, accelerator, threads, devices, matmul, data)
     if run is not None:
         with explained(run):
             model.save(run.model)
@@ -134,6 +142,7 @@ def _train(
     accelerator: str,
     threads: int,
     devices: int,
+    matmul: str | None,
     data: Mapping[str, Any] | None,
 ) -> Any:
     parts = require("regard.tasks.lightning_parts", extra="train")
@@ -143,7 +152,7 @@ def _train(
     resumed = run.last if run is not None and run.can_continue() else None
     history, best = parts.history_of(resumed) if resumed is not None else [], {}
     if parts.is_over(recipe, history) is None:
-        with helped(devices, _help, learner, recipe, run, resumed, threads) as place:
+        with helped(devices, _help, learner, recipe, run, resumed, threads, matmul) as place:
             history, best = _fit(place, learner, recipe, run, resumed, show, accelerator, identity)
     last = history[-1]
     score = f"{learner.measure.name} {learner.measure.said(last['best'])}"
@@ -164,6 +173,7 @@ def _train(
             "longest": learner.corpus.longest,
             "threads": threads,
             "devices": devices,
+            "matmul": matmul,
             "machine": _machine(accelerator),
             "versions": _versions(),
         },
@@ -200,10 +210,16 @@ def _fit(
 
 
 def _help(
-    place: Place, learner: Learner, recipe: Recipe, run: RunFolder | None, resumed: Path | None, threads: int
+    place: Place,
+    learner: Learner,
+    recipe: Recipe,
+    run: RunFolder | None,
+    resumed: Path | None,
+    threads: int,
+    matmul: str | None,
 ) -> None:
     """What the other processes do."""
-    with as_was(threads), quiet():
+    with as_was(threads, matmul), quiet():
         _fit(place, learner, recipe, run, resumed, Silent(), "cpu", {})
 
 

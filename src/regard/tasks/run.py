@@ -1,6 +1,6 @@
 """The folder of a training run: what it is of, its checkpoints, its log; and what may be resumed.
 
-run.json            recipe, digest of the data, threads, devices, versions: what makes the run this run
+run.json            recipe, digest of the data, threads, devices, matmul, versions: what makes the run this run
 log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
 checkpoints/best/   the weights that did best on the dev examples

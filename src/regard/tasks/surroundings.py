@@ -11,23 +11,50 @@ from typing import Any
 
 import torch
 
-from regard.errors import RegardError
+from regard.errors import ArgumentError, RegardError
 from regard.extras import require
 from regard.tasks.run import RunFolder
 
-__all__ = ["as_was", "explained", "interruptible", "quiet"]
+__all__ = ["MATMUL", "as_was", "explained", "interruptible", "quiet"]
+
+MATMUL = ("highest", "high", "medium")
+"""How exactly float32 matrices may be multiplied, as `torch.set_float32_matmul_precision` has it."""
 
 
 @contextlib.contextmanager
-def as_was(threads: int) -> Iterator[None]:
-    """Run with so many threads, and leave the threads and the random generators as they were."""
+def as_was(threads: int, matmul: str | None) -> Iterator[None]:
+    """Run with so many threads and such products of matrices; leave both and the random generators as they were."""
     before = torch.get_num_threads()
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), _multiplied(matmul):
         torch.set_num_threads(threads)
         try:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _multiplied(matmul: str | None) -> Iterator[None]:
+    """Multiply float32 matrices with this precision; None: as PyTorch is set, whichever way that was."""
+    if matmul is None:
+        yield
+        return
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"`matmul` must be None where `torch.backends` says how matrices are multiplied, but is {matmul!r}."
+        ) from error
+    # One that says nothing of its own follows what is said for all of them; it must do so again.
+    backends: Any = (torch.backends.cuda, torch.backends.mkldnn)
+    own = [backend.matmul.fp32_precision for backend in backends]
+    torch.set_float32_matmul_precision(matmul)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        for backend, precision in zip(backends, own, strict=True):
+            backend.matmul.fp32_precision = precision
 
 
 @contextlib.contextmanager
