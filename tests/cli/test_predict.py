@@ -11,12 +11,13 @@ import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
-from regard.inputs import Graph, Sound, write_sound
+from regard.inputs import Graph, Sound, social_graph, write_sound
 from regard.tasks.inputs import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
 from tasks.toys import untrained
 
 WORDS = Words(features={"minimum_count": 1})
 NOISE = Sound(torch.randn(1, 800, generator=torch.Generator().manual_seed(3)) / 9, 8000)
+FRIENDS = social_graph({"Ann": {"age": 31}, "Bob": {"age": 33}}, [("Ann", "Bob")])
 MODELS = {
     "words": lambda: untrained(WORDS, ["a warm film", "good"]),
     "mean": lambda: untrained(WORDS, ["a warm film", "good"], task={"kind": "classifier", "pooling": "mean"}),
@@ -31,9 +32,11 @@ MODELS = {
     "pictures": lambda: untrained(Pictures(), [np.eye(28)]),
     "scaled": lambda: untrained(Pictures(height=28, width=28), [np.eye(28)]),
     "molecules": lambda: untrained(Molecules(), ["CCO"], [(1, 0), (0, 1)]),
+    "three": lambda: untrained(WORDS, ["a warm film", "good"], task={"kind": "tagger"}, members=3),
     "solubility": lambda: untrained(Molecules(), ["CCO"], [0.5, -1.5]),
     "vectors": lambda: untrained(Vectors(), [torch.eye(3)]),
     "graphs": lambda: untrained(Graphs(), [Graph(torch.eye(3), torch.tensor([[0], [1]]))]),
+    "friends": lambda: untrained(Graphs(), [FRIENDS], [("yes", "no")], task={"kind": "tagger"}, position="none"),
 }
 
 
@@ -399,6 +402,15 @@ def test_what_is_no_molecule(predict, chemistry, smiles, message):
     assert out.endswith("CCO\n")
 
 
+def test_the_heads_of_several_nets_stand_side_by_side(predict):
+    code, out, _ = predict("three", "a warm film", "--top", "1", "--head", "6", "--format", "json")
+    assert (code, len(json.loads(out)["items"])) == (0, 3)
+    code, out, _ = predict("three", "a warm film", "--map", "--head", "6")
+    assert (code, "head 6 of 6" in out) == (0, True)
+    code, _, err = predict("three", "a warm film", "--map", "--head", "7")
+    assert (code, "must be from 1 to 6 in layer 2, but is 7" in err) == (2, True)
+
+
 # Vectors, and graphs.
 
 
@@ -413,9 +425,28 @@ def test_files_of_vectors(predict, tmp_path):
         assert (code, message in err, err.startswith(f"regard: {name}: ")) == (1, True, True)
 
 
-def test_graphs_are_asked_from_python(predict):
+def test_a_folder_with_a_graph(predict, tmp_path):
+    (tmp_path / "friends").mkdir()
+    (tmp_path / "friends" / "profiles.csv").write_text("name,age\nDan,40\nEve,\n")
+    (tmp_path / "friends" / "edges.csv").write_text("Dan,Eve\n")
+    rows = [*csv.DictReader(io.StringIO(predict("friends", "friends", "--format", "csv")[1]))]
+    assert [(row["source"], row["text"]) for row in rows] == [("friends", "Dan"), ("friends", "Eve")]
+    code, out, _ = predict("friends", "friends", "--top", "1", "--format", "json")
+    assert (code, [item["text"] for item in json.loads(out)["items"]]) == (0, ["Dan", "Eve"])
+    (tmp_path / "friends" / "profiles.csv").write_text("name,age,height\nDan,40,180\nEve,30,170\n")
+    for name, message in (
+        ("nowhere", "nowhere: it must be a folder with profiles.csv and edges.csv, but there is no such folder."),
+        ("", "a source must be the name of a folder, but is empty."),
+        ("friends", "friends/profiles.csv: `profiles` must be one of age, but is 'height'."),
+    ):
+        code, out, err = predict("friends", name)
+        assert (code > 0, out, err) == (True, "", f"regard: {message}\n")
+
+
+def test_graphs_of_vectors_are_asked_from_python(predict):
     code, _, err = predict("graphs", "a")
-    assert (code, "must read texts or files, but graphs reads graphs: use it from Python" in err) == (2, True)
+    assert code == 2
+    assert "graphs reads graphs, whose nodes were told by vectors instead of profiles: use it from Python" in err
 
 
 # Progress.

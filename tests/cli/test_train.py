@@ -192,7 +192,7 @@ def test_nodes_of_a_graph(tmp_path, capsys):
     assert main([*words, "--device", "cpu", "--progress", "none"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "regard evaluate" in said
-    # Neither reads a graph from the command line.
+    # Neither reads a graph without profiles from the command line.
     assert "regard predict" not in said
     assert "regard tag " not in said
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
@@ -264,6 +264,13 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
     (tmp_path / "edges.csv").write_text("0,1\n1,2\n3,4\n", encoding="utf-8")
     found = TaskData.find("tagger", str(tmp_path))
-    assert found.kinds(found.read("train")) == ("graphs",)
+    (train,) = found.read("train")
+    assert found.kinds([train]) == ("graphs",)
+    # Judged elsewhere, a job that training never had is none of those that it had.
+    (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people.replace('cook', 'smith')}", encoding="utf-8")
+    assert [found.read("train", given)[0].source.vectors.sum() for given in (None, train.source.encoder)] == [6, 0]
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
     assert "has a label for each item. See regard train classifier --help." in capsys.readouterr().err
+    # One that exists is what to ask next; one by name isn't.
+    assert main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
+    assert f"regard predict {tmp_path / 'x'} {tmp_path}" in " ".join(capsys.readouterr().out.split())

@@ -10,7 +10,7 @@ from toys import untrained
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
-from regard.inputs import DESCRIPTORS, Graph, Sound, write_sound
+from regard.inputs import DESCRIPTORS, Graph, Sound, social_graph, write_sound
 from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.inputs.vectors import VectorEmbedding
 
@@ -323,7 +323,47 @@ def test_nodes_are_told_by_shares_where_they_are_normalised():
     graph = Graph(torch.tensor([[-1.0, 0.0, 3.0], [0.0, 0.0, 0.0]]), torch.tensor([[0], [1]]))
     source = Graphs(normalise=True, standardise=False)
     assert source.item(source.fit([graph]), graph).vectors.tolist() == [[-0.25, 0, 0.75], [0, 0, 0]]
-    assert Graphs(normalise=True).fit([graph]).means == (-0.125, 0, 0.375)
+    assert Graphs(normalise=True).fit([graph]).standard.means == (-0.125, 0, 0.375)
+
+
+PEOPLE = {"Ann": {"age": 31, "job": "cook"}, "Bob": {"age": 33, "job": "smith"}}
+
+
+def test_a_graph_is_read_from_its_folder_as_in_training(tmp_path):
+    graph = social_graph(PEOPLE, [("Ann", "Bob")])
+    source = Graphs(standardise=False)
+    reader = source.fit([graph])
+    assert source.reader(json.loads(json.dumps(reader.to_json()))) == reader
+    (tmp_path / "profiles.csv").write_text("name,age,job\nCleo,33,cook\nDan,,nurse\nEve,35,smith\n")
+    (tmp_path / "edges.txt").write_text("Cleo Dan\n")
+    for given in (tmp_path, str(tmp_path)):
+        assert source.names(reader, given) == ["Cleo", "Dan", "Eve"]
+        item = source.item(reader, given)
+        # Ages by the mean and spread of Ann and Bob, who are no cooks by the place of "cook" alone.
+        assert item.vectors.tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [3, 0, 0, 1]]
+        assert {*zip(*item.edges.tolist(), strict=True)} == {(0, 1), (1, 0), (0, 0), (1, 1), (2, 2)}
+    assert (source.unnamed(reader), Words().unnamed(None)) == (None, None)
+
+
+def test_numbers_that_mean_something_else_are_refused():
+    graph, other = (social_graph(people, []) for people in (PEOPLE, {"Ann": {"age": 1, "job": "cook"}, **PEOPLE}))
+    older = social_graph({"Cleo": {"age": 50, "job": "cook"}, "Dan": {"age": 60, "job": "smith"}}, [])
+    assert other.vectors.shape[1] == older.vectors.shape[1] == graph.vectors.shape[1]
+    source = Graphs()
+    with pytest.raises(ArgumentError, match="graphs whose vectors one ProfileEncoder made, but they had several"):
+        source.fit([graph, older])
+    reader = source.fit([graph])
+    with pytest.raises(ArgumentError, match=r"has those of another, .* with encoder=model\.reader\.profiles"):
+        source.item(reader, older)
+    # Vectors of the user's own making are what the user says they are.
+    assert len(source.item(reader, Graph(graph.vectors, graph.edges))) == 2
+    plain = source.fit([Graph(graph.vectors, graph.edges)])
+    with pytest.raises(ArgumentError, match="must be a Graph, as training had vectors instead of profiles, but is 'a'"):
+        source.item(plain, "a")
+    assert "told by vectors instead of profiles" in source.unnamed(plain)
+    saved = {**reader.to_json(), "standard": {"means": [0.0], "spreads": [1.0]}}
+    with pytest.raises(ArgumentError, match="`profiles` must be 1 wide, as `standard` is, but is 4"):
+        source.reader(saved)
 
 
 def test_atoms_are_told_of_their_molecule_where_descriptors_are_asked_for():

@@ -10,16 +10,15 @@ _SAID = {"tagger": "tagger", "classifier": "classifier", "seq2seq": "writer", "s
 
 
 def check_readable(model: Any, name: str) -> None:
-    """Refuse a model whose sources are neither texts nor files, or whose answers are sounds.
+    """Refuse a model whose sources can't be named on the command line, or whose answers are sounds.
 
     Raises:
         ArgumentError: it is one.
     """
     if model.kind == "synthesis":
         raise ArgumentError(f"`MODEL` must answer in text, but {name} is a speaker: {_instead(model)}.")
-    source = model.recipe.input
-    if source.given == "object":
-        raise ArgumentError(f"`MODEL` must read texts or files, but {name} reads {source.kind}: {_instead(model)}.")
+    if (why := model.recipe.input.unnamed(model.reader)) is not None:
+        raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
 
 
 def load_to_ask(name: str, kind: str) -> Any:
@@ -69,4 +68,4 @@ def what_it_is(model: Any) -> str:
 def _instead(model: Any) -> str:
     if model.kind == "synthesis":
         return "ask it by regard say"
-    return "use it from Python" if model.recipe.input.given == "object" else "ask it by regard predict"
+    return "ask it by regard predict" if model.recipe.input.unnamed(model.reader) is None else "use it from Python"

@@ -49,7 +49,7 @@ def evaluate(
 
     loaded = load(model)
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data))
-    examples = found.read(split)
+    examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
     if (labels := getattr(loaded, "labels", ())) and (found.is_treebank or found.known is not None):
         _check_labels(labels, examples, found)

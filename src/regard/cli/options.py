@@ -46,7 +46,8 @@ WidthOption = Annotated[
 ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
 
 SourcesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Texts, or names of files; - for standard input.")
+    list[str] | None,
+    typer.Argument(metavar="[SOURCE]...", help="Texts, or names of files or folders; - for standard input."),
 ]
 ListOption = Annotated[
     str | None,

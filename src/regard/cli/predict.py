@@ -64,10 +64,11 @@ def predict(
 ) -> None:
     """Say what a model answers for each source, and show what it looked at.
 
-    What a source is depends on the model: a text, the name of a sound or picture file or of one of vectors, or a
-    molecule as SMILES. An answer is a label and how sure it is, several yes or no, or a number; for the whole, or for
-    each item, as the model was trained; or a text. A source that holds nothing has no answer; of a model that writes,
-    an empty line. Answers come in the order of the sources, while the rest is still read.
+    What a source is depends on the model: a text, the name of a sound or picture file or of one of vectors, a molecule
+    as SMILES, or a folder with a social graph (profiles.csv and edges.csv), each of whose nodes is answered for. An
+    answer is a label and how sure it is, several yes or no, or a number; for the whole, or for each item, as the model
+    was trained; or a text. A source that holds nothing has no answer; of a model that writes, an empty line. Answers
+    come in the order of the sources, while the rest is still read.
 
     --top lists what was attended to most: by the pooling, where one vector of attention answers for the whole (which
     words, frames, patches or atoms the answer was drawn from), else by each item in the last layer. --layer and --head
@@ -80,6 +81,7 @@ def predict(
       regard predict sentiment/ "a warm , funny film" --top 5 --map
       regard predict digits/ recordings/*.wav
       regard predict digits/ seven.png --map --html seven.html
+      regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
     wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)

@@ -45,7 +45,7 @@ def answers(
     broken: list[Exception] = []
     pairs = until_broken(((model_of(line), line) for line in lines), broken)
     for model, neighbours in groupby(pairs, itemgetter(0)):
-        together = _FILES_TOGETHER if model.recipe.input.given == "file" else _TOGETHER
+        together = _TOGETHER if model.recipe.input.given == "text" else _FILES_TOGETHER
         # What was looked at takes memory, and is read by a person.
         while group := [line for _, line in islice(neighbours, 1 if live or watch else together)]:
             yield from _answers(model, group, origin, watch)
@@ -75,8 +75,8 @@ def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Ite
 def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
     """The sources that a text or the name of a file stands for, each with what to call it."""
     source = model.recipe.input
-    if source.given == "file" and not text.strip():
-        raise ArgumentError("a source must be the name of a file, but is empty.")
+    if source.given != "text" and not text.strip():
+        raise ArgumentError(f"a source must be the name of a {source.given}, but is empty.")
     if source.kind == "vectors":
         read = read_vectors(text)
         several = len(read) > 1
@@ -92,6 +92,6 @@ def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardE
         return error
     if origin:
         return DataError(str(error), path=origin, line=line.number)
-    if model.recipe.input.given == "file" and not isinstance(error, DataError):
+    if model.recipe.input.given != "text" and not isinstance(error, DataError):
         return DataError(str(error), path=line.text)
     return error

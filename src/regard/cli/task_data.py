@@ -101,15 +101,22 @@ class TaskData:
 
         return is_treebank(self.given)
 
-    def read(self, split: str) -> list[Any]:
+    def read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split.
+
+        Args:
+            split: "train", "dev" or "test".
+            profiles: what makes vectors of the profiles of a social graph, where a model has learned that.
 
         Raises:
             ArgumentError: the targets of a user's own are nothing for this kind of task.
             DataError: there is no such split, or a file is broken.
         """
-        from regard.datasets import read
+        from regard.datasets import read, read_social_folder
+        from regard.inputs import is_social_folder
 
+        if profiles is not None and self.known is None and is_social_folder(self.given):
+            return [read_social_folder(self.given, split, encoder=profiles)]
         examples = read(self.given, split, self.label)
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])

@@ -169,13 +169,13 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
     steps = [judge]
-    example = model.about.get("example")
+    example, kind = model.about.get("example"), model.recipe.input.given
     if model.kind == "synthesis":
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.given != "object":
-        steps.insert(0, ["regard", "predict", name, "FILE" if model.recipe.input.given == "file" else "TEXT"])
+    elif model.recipe.input.unnamed(model.reader) is None:
+        steps.insert(0, ["regard", "predict", name, data if kind == "folder" and Path(data).is_dir() else kind.upper()])
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (

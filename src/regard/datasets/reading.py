@@ -12,12 +12,13 @@ from regard.datasets.class_folders import read_class_folders
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.social_folders import is_social_folder, read_social_folder
+from regard.datasets.social_folders import read_social_folder
 from regard.datasets.tables import TABLES, read_table
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.extras import require
+from regard.inputs import is_social_folder
 from regard.inputs.lines import Problem, raised
 
 __all__ = ["SPLITS", "Source", "is_treebank", "read", "read_examples", "resolve", "splits_of"]

@@ -5,21 +5,17 @@ from pathlib import Path
 from regard.datasets.example import Example
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
-from regard.inputs import Graph, ProfileEncoder, read_friendships, read_profiles, social_graph
+from regard.inputs import Graph, ProfileEncoder, read_profiles, read_social, social_files
 
-__all__ = ["is_social_folder", "read_social_folder"]
+__all__ = ["read_social_folder"]
 
 _SPLITS = ("train", "dev", "test")
 _LABEL, _SPLIT = "label", "split"
 
 
-def is_social_folder(folder: str | Path) -> bool:
-    """Whether a folder holds a file of profiles and one of edges, by their names."""
-    folder = Path(folder)
-    return folder.is_dir() and all(_named(folder, name) for name in ("profiles", "edges"))
-
-
-def read_social_folder(folder: str | Path, split: str) -> Example[Graph, tuple[str | float | None, ...]]:
+def read_social_folder(
+    folder: str | Path, split: str, *, encoder: ProfileEncoder | None = None
+) -> Example[Graph, tuple[str | float | None, ...]]:
     """The whole graph, and the labels of the nodes of a split; None for the others, whose profiles and edges are seen.
 
     The folder holds `profiles.csv` (or .tsv, .txt), a line for each node: its name first, what is known of it, and in
@@ -30,6 +26,8 @@ def read_social_folder(folder: str | Path, split: str) -> Example[Graph, tuple[s
     Args:
         folder: the folder.
         split: "train", "dev" or "test".
+        encoder: makes the vectors, such as one that a model learned with; by default one that is learned from the
+            profiles.
 
     Raises:
         DataError: a file that is missing or broken, no column `label`, a split that is none, or no node of this split
@@ -43,8 +41,7 @@ def read_social_folder(folder: str | Path, split: str) -> Example[Graph, tuple[s
         ...     read_social_folder(folder, "train").target
         ('yes', None)
     """
-    folder = Path(folder)
-    table, edges = _file(folder, "profiles"), _file(folder, "edges")
+    table, edges = social_files(folder)
     profiles = read_profiles(table)
     columns = next(iter(profiles.values()), {})
     if _LABEL not in columns:
@@ -61,23 +58,11 @@ def read_social_folder(folder: str | Path, split: str) -> Example[Graph, tuple[s
                 raise DataError(
                     f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {said!r:.60}.", path=table
                 )
-    encoder = ProfileEncoder.fit(
-        list(profiles.values()), leave_out=[name for name in (_LABEL, _SPLIT) if name in columns]
-    )
-    graph = social_graph(profiles, read_friendships(edges, profiles), encoder=encoder)
+    if encoder is None:
+        leave_out = [name for name in (_LABEL, _SPLIT) if name in columns]
+        encoder = ProfileEncoder.fit(list(profiles.values()), leave_out=leave_out)
+    graph = read_social(edges, table, encoder=encoder)
     labels = tuple(profile[_LABEL] if splits[name] == split else None for name, profile in profiles.items())
     if not any(label is not None for label in labels):
         raise DataError(f"no node of the split {split!r} has a label.", path=table)
     return Example(graph, labels)
-
-
-def _named(folder: Path, name: str) -> list[Path]:
-    return [folder / f"{name}{suffix}" for suffix in (".csv", ".tsv", ".txt") if (folder / f"{name}{suffix}").is_file()]
-
-
-def _file(folder: Path, name: str) -> Path:
-    found = _named(folder, name)
-    if len(found) != 1:
-        files = " and ".join(path.name for path in found) or "none"
-        raise DataError(f"it must hold one of {name}.csv, {name}.tsv and {name}.txt, but holds {files}.", path=folder)
-    return found[0]

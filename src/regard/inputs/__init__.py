@@ -18,6 +18,7 @@ from regard.inputs.profiles import Profile, ProfileEncoder
 from regard.inputs.sentences import as_list, as_sentences
 from regard.inputs.sequences import VectorSequences
 from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
+from regard.inputs.social_files import is_social_folder, social_files
 from regard.inputs.sound import Sound, read_sound, resample, wav, write_sound
 from regard.inputs.splitting import longest_match, split_characters, split_chinese, split_words
 from regard.inputs.standardise import Standardise
@@ -67,6 +68,7 @@ __all__ = [
     "fold_nothing",
     "fold_width",
     "from_networkx",
+    "is_social_folder",
     "longest_match",
     "mask_of",
     "molecule",
@@ -80,6 +82,7 @@ __all__ = [
     "read_vectors",
     "resample",
     "scaffold",
+    "social_files",
     "social_graph",
     "split_characters",
     "split_chinese",

@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.attention import Edges
 from regard.attention.fields import check_count
 from regard.errors import ArgumentError
+from regard.inputs.profiles import ProfileEncoder
 
 __all__ = ["Graph", "mask_of"]
 
@@ -26,6 +27,7 @@ class Graph:
         names: of each node; without them the nodes are called "0", "1", ...
         kinds: (edge,) int64, the kind of each edge, such as the type of a bond; 0 is kept for loops. None if they are
             all alike.
+        encoder: what made the vectors, where they are made of profiles: a number of a vector means what it says.
 
     Raises:
         ArgumentError: shapes or kinds that don't go together, or an edge to a node that isn't there.
@@ -44,6 +46,7 @@ class Graph:
     edges: Shaped[Tensor, "..."]
     names: tuple[str, ...] = ()
     kinds: Shaped[Tensor, "..."] | None = None
+    encoder: ProfileEncoder | None = None
 
     def __post_init__(self) -> None:
         vectors, edges, kinds = self.vectors, self.edges, self.kinds

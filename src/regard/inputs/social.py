@@ -123,7 +123,8 @@ def social_graph(
         if name not in places:
             raise ArgumentError(f"`friendships` must be between people in `profiles`, but names {name!r:.60}.")
     edges = torch.tensor([[places[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
-    graph = Graph(encoder.encode(list(profiles.values())), edges, tuple(str(name) for name in profiles))
+    vectors = encoder.encode(list(profiles.values()))
+    graph = Graph(vectors, edges, tuple(str(name) for name in profiles), encoder=encoder)
     return graph if directed else graph.both_ways()
 
 
@@ -136,6 +137,9 @@ def read_social(
 ) -> Graph:
     """The graph of people in two files; see `read_friendships`, `read_profiles` and `social_graph`.
 
+    Raises:
+        DataError: a file that is broken, or profiles of which `encoder` makes no vectors; names it.
+
     Example:
         >>> import tempfile, pathlib
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +151,11 @@ def read_social(
                 [ 1.,  0.,  0.,  1.]])
     """
     people = read_profiles(profiles)
-    return social_graph(people, read_friendships(friendships, people), directed=directed, encoder=encoder)
+    pairs = read_friendships(friendships, people)
+    try:
+        return social_graph(people, pairs, directed=directed, encoder=encoder)
+    except ArgumentError as error:
+        raise DataError(str(error), path=profiles) from error
 
 
 def from_networkx(graph: Any, *, encoder: ProfileEncoder | None = None) -> Graph:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -10,7 +11,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import ATOM_FEATURES, BONDS, Batch, Graph, MoleculeAtoms, Standardise, mask_of
+from regard.inputs import (
+    ATOM_FEATURES,
+    BONDS,
+    Batch,
+    Graph,
+    MoleculeAtoms,
+    ProfileEncoder,
+    Standardise,
+    mask_of,
+    read_social,
+    social_files,
+)
+from regard.inputs.saving import checked_names
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
 from regard.tasks.settings import one_of, share, truth, whole
@@ -38,7 +51,9 @@ class _GraphSource(Source):
 
 @dataclass(frozen=True)
 class Graphs(_GraphSource):
-    """Sources that are graphs (`regard.inputs.Graph`).
+    """Sources that are graphs (`regard.inputs.Graph`), or folders with profiles and edges (`inputs.social_files`).
+
+    A folder is read as the profiles of training were: a model that learned from other vectors reads none.
 
     Args:
         edges: whether a node may look only at itself and along the edges that lead to it; else at all nodes.
@@ -53,7 +68,7 @@ class Graphs(_GraphSource):
 
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
-    given: ClassVar[str] = "object"
+    given: ClassVar[str] = "folder"
 
     edges: bool = truth(True)
     normalise: bool = truth(False)
@@ -61,26 +76,98 @@ class Graphs(_GraphSource):
     node_dropout: float = share(0.0)
     feature_dropout: float = share(0.0)
 
-    def fit(self, sources: Iterable[Graph]) -> Standardise:
-        vectors = [self._vectors(source) for source in sources]
-        if self.standardise:
-            return Standardise.fit(vectors)
+    def fit(self, sources: Iterable[Graph]) -> "GraphReader":
+        graphs = [_graph(source) for source in sources]
+        encoders = {graph.encoder for graph in graphs}
+        if len(encoders) > 1:
+            raise ArgumentError(
+                "`examples` must be graphs whose vectors one ProfileEncoder made, but they had several, so that the "
+                "same number means different things. Give the first one's `encoder` to what reads the others."
+            )
+        vectors = [self._vectors(graph) for graph in graphs]
         width = vectors[0].shape[1] if vectors else 0
-        return Standardise((0.0,) * width, (1.0,) * width)
+        standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
+        return GraphReader(standard, next(iter(encoders), None))
 
-    def reader(self, saved: Any) -> Standardise:
-        return Standardise.from_json(saved)
+    def reader(self, saved: Any) -> "GraphReader":
+        return GraphReader.from_json(saved)
 
-    def item(self, reader: Standardise, source: Graph) -> Graph:
+    def item(self, reader: "GraphReader", source: Graph | str | Path) -> Graph:
+        graph = reader.graph(source)
+        return dataclasses.replace(graph, vectors=reader.standard.apply(self._vectors(graph))).with_loops()
+
+    def names(self, reader: "GraphReader", source: Graph | str | Path) -> list[str]:
+        return list(reader.graph(source).names)
+
+    def unnamed(self, reader: "GraphReader") -> str | None:
+        return None if reader.profiles else "reads graphs, whose nodes were told by vectors instead of profiles"
+
+    def _vectors(self, graph: Graph) -> Float[Tensor, "node width"]:
+        return nn.functional.normalize(graph.vectors, p=1) if self.normalise else graph.vectors
+
+
+@dataclass(frozen=True)
+class GraphReader:
+    """What training learned to read graphs by.
+
+    Args:
+        standard: of each number of a node its mean and spread.
+        profiles: how a profile becomes a vector, where that is what they were made of.
+    """
+
+    standard: Standardise
+    profiles: ProfileEncoder | None = None
+
+    @property
+    def width(self) -> int:
+        """How many numbers a node has."""
+        return self.standard.width
+
+    def graph(self, source: Any) -> Graph:
+        """The graph that a source is, or that a folder holds.
+
+        Raises:
+            ArgumentError: it is neither, or its numbers mean something else than those of training.
+            DataError: a file of the folder is missing or broken, or has a column that training hadn't; names it.
+        """
+        if isinstance(source, str | Path):
+            if self.profiles is None:
+                raise ArgumentError(
+                    "a source must be a Graph, as training had vectors instead of profiles, but is "
+                    f"{str(source)!r:.60}."
+                )
+            profiles, edges = social_files(source)
+            return read_social(edges, profiles, encoder=self.profiles)
         graph = _graph(source)
-        return Graph(reader.apply(self._vectors(graph)), graph.edges, graph.names, graph.kinds).with_loops()
+        if None not in (graph.encoder, self.profiles) and graph.encoder != self.profiles:
+            raise ArgumentError(
+                "a source must have the vectors that training's ProfileEncoder makes, but has those of another, whose "
+                "numbers mean something else. Read it with encoder=model.reader.profiles, or give its folder's name."
+            )
+        return graph
 
-    def names(self, reader: Standardise, source: Graph) -> list[str]:
-        return list(_graph(source).names)
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON holds them."""
+        return {
+            "standard": self.standard.to_json(),
+            "profiles": None if self.profiles is None else self.profiles.to_json(),
+        }
 
-    def _vectors(self, source: Any) -> Float[Tensor, "node width"]:
-        vectors = _graph(source).vectors
-        return nn.functional.normalize(vectors, p=1) if self.normalise else vectors
+    @classmethod
+    def from_json(cls, saved: Any) -> "GraphReader":
+        """From what `to_json` gave.
+
+        Raises:
+            ArgumentError: something is missing, unknown or of the wrong kind.
+        """
+        saved = checked_names("graphs", saved, ["standard", "profiles"])
+        profiles = None if saved["profiles"] is None else ProfileEncoder.from_json(saved["profiles"])
+        standard = Standardise.from_json(saved["standard"])
+        if profiles is not None and profiles.width != standard.width:
+            raise ArgumentError(
+                f"`profiles` must be {standard.width} wide, as `standard` is, but is {profiles.width}. Save it again."
+            )
+        return cls(standard, profiles)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Source(Settings):
     noun: ClassVar[str]
     """What one of its vectors is called."""
     given: ClassVar[str] = "text"
-    """How one is given on the command line: "text" as it is, "file" by the name of its file, "object" not at all."""
+    """How one is given on the command line: "text" as it is, "file" or "folder" by its name."""
     shorten: ClassVar[str] = "Cut it into parts."
     """What to do with a source that has too many of them."""
 
@@ -45,6 +45,10 @@ class Source(Settings):
             DataError: it is a file that can't be read.
         """
         raise NotImplementedError(f"{type(self).__name__} must say how it is read")
+
+    def unnamed(self, reader: Any) -> str | None:
+        """Why no source can be given on the command line, of a model that reads so; None where one can."""
+        return None
 
     def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
         """Sources that were read, side by side."""
