@@ -4,12 +4,11 @@ import json
 
 import pytest
 import torch
-from tests.tasks.toys import SAWS, tiny, untrained
+from toys import SAWS, tiny, untrained
 
 import regard
 from regard.errors import ArgumentError, ModelError
 from regard.tasks import Recipe
-from regard.tasks.answers import Number
 from regard.tasks.ensemble import Ensemble
 from regard.tasks.inputs import Vectors
 from regard.tasks.learner import Loss
@@ -45,15 +44,6 @@ def test_the_numbers_are_the_mean_of_the_members(targets, task):
         batch = model.encode(SOURCES)
         scores = model.score(batch)
         torch.testing.assert_close(scores[batch.real], torch.cat([*model.numbers(items)]))
-
-
-def test_a_mean_of_numbers_errs_at_most_as_members_do_on_average():
-    sources = [torch.randn(3, 3) for _ in range(20)]
-    model = untrained(Vectors(), sources, [float(place) for place in range(20)], members=4)
-    assert isinstance(model.answer, Number)
-    examples = [(source, float(place)) for place, source in enumerate(sources)]
-    together = model.evaluate(examples).score
-    assert together < sum(alone(model, place).evaluate(examples).score for place in range(4)) / 4
 
 
 def test_each_member_learns_as_it_would_alone():
@@ -122,3 +112,8 @@ def test_what_writes_or_speaks_is_one_net(kind):
     with pytest.raises(ArgumentError, match=f"`members` must be 1 for '{kind}', which is one net, but is 2"):
         Recipe(task={"kind": kind}, members=2)
     assert Recipe(task={"kind": kind}).members == 1
+
+
+def test_a_description_can_not_ask_for_nets_without_end():
+    with pytest.raises(ArgumentError, match="`members` must be at least 1 and at most 100, but is 1000000000"):
+        Recipe.from_json({"members": 10**9})

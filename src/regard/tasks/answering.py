@@ -47,8 +47,8 @@ class AnswerLearner(Learner):
         self.recipe, self.corpus, self.dev, self.answers, self.shares = recipe, corpus, dev, answers, shares
 
     def batches(self, epoch: int) -> Batches:
-        members = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
-        return Batches(self.corpus.lesson, members)
+        places = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
+        return Batches(self.corpus.lesson, places)
 
     def loss(self, batch: Lesson) -> Loss:
         # Each member has a loss of its own: of their mean's, one could leave its errors to the others.
@@ -70,8 +70,8 @@ class AnswerLearner(Learner):
     def judge(self) -> Verdict:
         device = next(self.parameters()).device
         given, wanted = [], []
-        for members in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
-            lesson = self.dev.lesson(members)
+        for places in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
+            lesson = self.dev.lesson(places)
             given.append(self.network(lesson.batch.to(device)).cpu())
             wanted.append(lesson.wanted)
         both = torch.cat(given), torch.cat(wanted)

@@ -16,15 +16,16 @@ __all__ = ["Ensemble", "source_network"]
 
 
 class Ensemble(nn.Module):
-    """Nets of one recipe, from other first weights and with other dropout: the mean of the numbers that they give.
+    """Nets of one recipe: the mean of the numbers that they give.
 
     Where they err, they err in different ways, and the mean errs less than they do on average.
 
     Args:
-        members: the nets, two or more.
+        members: the nets, two or more, from other first weights.
 
     Source: Lakshminarayanan et al. 2017 (arXiv 1612.01474), section 2.4. There the mean is of probabilities; here it is
-        of what the softmax or the sigmoid makes them of, so that a label, a yes or a number is averaged alike.
+        of the numbers before softmax or sigmoid, the same for labels, for yes or no, and for numbers, which have
+        neither.
     """
 
     def __init__(self, members: Sequence[SourceNetwork]):

@@ -16,17 +16,17 @@ __all__ = ["MOST_ITEMS", "look"]
 
 # A record holds every weight, n x n of them a head: 2 000 words are 64 MB a layer of four heads, of each member.
 MOST_ITEMS = 2000
-# As many weights a head and layer at a time as one sentence of 500 words has.
+# As many weights a head and layer of all members at a time as one net has of a sentence of 500 words.
 _MOST_WEIGHTS = 500 * 500
 
 
 def look(model: "Model[Any]", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
     """The records of sources, in their order; see `Model.look`."""
     group: list[tuple[Any, Any]] = []
-    most = 0
+    most, allowed = 0, _MOST_WEIGHTS / len(model.network.members)
     for source in sources:
         item = model.read(source, longest)
-        if group and (len(group) + 1) * max(most, len(item)) ** 2 > _MOST_WEIGHTS:
+        if group and (len(group) + 1) * max(most, len(item)) ** 2 > allowed:
             yield from _look(model, group)
             group, most = [], 0
         group.append((source, item))

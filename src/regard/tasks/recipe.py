@@ -39,7 +39,8 @@ class Recipe(Settings):
         attention_dropout: on the attention weights.
         members: of a tagger or a classifier, so many nets learn side by side, from other first weights and with other
             dropout, and the model answers by the mean of what they say: less of it is chance, for so many times the
-            time and the size.
+            time and the size. Each has a loss of its own; the best epoch, and where gradients are clipped, are found
+            for all of them together.
 
     Training:
         optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
@@ -86,7 +87,7 @@ class Recipe(Settings):
 
     dropout: float = share(0.2)
     attention_dropout: float = share(0.1)
-    members: int = whole(1, 1)
+    members: int = whole(1, 1, 100)
 
     optimizer: str = one_of("adamw", "adamw", "muon")
     epochs: int = whole(14, 1)
