@@ -202,6 +202,7 @@ def test_it_fits_the_width(predict, speech, tmp_path, width):
         (("a", "--plain", "--format", "csv"), "`--plain` shapes text, but `--format` is csv"),
         (("a", "--top", 1, "--format", "csv"), "`--top` lists weights, for which csv has no columns"),
         (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
+        (("a", "--html", "/dev/null/seen.html"), "but of /dev/null/seen.html /dev/null is no folder"),
         (("a", "--width", 31), "`--width` must be 32 or more"),
     ],
 )

@@ -1,5 +1,6 @@
 """The offline page that a command writes beside what it prints: gathered source by source, written once."""
 
+import os
 from pathlib import Path
 
 import typer
@@ -21,7 +22,7 @@ class HtmlPage:
         sources: how many there are; 0 where that isn't known before they are read.
 
     Raises:
-        ArgumentError: it is a folder, or there are too many sources.
+        ArgumentError: it is a folder or lies where none can be, or there are too many sources.
     """
 
     def __init__(self, path: str, *, sources: int = 0):
@@ -31,6 +32,11 @@ class HtmlPage:
             )
         if Path(path).is_dir():
             raise ArgumentError(f"`--html` must be a file to write, but {path} is a folder.")
+        # Now, and not when all is said: what was to be seen would be lost.
+        above = next(folder for folder in Path(path).absolute().parents if folder.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK):
+            wrong = "can't be written to" if above.is_dir() else "is no folder"
+            raise ArgumentError(f"`--html` must be a file to write, but of {path} {above} {wrong}.")
         self.path = path
         self.blocks: list[Block] = []
         self.pages = 0
