@@ -274,3 +274,7 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     # One that exists is what to ask next; one by name isn't.
     assert main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
     assert f"regard predict {tmp_path / 'x'} {tmp_path}" in " ".join(capsys.readouterr().out.split())
+    # The model's own vectors of other people's jobs, whatever one would learn from these.
+    (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
+    assert main(["evaluate", str(tmp_path / "x"), "--data", str(tmp_path)]) == 0
+    assert "RMSE on 2 items" in " ".join(capsys.readouterr().out.split())
