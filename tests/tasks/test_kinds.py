@@ -33,4 +33,4 @@ def test_every_kind_has_a_card(task, source, answer):
 
 @pytest.mark.parametrize("source", INPUTS)
 def test_every_kind_of_source_says_how_it_is_given(source):
-    assert INPUTS[source].given in ("text", "file", "object")
+    assert INPUTS[source].given in ("text", "file", "folder")
