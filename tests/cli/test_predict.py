@@ -435,13 +435,17 @@ def test_a_folder_with_a_graph(predict, tmp_path):
     code, out, _ = predict("friends", "friends", "--top", "1", "--format", "json")
     assert (code, [item["text"] for item in json.loads(out)["items"]]) == (0, ["Dan", "Eve"])
     (tmp_path / "friends" / "profiles.csv").write_text("name,age,height\nDan,40,180\nEve,30,170\n")
+    (tmp_path / "less").mkdir()
+    (tmp_path / "less" / "profiles.csv").write_text("name,job\nDan,cook\nEve,smith\n")
+    (tmp_path / "less" / "edges.csv").write_text("Dan,Eve\n")
     for name, message in (
         ("nowhere", "nowhere: it must be a folder with profiles.csv and edges.csv, but there is no such folder."),
         ("", "a source must be the name of a folder, but is empty."),
         ("friends", "friends/profiles.csv: `profiles` must be one of age, but is 'height'."),
+        ("less", "less/profiles.csv, line 1: it must have a column 'age', which the encoder learned from"),
     ):
         code, out, err = predict("friends", name)
-        assert (code > 0, out, err) == (True, "", f"regard: {message}\n")
+        assert (code > 0, out, err.startswith(f"regard: {message}"), err.count("\n")) == (True, "", True, 1)
 
 
 def test_graphs_of_vectors_are_asked_from_python(predict):

@@ -138,7 +138,8 @@ def read_social(
     """The graph of people in two files; see `read_friendships`, `read_profiles` and `social_graph`.
 
     Raises:
-        DataError: a file that is broken, or profiles of which `encoder` makes no vectors; names it.
+        DataError: a file that is broken, or profiles of which `encoder` makes no vectors, for a column is missing or
+            one too many; names it.
 
     Example:
         >>> import tempfile, pathlib
@@ -151,6 +152,15 @@ def read_social(
                 [ 1.,  0.,  0.,  1.]])
     """
     people = read_profiles(profiles)
+    if encoder is not None and people:
+        there = {name for profile in people.values() for name in profile}
+        for name in (*encoder.numbers, *(name for name, _ in encoder.words)):
+            if name not in there:
+                raise DataError(
+                    f"it must have a column {name!r}, which the encoder learned from; what isn't known is left empty.",
+                    path=profiles,
+                    line=1,
+                )
     pairs = read_friendships(friendships, people)
     try:
         return social_graph(people, pairs, directed=directed, encoder=encoder)
