@@ -271,9 +271,10 @@ def test_the_page_is_written_whole_and_offline(tag, tmp_path):
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
     (tmp_path / "file").write_text("mine")
-    code, _, err = tag("I saw", "--html", tmp_path / "file" / "saw.html")
-    assert code == 1
-    assert f"{tmp_path}/file/saw.html: " in err
+    # Told before anything is tagged.
+    code, out, err = tag("I saw", "--html", tmp_path / "file" / "saw.html")
+    assert (code, out) == (2, "")
+    assert f"of {tmp_path}/file/saw.html {tmp_path}/file is no folder." in err
     assert (tmp_path / "file").read_text() == "mine"
     (tmp_path / "many.txt").write_text("a .\n" * 51)
     code, _, err = tag("-f", tmp_path / "many.txt", "--html", tmp_path / "many.html")
