@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.datasets import check, read, read_social_folder, splits_of
+from regard.datasets import check, read, read_social_folder, split_by_hash, splits_of
 from regard.errors import DataError
 
 PROFILES = """name,age,job,label,split
@@ -36,6 +36,26 @@ def test_neither_label_nor_split_is_seen(folder):
     # The age, whether it is missing, and two jobs; Dan has none.
     assert train.source.vectors.shape == (5, 4)
     assert train.source.vectors[:, 2:].tolist() == [[1, 0], [0, 1], [1, 0], [0, 0], [0, 1]]
+
+
+def test_another_folder_is_read_by_the_encoder_of_the_first(folder, tmp_path):
+    (train,) = read(folder, "train")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "edges.csv").write_text("Fay,Gus\n", "utf-8")
+    (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,,cook,no\n", "utf-8")
+    seen = [read_social_folder(other, split, encoder=train.source.encoder) for split in _splits_with_labels(other)]
+    # The mean age of the first is 35.
+    assert all(each.source.vectors.tolist() == [[0, 0, 0, 1], [0, 1, 1, 0]] for each in seen)
+    (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,34,cook,no\n", "utf-8")
+    (alone,) = read(other, _splits_with_labels(other)[0])
+    again = read_social_folder(folder, "train", encoder=alone.source.encoder)
+    assert again.target == train.target
+
+
+def _splits_with_labels(folder):
+    names = [line.split(",")[0] for line in (folder / "profiles.csv").read_text().splitlines()[1:]]
+    return [split for split in ("train", "dev", "test") if split in map(split_by_hash, names)]
 
 
 def test_without_a_split_names_fall_by_their_hash(folder):

@@ -1,5 +1,6 @@
 """A graph of one's own: a folder with a table of profiles, some of them labelled, and a list of edges."""
 
+import dataclasses
 from pathlib import Path
 
 from regard.datasets.example import Example
@@ -60,7 +61,9 @@ def read_social_folder(
                 )
     if encoder is None:
         leave_out = [name for name in (_LABEL, _SPLIT) if name in columns]
-        encoder = ProfileEncoder.fit(list(profiles.values()), leave_out=leave_out)
+        fitted = ProfileEncoder.fit(list(profiles.values()), leave_out=leave_out)
+        # Another folder may have a column of splits, or none.
+        encoder = dataclasses.replace(fitted, left_out=(_LABEL, _SPLIT))
     graph = read_social(edges, table, encoder=encoder)
     labels = tuple(profile[_LABEL] if splits[name] == split else None for name, profile in profiles.items())
     if not any(label is not None for label in labels):
