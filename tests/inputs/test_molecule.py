@@ -10,6 +10,7 @@ from rdkit import Chem, rdBase
 
 from regard.attention import weigh
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
+from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
 from regard.inputs.descriptors import DESCRIPTORS, descriptors
 from regard.inputs.molecule import BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
 from regard.inputs.standardise import Standardise
@@ -47,6 +48,46 @@ def test_rich_features_by_hand():
     # in a ring, of six atoms; aromatic
     assert aromatic[25:34].tolist() == [1, 0, 0, 0, 1, 0, 0, 0, 1]
     assert RICH.graph("C1CCCCCCCCC1").vectors[0, len(ELEMENTS) + 26 :].tolist()[:8] == [1, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_what_is_computed_of_an_atom_adds_up_to_what_is_of_the_molecule():
+    properties = atom_properties(Chem.MolFromSmiles(ASPIRIN)).double() * torch.tensor([*ATOM_PROPERTIES.values()])
+    sums = dict(zip(ATOM_PROPERTIES, properties.sum(0).tolist(), strict=True))
+    whole = dict(zip(DESCRIPTORS, descriptors(ASPIRIN).tolist(), strict=True))
+    # Hydrogens that are no nodes have no place here, but a part in the whole: so charges do not add up to 0.
+    assert sums["polar surface"] == pytest.approx(whole["tpsa"], abs=1e-4)
+    assert 0 < sums["surface"] < whole["labuteASA"]
+    assert sums["donor"] == whole["NumHBD"] == 1
+    assert sums["aromatic"] == 6
+    assert (sums["halogen"], sums["basic"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("smiles", "place", "kinds"),
+    [
+        ("CCN", 2, {"donor", "acceptor", "basic"}),
+        ("CC(=O)O", 1, {"acidic"}),
+        ("CCl", 1, {"halogen"}),
+        ("c1ccccc1", 0, {"aromatic"}),
+        ("CC", 0, set()),
+    ],
+)
+def test_what_kind_of_atom_it_is(smiles, place, kinds):
+    found = dict(zip(ATOM_PROPERTIES, atom_properties(Chem.MolFromSmiles(smiles))[place].tolist(), strict=True))
+    assert {name for name in list(ATOM_PROPERTIES)[5:] if found[name]} == kinds
+
+
+def test_a_charge_that_can_not_be_computed_is_0():
+    vectors = MoleculeAtoms("computed").graph("[Fe+2].CC(=O)[O-]").vectors
+    assert vectors.isfinite().all()
+    assert vectors.shape[1] == MoleculeAtoms("computed").width
+    assert MoleculeAtoms("computed").graph("[Pt](Cl)Cl").vectors.isfinite().all()
+
+
+def test_computed_features_begin_with_the_rich_ones():
+    both = [MoleculeAtoms(features).graph(ASPIRIN).vectors for features in ("rich", "computed")]
+    assert torch.equal(both[1][:, : both[0].shape[1]], both[0])
+    assert torch.equal(both[1][:, both[0].shape[1] :], atom_properties(Chem.MolFromSmiles(ASPIRIN)))
 
 
 def test_chirality_tells_mirror_images_apart():

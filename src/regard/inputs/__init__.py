@@ -1,5 +1,6 @@
 """Inputs: text, speech, pictures, graphs, molecules and plain vectors, each to one `Batch`."""
 
+from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
 from regard.inputs.batch import IGNORED, Batch, pad_labels
 from regard.inputs.characters import Characters, Words
 from regard.inputs.descriptors import DESCRIPTORS, descriptors
@@ -31,6 +32,7 @@ from regard.inputs.word_vectors import WordVectors
 
 __all__ = [
     "ATOM_FEATURES",
+    "ATOM_PROPERTIES",
     "BONDS",
     "CASES",
     "CHANNELS",
@@ -63,6 +65,7 @@ __all__ = [
     "Words",
     "as_list",
     "as_sentences",
+    "atom_properties",
     "descriptors",
     "fold_ascii",
     "fold_nothing",

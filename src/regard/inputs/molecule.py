@@ -8,6 +8,7 @@ import torch
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
+from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
 from regard.inputs.descriptors import DESCRIPTORS, described, descriptors
 from regard.inputs.graph import Graph
 from regard.inputs.saving import checked_list, checked_names
@@ -16,8 +17,9 @@ from regard.inputs.standardise import Standardise
 
 __all__ = ["ATOM_FEATURES", "BONDS", "ELEMENTS", "MoleculeAtoms", "molecule", "scaffold"]
 
-ATOM_FEATURES = ("one-hot", "rich")
-"""What the vector of an atom holds: its element alone, as the notes have it, or what chemists' models use."""
+ATOM_FEATURES = ("one-hot", "rich", "computed")
+"""What the vector of an atom holds: its element alone, as the notes have it; what chemists' models use; and also what
+RDKit computes of it (`ATOM_PROPERTIES`)."""
 
 BONDS = {"loop": 0, "single": 1, "double": 2, "triple": 3, "aromatic": 4, "other": 5}
 """The kinds of edges. Others are dative and quadruple bonds; loops are there once `Graph.with_loops` adds them."""
@@ -32,6 +34,8 @@ _HYBRIDS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
 _RINGS = (3, 4, 5, 6, 7, 8)
 _CHIRALITIES = ("R", "S")
 
+# How many places stand behind the elements.
+_WIDTHS = {"one-hot": 0, "rich": 37, "computed": 37 + len(ATOM_PROPERTIES)}
 # How many spreads a descriptor may lie from its mean: a molecule like none of training must not drown the rest.
 _FAR = 5.0
 
@@ -52,6 +56,8 @@ class MoleculeAtoms:
     | aromatic | 1 |
     | chirality: R, S | 2 |
     | mass / 100 | 1 |
+
+    and with "computed" there also follow the 11 numbers of `ATOM_PROPERTIES`.
 
     Hydrogens are no nodes unless the SMILES must name them (as deuterium). Chirality is that of Cahn, Ingold and
     Prelog, which doesn't depend on the order of the atoms.
@@ -110,7 +116,7 @@ class MoleculeAtoms:
     def width(self) -> int:
         """The size of an atom's vector."""
         whole = 0 if self.whole is None else self.whole.width
-        return len(self.elements) + 1 + (37 if self.features == "rich" else 0) + whole
+        return len(self.elements) + 1 + _WIDTHS[self.features] + whole
 
     def graph(self, smiles: str) -> Graph:
         """The graph of a molecule: atoms in the order of the SMILES, bonds both ways with their kinds in `BONDS`.
@@ -124,6 +130,8 @@ class MoleculeAtoms:
         read = read_smiles(smiles)
         atoms = list(read.GetAtoms())
         vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms])
+        if self.features == "computed":
+            vectors = torch.cat([vectors, atom_properties(read)], dim=1)
         if self.whole is not None:
             whole = self.whole.apply(torch.tensor([described(read)], dtype=torch.float64)).clamp(-_FAR, _FAR)
             vectors = torch.cat([vectors, whole.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
