@@ -84,12 +84,21 @@ def test_reviews_are_kept_whole():
 
 @pytest.mark.usefixtures("real_data")
 def test_phrases_are_added_to_train_alone():
-    sentences, phrases = held("sst2", "train"), held("sst2-phrases", "train")
-    assert len(set(phrases)) == len(phrases) > 70_000
-    # The sentences first, each once.
-    assert phrases[: len(set(sentences))] == list(dict.fromkeys(sentences))
-    assert Example("gorgeously", "positive") in phrases
+    sentences, phrases, degrees = (
+        held("sst2", "train"),
+        held("sst2-phrases", "train"),
+        held("sst2-phrases", "train", "degree"),
+    )
+    assert [each.source for each in phrases] == [each.source for each in degrees]
+    assert len(set(degrees)) == len(degrees) > 150_000
+    feelings = {"very negative": "negative", "neutral": None, "very positive": "positive"}
+    assert [each.target for each in phrases] == [feelings.get(each.target, each.target) for each in degrees]
+    assert set(sentences) <= set(phrases)
+    assert {Example("gorgeously", "positive"), Example("a", None)} <= set(phrases)
     assert held("sst2-phrases", "test") == held("sst2", "test")
+    # By degree a sentence may be neutral, too.
+    assert len(held("sst2-phrases", "test", "degree")) == 2210
+    assert Counter(each.target for each in held("sst2-phrases", "test", "degree"))["neutral"] == 389
 
 
 @pytest.mark.usefixtures("real_data")

@@ -15,14 +15,20 @@ def read(tmp_path, content):
     return list(read_phrases(tmp_path / "a.txt"))
 
 
-def test_every_phrase_that_feels_something(tmp_path):
+def test_every_phrase_with_its_degree(tmp_path):
     tree = "(4 (2 It) (3 (2 's) (0 (2 not) (1 BAD))))"
     assert read(tmp_path, f"{tree}\n\n(2 neutral)\n") == [
+        Example("it", "neutral"),
+        Example("'s", "neutral"),
+        Example("not", "neutral"),
         Example("bad", "negative"),
-        Example("not bad", "negative"),
+        Example("not bad", "very negative"),
         Example("'s not bad", "positive"),
-        Example("it 's not bad", "positive"),
+        Example("it 's not bad", "very positive"),
+        Example("neutral", "neutral"),
     ]
+    whole = read_phrases(tmp_path / "a.txt", sentences=True)
+    assert [each.source for each in whole] == ["it 's not bad", "neutral"]
 
 
 @pytest.mark.parametrize(
@@ -38,9 +44,10 @@ def test_a_deep_tree_needs_no_stack(tmp_path):
     assert len(read(tmp_path, "(3 " * 5003 + "x" + ")" * 5003)) == 5003
 
 
-def test_the_roots_are_the_sentences_of_sst2(real_data: Path):
-    trees = real_data / "sst2" / "trees" / "dev.txt"
-    sentences = (real_data / "sst2" / "stsa.binary.dev").read_text("utf-8").splitlines()
-    phrases = {(each.source, each.target) for each in read_phrases(trees)}
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_the_roots_are_the_sentences_of_sst2(real_data: Path, split):
+    trees = real_data / "sst2" / "trees" / f"{split}.txt"
+    sentences = (real_data / "sst2" / f"stsa.binary.{split}").read_text("utf-8").splitlines()
     wanted = {(line[2:], ("negative", "positive")[int(line[0])]) for line in sentences}
-    assert wanted <= phrases
+    roots = {(each.source, each.target.removeprefix("very ")) for each in read_phrases(trees, sentences=True)}
+    assert wanted == {root for root in roots if root[1] != "neutral"}

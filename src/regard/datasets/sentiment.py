@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from regard.datasets.columns import Columns
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at, hashed
-from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.tables import read_table
 from regard.errors import DataError
 from regard.inputs.lines import Problem, read_lines
@@ -16,6 +17,10 @@ from regard.inputs.lines import Problem, read_lines
 __all__ = ["HOTEL_REVIEWS", "SST2", "SST2_PHRASES"]
 
 _FEELINGS = {"0": "negative", "1": "positive"}
+# Source: Socher et al. 2013, section 5.2: neutral ones are neither.
+_FEELING_OF: dict[str, str | None] = dict(
+    zip(DEGREES, ("negative", "negative", None, "positive", "positive"), strict=True)
+)
 
 
 def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
@@ -29,12 +34,14 @@ def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterat
             problem(DataError(wrong, path=path, line=number))
 
 
-def _with_phrases(folder: Path, split: str, label: str, problem: Problem) -> list[Example[str, str]]:
-    examples = list(_sentences(folder, split, label, problem))
+def _with_phrases(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, Any]]:
+    degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train")
     if split == "train":
-        examples += read_phrases(folder / "trees" / "train.txt")
-    # A phrase stands in many sentences; once is enough. Judging needs every sentence as often as it stands there.
-    return list(dict.fromkeys(examples)) if split == "train" else examples
+        # A phrase stands in many sentences; once is enough. Judging needs every sentence as often as it stands there.
+        for each in dict.fromkeys(degrees):
+            yield dataclasses.replace(each, target=_FEELING_OF[each.target]) if label == "sentiment" else each
+    else:
+        yield from _sentences(folder, split, label, problem) if label == "sentiment" else degrees
 
 
 def _reviews(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
@@ -65,20 +72,36 @@ SST2 = ExampleSet(
 
 _TREES = files_at(
     "https://raw.githubusercontent.com/prrao87/fine-grained-sentiment/a4401669eecbe9dda494faf36afe1e6a0b065a38",
-    trees=(
+    trees_train=(
         "data/sst/raw_data/train.txt",
         "e2f3f41b0b1e6d4dddc0effe3bfc2d27ed8928079aa9a03d652311614fc5feb7",
         2_160_058,
+    ),
+    trees_dev=(
+        "data/sst/raw_data/dev.txt",
+        "0e9336aed6e4730e19f58d00a77b3f0297efdb755f7b5e598c98a05e3f97ea40",
+        280_825,
+    ),
+    trees_test=(
+        "data/sst/raw_data/test.txt",
+        "6e54806dee95cf80cd918e7dfb3f6770f6df24bf826f289a4d1f709e1c8f6761",
+        559_614,
     ),
 )
 
 SST2_PHRASES = dataclasses.replace(
     SST2,
     name="sst2-phrases",
-    title="sst2, and in train every phrase of its trees that likes or dislikes, each once",
+    title="sst2, and in train every phrase of its trees, each once; degree: of five, of neutral ones, too",
     source=f"{SST2.source}; github.com/prrao87/fine-grained-sentiment, commit a4401669eecbe9dda494faf36afe1e6a0b065a38",
-    files=MappingProxyType({**SST2.files, "trees": dataclasses.replace(_TREES["trees"], place="trees/train.txt")}),
+    files=MappingProxyType(
+        {
+            **SST2.files,
+            **{part: dataclasses.replace(file, place=f"{part.replace('_', '/')}.txt") for part, file in _TREES.items()},
+        }
+    ),
     folder="sst2",
+    labels=("sentiment", "degree"),
     read=_with_phrases,
 )
 

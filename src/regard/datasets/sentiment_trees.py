@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank's own form: nested brackets, each phrase with its feeling from 0 to 4."""
+"""The Stanford Sentiment Treebank's own form: nested brackets, each phrase with its degree of feeling, 0 to 4."""
 
 import re
 from collections.abc import Iterator
@@ -8,33 +8,36 @@ from regard.datasets.example import Example
 from regard.errors import DataError
 from regard.inputs.lines import read_lines
 
-__all__ = ["read_phrases"]
+__all__ = ["DEGREES", "read_phrases"]
+
+DEGREES = ("very negative", "negative", "neutral", "positive", "very positive")
+"""The five degrees of feeling, as the treebank counts them from 0."""
 
 _TOKEN = re.compile(r"\(([0-4]) |\)|([^() ]+)| ")
-_FEELINGS = ("negative", "negative", None, "positive", "positive")
 
 
-def read_phrases(path: str | Path) -> Iterator[Example[str, str]]:
-    """Every phrase that feels something, in lower case, sentence by sentence; neutral phrases are passed over.
+def read_phrases(path: str | Path, *, sentences: bool = False) -> Iterator[Example[str, str]]:
+    """Every phrase with its degree of feeling, one of `DEGREES`; the parts of a phrase stand before it.
 
     The words are in lower case and otherwise as in the trees ("-lrb-" is a bracket), as the sentences of SST-2 are.
 
     Args:
         path: the file, a sentence a line.
+        sentences: whether only whole sentences are given.
 
     Raises:
         DataError: brackets that don't match.
 
-    Source: Socher et al. 2013, Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank; labels 0
-        and 1 are negative, 3 and 4 positive (section 5.2).
+    Source: Socher et al. 2013, Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank,
+        section 3.
 
     Example:
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         ...     _ = file.write("(2 (3 Effective) (1 (1 too-tepid) (2 biopic)))\\n")
         ...     file.flush()
-        ...     [(example.source, example.target) for example in read_phrases(file.name)]
-        [('effective', 'positive'), ('too-tepid', 'negative'), ('too-tepid biopic', 'negative')]
+        ...     [(example.source, example.target) for example in read_phrases(file.name)][2:]
+        [('biopic', 'neutral'), ('too-tepid biopic', 'negative'), ('effective too-tepid biopic', 'neutral')]
     """
     for number, line in read_lines(path):
         if not line.strip():
@@ -51,8 +54,8 @@ def read_phrases(path: str | Path) -> Iterator[Example[str, str]]:
             elif token[0] == ")" and opened and opened[-1][1] < len(words):
                 feeling, start = opened.pop()
                 closed = not opened
-                if name := _FEELINGS[feeling]:
-                    yield Example(" ".join(words[start:]), name)
+                if closed or not sentences:
+                    yield Example(" ".join(words[start:]), DEGREES[feeling])
             elif token[0] != " ":
                 place -= 1
                 break
