@@ -57,15 +57,14 @@ def test_names_that_are_none(names, message):
         ),
         (ALL[1], [(1, 0), (1, 0, 1)], r"`examples\[1\]` must be a list of as many .* questions, 2, .* \(1, 0, 1\)"),
         (ALL[1], ["ab"], "must be a list of as many answers as training had questions, 2, each 1, 0 or None"),
-        (ALL[1], [(1, 2)], r"each 1, 0 or None, but is \(1, 2\)"),
-        (ALL[1], [None], "each 1, 0 or None, but is None"),
+        (ALL[1], [(1, 2)], r"each 1, 0 or None, or None, but is \(1, 2\)"),
         (ALL[1], [(None, None)], "`examples` must hold a target that is known, but holds none"),
         (ALL[2], [1.0, "a"], r"`examples\[1\]` must be a finite number or None, but is 'a'"),
         (ALL[2], [math.nan], "must be a finite number or None, but is nan"),
         (ALL[2], [-math.inf], "must be a finite number or None, but is -inf"),
         (ALL[2], [True], "must be a finite number or None, but is True"),
         *[(answer, [], "must hold a target that is known") for answer in ALL],
-        *[(answer, [None, None], "must hold a target that is known") for answer in (ALL[0], ALL[2])],
+        *[(answer, [None, None], "must hold a target that is known") for answer in ALL],
     ],
 )
 def test_targets_that_nothing_given_can_be_compared_with(answer, targets, message):
@@ -162,3 +161,35 @@ class TestNumber:
     def test_no_numbers(self, targets):
         with pytest.raises(ArgumentError, match="must be finite numbers, at least one"):
             Number.fit(targets)
+
+
+class TestDisagreement:
+    def test_of_labels_by_hand(self):
+        # Probabilities 1/2 and 3/4; their mean 5/8 sharpened is 25/34, and each drawing is as far off in both labels.
+        given = torch.tensor([[[0.0, 0.0]], [[math.log(3), 0.0]]])
+        gaps = [2 * (25 / 34 - share) ** 2 for share in (1 / 2, 3 / 4)]
+        assert Label(("a", "b")).disagreement(given).item() == pytest.approx(sum(gaps) / 2)
+
+    def test_a_question_is_two_labels(self):
+        given = torch.tensor([[[0.0, 2.0]], [[math.log(3), 1.0]]])
+        each = [Label(("a", "b")).disagreement(torch.stack([given[..., k], 0 * given[..., k]], -1)) for k in (0, 1)]
+        assert Several(("x", "y")).disagreement(given).item() == pytest.approx(float(sum(each)) / 2)
+
+    def test_of_numbers_by_hand(self):
+        given = torch.tensor([[[1.0], [5.0]], [[3.0], [5.0]]])
+        assert Number(3.0, 2.0).disagreement(given).item() == 0.5
+
+    @pytest.mark.parametrize("answer", ALL, ids=lambda each: each.kind)
+    def test_who_is_sure_and_agrees_learns_nothing(self, answer):
+        given = torch.tensor([60.0, -60.0, -60.0])[: answer.outputs].expand(4, 2, -1)
+        assert answer.disagreement(given).item() == pytest.approx(0, abs=1e-9)
+
+    def test_what_they_say_together_learns_nothing_from_it(self):
+        given = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]]], requires_grad=True)
+        Label(("a", "b")).disagreement(given).backward()
+        shares = given.detach().softmax(-1)
+        sharp = shares.mean(0).square()
+        gap = shares - sharp / sharp.sum(-1, keepdim=True)
+        # Through each drawing's own softmax alone: p (g - p . g), with g the slope of the mean of squares.
+        slope = 2 * gap / 2
+        torch.testing.assert_close(given.grad, shares * (slope - (shares * slope).sum(-1, keepdim=True)))

@@ -3,10 +3,12 @@
 import dataclasses
 
 import pytest
+import torch
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.tasks import Classifier
+from regard.tasks.classifying import ClassifierJob
 from regard.tasks.inputs import Texts, Words
 
 # What counts is which word comes first, so a bag of words can't tell.
@@ -46,6 +48,39 @@ def test_every_pooling(pooling):
     pairs = list(zip(TEXTS, LABELS, strict=True))
     model = fit(pairs, task={"kind": "classifier", "pooling": pooling})
     assert [label for label, _ in model.classify(TEXTS)] == LABELS
+
+
+def test_agreement_counts_beside_being_right_and_asks_no_answer():
+    pairs = [("good film", "yes"), ("bad film", "no"), ("some film", None)]
+    recipe = dataclasses.replace(RECIPE, consistency=0.5, dropout=0.3)
+    learner = ClassifierJob(recipe, pairs, pairs, None).learner()
+    lesson = learner.corpus.lesson([0, 1, 2])
+    torch.manual_seed(0)
+    own, agreement = learner.loss(lesson).terms
+    assert (own.things, agreement.things) == (2, 3)
+    torch.manual_seed(0)
+    given = torch.stack([learner.network(lesson.batch) for _ in range(4)])
+    assert not torch.equal(given[0], given[1])
+    answer = learner.answers[0]
+    losses = [answer.loss(each, lesson.wanted[0], 0.0)[0].item() for each in given]
+    assert own.mean.item() == pytest.approx(sum(losses) / 4)
+    assert agreement.mean.item() == pytest.approx(0.5 * answer.disagreement(given).item())
+    # Nothing is dropped: the drawings are one, and only making up its mind is left to learn.
+    learner.eval()
+    assert learner.loss(lesson).terms[1].mean.item() == pytest.approx(
+        0.5 * answer.disagreement(learner.network(lesson.batch)[None]).item()
+    )
+
+
+def test_a_run_of_several_answers_that_agree_goes_on_with_the_same_bits(tmp_path):
+    recipe, pairs, auxiliary = helped(
+        ["yes", None, "yes", "no", "maybe", "maybe"], epochs=4, dropout=0.2, consistency=1.0
+    )
+    options = {"auxiliary": auxiliary, "progress": "none", "device": "cpu"}
+    _stopped(recipe, pairs, tmp_path, options)
+    changed = options | {"auxiliary": auxiliary | {"first": ["b"] * 6}}
+    with pytest.raises(ArgumentError, match="the auxiliary labels 'first' are not those it began with"):
+        train(recipe, pairs, pairs, out=tmp_path / "run", resume=True, **changed)
 
 
 @pytest.mark.parametrize("vocabulary", ["words", "characters", "bytes"])
@@ -104,18 +139,23 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
     pairs = list(zip(TEXTS, LABELS, strict=True))
     recipe = dataclasses.replace(RECIPE, epochs=4)
     options = {"progress": "none", "device": "cpu"}
-    train(recipe, pairs, pairs, out=tmp_path / "whole", **options)
-    short = {"out": tmp_path / "run", **options}
+    _stopped(recipe, pairs, tmp_path, options)
+    changed = [("another text", "yes"), *pairs[1:]]
+    with pytest.raises(ArgumentError, match="the training examples are not those it began with"):
+        train(recipe, changed, pairs, resume=True, out=tmp_path / "run", **options)
+
+
+def _stopped(recipe, pairs, folder, options):
+    """Train at once, and stopped and gone on with: the weights must be the same."""
+    train(recipe, pairs, pairs, out=folder / "whole", **options)
+    short = {"out": folder / "run", **options}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("regard.tasks.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
         with pytest.raises(RuntimeError, match="stopped"):
             train(recipe, pairs, pairs, **short)
     train(recipe, pairs, pairs, resume=True, **short)
-    weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    weights = [(folder / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
-    changed = [("another text", "yes"), *pairs[1:]]
-    with pytest.raises(ArgumentError, match="the training examples are not those it began with"):
-        train(recipe, changed, pairs, resume=True, **short)
 
 
 def _stop_at(epoch):
@@ -137,7 +177,11 @@ def _stop_at(epoch):
         (None, r"`examples` must be a list of \(source, target\) pairs, but is None"),
         ([], "`examples` must hold at least one example"),
         (["good"], r"`examples\[0\]` must be a pair \(source, target\), but is 'good'"),
-        ([("good", None)], r"the target of `examples\[0\]` must be a label, a number, or a list of 1, 0 and None"),
+        ([("good", None)], "`examples` must hold a target that is known, but holds none"),
+        (
+            [("good", b"a")],
+            r"the target of `examples\[0\]` must be a label, a number, a list of 1, 0 and None, or None",
+        ),
         ([("good", "a"), ("bad", 1.0)], "the targets of `examples` must be of one kind, but are 'a' and 1.0"),
         ([("good", (1,)), ("bad", (1, 0))], "must answer the same questions"),
         ([("", "a")], "`examples` must hold at least one source that isn't empty"),
@@ -153,8 +197,84 @@ def test_what_can_not_be_learned_from(examples, message):
 def test_dev_of_another_kind():
     with pytest.raises(ArgumentError, match=r"`dev` must have targets like `examples`, but has 1\.0"):
         train(RECIPE, [("good", "a")], [("good", 1.0)], progress="none", device="cpu")
-    with pytest.raises(ArgumentError, match="`auxiliary` must be None for classifier"):
-        train(RECIPE, [("a", "b")], [("a", "b")], auxiliary={"x": []}, progress="none", device="cpu")
+
+
+BESIDE = {"length": [float(len(text)) for text in TEXTS], "first": [*"gbgb", None, None], "both": [(1, None), None] * 3}
+
+
+def helped(targets=LABELS, auxiliary=BESIDE, **changes):
+    recipe = dataclasses.replace(
+        RECIPE, task={"kind": "classifier", "auxiliary": dict.fromkeys(BESIDE, 0.5)}, **changes
+    )
+    return recipe, list(zip(TEXTS, targets, strict=True)), auxiliary
+
+
+def test_auxiliary_answers_of_every_kind_are_learned_beside_and_not_kept():
+    recipe, pairs, auxiliary = helped(epochs=3)
+    options = {"progress": "none", "device": "cpu"}
+    model = train(recipe, pairs, pairs, auxiliary=auxiliary, **options)
+    plain = fit(pairs, epochs=3)
+    assert model.classify(TEXTS) != plain.classify(TEXTS)
+    assert set(model.network.state_dict()) == set(plain.network.state_dict())
+    assert model.answer == plain.answer
+    # Another auxiliary answer is other training.
+    other = train(recipe, pairs, pairs, auxiliary=auxiliary | {"first": [None, *"bgb", None, "g"]}, **options)
+    assert other.classify(TEXTS) != model.classify(TEXTS)
+
+
+def test_the_loss_adds_up_each_answer_by_its_share():
+    learner = ClassifierJob(*helped()[:2], helped()[1], BESIDE).learner().eval()
+    lesson = learner.corpus.lesson(range(len(TEXTS)))
+    own, length, first, both = learner.loss(lesson).terms
+    assert [term.things for term in (own, length, first, both)] == [6, 6, 4, 3]
+    features = learner.network.features(lesson.batch)
+    for place, term in ((1, length), (2, first), (3, both)):
+        given = learner.auxiliary[0][place - 1](features)
+        assert term.mean.item() == pytest.approx(
+            0.5 * learner.answers[place].loss(given, lesson.wanted[place], 0.0)[0].item()
+        )
+
+
+def test_of_an_unknown_target_the_auxiliary_answers_are_learned():
+    targets = ["yes", None, "yes", "no", None, "maybe"]
+    learner = ClassifierJob(*helped(targets)[:2], [("good", "yes")], BESIDE).learner()
+    assert len(learner.corpus.lengths) == 6
+    assert learner.loss(learner.corpus.lesson([0, 1, 4])).terms[0].things == 1
+    # Where nothing is known of a source, it is as if it weren't there.
+    pairs = list(zip(TEXTS, targets, strict=True))
+    known = [pair for pair in pairs if pair[1] is not None]
+    recipe = dataclasses.replace(RECIPE, epochs=3)
+    options = {"progress": "none", "device": "cpu"}
+    both = [train(recipe, each, known, **options).network.state_dict() for each in (pairs, known)]
+    assert all(torch.equal(one, other) for one, other in zip(*(each.values() for each in both), strict=True))
+    assert fit(pairs, epochs=1).evaluate(pairs).examples == 4
+
+
+def test_several_answers_may_all_be_unknown():
+    targets = [(1, 0), None, (0, 1), None, (1, 1), (0, 0)]
+    model = fit(list(zip(TEXTS, targets, strict=True)), epochs=1)
+    assert model.evaluate(list(zip(TEXTS, targets, strict=True))).examples == 4
+
+
+@pytest.mark.parametrize(
+    ("auxiliary", "message"),
+    [
+        (None, r"`auxiliary` must have the labels of \['length', 'first', 'both'\], .* but has those of \[\]"),
+        (BESIDE | {"x": []}, r"but has those of \['length', 'first', 'both', 'x'\]"),
+        (
+            BESIDE | {"length": [1.0]},
+            r"`auxiliary\['length'\]` must have a target for each of the 6 `examples`, but has 1",
+        ),
+        (BESIDE | {"length": "abcdef"}, r"`auxiliary\['length'\]` must be a list of targets, but is the text"),
+        (BESIDE | {"length": [None] * 6}, r"`auxiliary\['length'\]` must hold a target that is known"),
+        (BESIDE | {"length": [1.0, "a"] * 3}, r"the targets of `auxiliary\['length'\]` must be of one kind"),
+        (BESIDE | {"length": [{}] * 6}, r"the target of `auxiliary\['length'\]\[0\]` must be a label"),
+    ],
+)
+def test_auxiliary_answers_that_do_not_fit(auxiliary, message):
+    recipe, pairs, _ = helped()
+    with pytest.raises(ArgumentError, match=message):
+        train(recipe, pairs, pairs, auxiliary=auxiliary, progress="none", device="cpu")
 
 
 def test_what_can_not_be_classified():

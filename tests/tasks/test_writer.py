@@ -105,7 +105,8 @@ def test_the_loss_is_of_each_piece_and_the_end():
     job = WriterJob(RECIPE, [("ab", "b"), ("abc", "cba")], PAIRS, None)
     learner = job.learner()
     lesson = learner.corpus.lesson([0, 1])
-    assert lesson.wanted.tolist()[0][1:] == [-1, -1]
+    (wanted,) = lesson.wanted
+    assert wanted.tolist()[0][1:] == [-1, -1]
     learner.eval()
     loss = learner.loss(lesson)
     # By hand: of each piece and of the end, from what stands before it.
@@ -152,7 +153,7 @@ def test_the_spelling_is_learned_beside_and_not_shown(architecture):
     learner = learner_of(with_task(monotonic=0.25, architecture=architecture))
     lesson = learner.corpus.lesson([0, 2])
     memory = learner.network.encode(lesson.batch.vectors, lesson.batch.lengths)
-    ids = lesson.wanted.clamp(min=PADDING)
+    ids = lesson.wanted[0].clamp(min=PADDING)
     spelt = learner.network.spelling.loss(memory, ids, torch.tensor([2, 3]))
     loss = learner.loss(lesson)
     assert spelt.item() > 0

@@ -1,5 +1,6 @@
 """The data of a command that trains or judges: found, and checked to hold what the task is about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -123,6 +124,38 @@ class TaskData:
             if not {*kinds} & {*_ABOUT[self.task]}:
                 self._refuse(kinds, f" See regard train {self.task} --help.")
         return examples
+
+    def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
+        """What the examples of train are labelled with under another name, for a recipe's `auxiliary`.
+
+        Args:
+            name: of the label.
+            examples: of train, as they were read.
+
+        Raises:
+            DataError: a treebank has no such column, or a word without it.
+            ArgumentError: a data set that has one label only, or other examples where it has the other.
+            UnknownNameError: a label that it hasn't got.
+        """
+        from regard.datasets import read
+
+        if self.is_treebank:
+            return [sentence.labels for sentence in read(self.given, "train", name)]
+        if self.known is None:
+            raise ArgumentError(
+                f"`--recipe` must have no auxiliary labels for {self.given}, which has a single one, but has {name}. "
+                "From Python: regard.train(..., auxiliary=...)."
+            )
+        others = [label for label in self.known.labels if label != self.label]
+        if name not in others:
+            raise UnknownNameError("auxiliary", name, others)
+        found = read(self.given, "train", name)
+        if [each.source for each in found] != [each.source for each in examples]:
+            raise ArgumentError(
+                f"`auxiliary` must be known of the same examples as {self.label}, but {self.given} has other examples "
+                f"for {name}."
+            )
+        return [each.target for each in found]
 
     def about(self) -> dict[str, Any]:
         """Where the data come from, for the card."""

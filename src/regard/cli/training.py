@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from regard.cli.task_data import TaskData
-from regard.datasets import read, read_treebank, resolve, splits_of
+from regard.datasets import read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Scores, bundled, train
@@ -19,7 +19,7 @@ from regard.tasks.run import RunFolder
 
 __all__ = ["train_and_save"]
 
-Auxiliary = dict[str, list[tuple[str, ...]]]
+Auxiliary = dict[str, list[Any]]
 
 
 def train_and_save(
@@ -71,7 +71,7 @@ def train_and_save(
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
-    chosen, auxiliary = _auxiliary(chosen, found, must=recipe is not None or resume)
+    chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe is not None or resume)
     with _stoppable(out):
         model = train(
             chosen,
@@ -125,17 +125,15 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
     return usual
 
 
-def _auxiliary(recipe: Recipe, data: TaskData, *, must: bool) -> tuple[Recipe, Auxiliary | None]:
-    """The further labels that a recipe asks for, and the recipe without those that the data lack."""
+def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: bool) -> tuple[Recipe, Auxiliary | None]:
+    """The further targets that a recipe asks for, and the recipe without those that the data lack."""
     wanted = getattr(recipe.task, "auxiliary", {})
     if not wanted:
         return recipe, None
-    if not data.is_treebank:
-        raise ArgumentError(f"`--recipe` must have no auxiliary labels for {data.given}, but has {', '.join(wanted)}.")
     found: Auxiliary = {}
     for name in wanted:
         try:
-            found[name] = [sentence.labels for sentence in read(data.given, "train", name)]
+            found[name] = data.auxiliary(name, examples)
         except DataError:
             if must:
                 raise

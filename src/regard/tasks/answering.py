@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.tasks.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.corpus import Corpus, Lesson
@@ -15,18 +15,20 @@ from regard.tasks.recipe import Recipe
 
 __all__ = ["AnswerLearner"]
 
+# How often a batch is seen, each time with other dropout, where the net is to agree with itself; four are what
+# Feng et al. 2020 (arXiv 2005.11079) have for Cora.
+_DRAWINGS = 4
+
 
 class AnswerLearner(Learner):
     """A net that learns to answer, each member with a head for each auxiliary answer beside its own.
 
     Args:
         network: the net to train.
-        recipe: how.
-        corpus: the training examples.
-        dev: those it is judged by.
-        answers: what its numbers mean (`regard.tasks.answers`), then what those of each auxiliary head do; if there
-            are any, what is wanted has a last axis for all of them.
-        shares: how much each auxiliary answer counts beside 1 for its own.
+        recipe: how; its task says how much each auxiliary answer counts beside 1 for the net's own.
+        corpus: the training examples, and what is wanted of them for each of the answers.
+        dev: those it is judged by, and what is wanted for the net's own answer.
+        answers: what the net's numbers mean (`regard.tasks.answers`), then what those of each auxiliary head do.
     """
 
     network: SourceNetwork | Ensemble
@@ -38,13 +40,12 @@ class AnswerLearner(Learner):
         corpus: Corpus,
         dev: Corpus,
         answers: Sequence[Any],
-        shares: Sequence[float] = (),
     ):
         super().__init__(network, answers[0].measure)
         self.auxiliary: Any = nn.ModuleList(
             nn.ModuleList(nn.Linear(recipe.width, answer.outputs) for answer in answers[1:]) for _ in network.members
         )
-        self.recipe, self.corpus, self.dev, self.answers, self.shares = recipe, corpus, dev, answers, shares
+        self.recipe, self.corpus, self.dev, self.answers = recipe, corpus, dev, answers
 
     def batches(self, epoch: int) -> Batches:
         places = shuffled_batches(self.corpus.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
@@ -58,14 +59,23 @@ class AnswerLearner(Learner):
         return Loss(tuple(Term(mean, term.things) for mean, term in zip(means, own[0], strict=True)))
 
     def _terms(self, member: SourceNetwork, heads: Sequence[nn.Module], batch: Lesson) -> list[Term]:
-        features = member.features(batch.batch)
-        wanted = batch.wanted.unbind(-1) if self.shares else (batch.wanted,)
-        terms = [Term(*self.answers[0].loss(member.output(features), wanted[0], self.recipe.smoothing))]
-        more = zip(heads, self.answers[1:], wanted[1:], self.shares, strict=True)
-        for head, answer, labels, share in more:
-            mean, known = answer.loss(head(features), labels, 0.0)
-            terms.append(Term(share * mean, known))
+        drawn = [member.features(batch.batch) for _ in range(_DRAWINGS if self.recipe.consistency else 1)]
+        own, *others = self.answers
+        given = torch.stack([member.output(features) for features in drawn])
+        terms = [self._mean(own, given, batch.wanted[0], self.recipe.smoothing)]
+        shares = self.recipe.task.auxiliary.values()
+        for head, answer, wanted, share in zip(heads, others, batch.wanted[1:], shares, strict=True):
+            term = self._mean(answer, torch.stack([head(features) for features in drawn]), wanted, 0.0)
+            terms.append(term._replace(mean=share * term.mean))
+        if self.recipe.consistency:
+            terms.append(Term(self.recipe.consistency * own.disagreement(given), given.shape[1]))
         return terms
+
+    @staticmethod
+    def _mean(answer: Any, drawings: Tensor, wanted: Tensor, smoothing: float) -> Term:
+        """The mean loss over drawings."""
+        losses = [answer.loss(given, wanted, smoothing) for given in drawings]
+        return Term(torch.stack([mean for mean, _ in losses]).mean(), losses[0][1])
 
     def judge(self) -> Verdict:
         device = next(self.parameters()).device
@@ -73,6 +83,6 @@ class AnswerLearner(Learner):
         for places in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
             lesson = self.dev.lesson(places)
             given.append(self.network(lesson.batch.to(device)).cpu())
-            wanted.append(lesson.wanted)
+            wanted.append(lesson.wanted[0])
         both = torch.cat(given), torch.cat(wanted)
         return Verdict(self.answers[0].judge(*both), self.answers[0].loss(*both, 0.0)[0].item())

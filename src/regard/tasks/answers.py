@@ -93,6 +93,16 @@ class Answer(ABC):
         """The mean loss of (thing, outputs) numbers, and of how many known targets it is the mean; 0 of none."""
 
     @abstractmethod
+    def disagreement(self, given: Tensor) -> Tensor:
+        """How far (drawing, thing, outputs) numbers, drawn with other dropout each, are from what they say together.
+
+        That is their mean, which learns nothing from it; of labels and of yes or no it is sharpened, so that it also
+        makes up its mind. Nothing has to be known of a thing.
+
+        Source: Feng et al. 2020 (arXiv 2005.11079), section 3.2, equations 4 to 6, with temperature 1/2.
+        """
+
+    @abstractmethod
     def judge(self, given: Tensor, wanted: Tensor) -> float:
         """The figure by which models are chosen, `measure`."""
 
@@ -178,6 +188,9 @@ class Label(Answer):
         loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
         return loss / max(known, 1), known
 
+    def disagreement(self, given: Float[Tensor, "drawing thing label"]) -> Float[Tensor, ""]:
+        return _undecided(given.softmax(-1)).mean()
+
     def judge(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
         asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
@@ -223,13 +236,14 @@ class Several(Answer):
         _check_names("questions", self.names)
 
     @classmethod
-    def fit(cls, targets: Sequence[Sequence[int | None]]) -> "Several":
-        counts = {len(target) for target in targets}
+    def fit(cls, targets: Sequence[Sequence[int | None] | None]) -> "Several":
+        known = [target for target in targets if target is not None]
+        counts = {len(target) for target in known}
         if len(counts) != 1:
             raise ArgumentError(f"`targets` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
         # Those of a data set have names (`datasets.Answers`); of others the first is "1".
-        names = {getattr(target, "names", None) for target in targets}
+        names = {getattr(target, "names", None) for target in known}
         called = names.pop() if len(names) == 1 else None
         return cls(called or tuple(str(number) for number in range(1, count + 1)))
 
@@ -239,17 +253,18 @@ class Several(Answer):
 
     @property
     def wants(self) -> str:
-        return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None"
+        return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None, or None"
 
     def fits(self, target: Any) -> bool:
-        return self.takes(target) and len(target) == len(self.names)
+        return target is None or (self.takes(target) and len(target) == len(self.names))
 
     @property
     def outputs(self) -> int:
         return len(self.names)
 
-    def tensor(self, targets: Sequence[Sequence[int | None]]) -> Float[Tensor, "target question"]:
-        rows = [[torch.nan if each is None else float(each) for each in target] for target in targets]
+    def tensor(self, targets: Sequence[Sequence[int | None] | None]) -> Float[Tensor, "target question"]:
+        known = [(None,) * len(self.names) if target is None else target for target in targets]
+        rows = [[torch.nan if each is None else float(each) for each in target] for target in known]
         return torch.tensor(rows).reshape(len(rows), len(self.names))
 
     def known(self, wanted: Float[Tensor, "target question"]) -> Shaped[Tensor, " target"]:
@@ -262,6 +277,10 @@ class Several(Answer):
         smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
         loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
         return loss / max(int(known.sum()), 1), int(known.sum())
+
+    def disagreement(self, given: Float[Tensor, "drawing thing question"]) -> Float[Tensor, ""]:
+        yes = given.sigmoid()
+        return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
 
     def judge(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> float:
         areas = require("sklearn.metrics", extra="train").roc_auc_score
@@ -342,6 +361,9 @@ class Number(Answer):
         known = ~wanted.isnan()
         return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
 
+    def disagreement(self, given: Float[Tensor, "drawing thing 1"]) -> Float[Tensor, ""]:
+        return (given - given.mean(0).detach()).square().mean()
+
     def judge(self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"]) -> float:
         known = ~wanted.isnan()
         gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
@@ -384,6 +406,12 @@ def answer_from_json(saved: Any) -> Answer:
 
 
 ANSWERS: dict[str, Any] = {kind.kind: kind for kind in (Label, Several, Number)}
+
+
+def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "drawing ..."]:
+    """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
+    sharp = shares.mean(0).square()
+    return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
 
 
 def _check_names(what: str, names: Any) -> None:

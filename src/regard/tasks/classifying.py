@@ -1,8 +1,9 @@
 """From examples and a recipe to what learns, and from what has learned to a classifier."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
@@ -11,7 +12,6 @@ from regard.tasks.answers import ANSWERS, Answer
 from regard.tasks.classifier import Classifier
 from regard.tasks.corpus import Corpus
 from regard.tasks.ensemble import source_network
-from regard.tasks.examples import Pair
 from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.recipe import Recipe
 
@@ -24,7 +24,7 @@ class ClassifierJob(PairsJob):
     Args:
         recipe: how.
         examples: (source, target) pairs, or `Example`s; the targets are all labels, all numbers, or all tuples of 1, 0
-            or None, the answers to several questions.
+            or None, the answers to several questions; None where the answer isn't known.
         dev, auxiliary: as in `PairsJob`.
 
     Raises:
@@ -33,23 +33,38 @@ class ClassifierJob(PairsJob):
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
         super().__init__(recipe, examples, dev, auxiliary)
-        self.kind = _kind(self.examples, "examples")
-        if _kind(self.dev, "dev") is not self.kind:
+        self.kind = _kind([target for _, target in self.examples], "examples")
+        if _kind([target for _, target in self.dev], "dev") is not self.kind:
             raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
+        self.beside = [_kind(targets, f"auxiliary[{name!r}]") for name, targets in self.auxiliary.items()]
 
     def learner(self) -> AnswerLearner:
         source = self.recipe.input
-        reader = source.fit([each for each, _ in self.examples])
-        answer = self.kind.fit([target for _, target in self.examples])
+        targets = [[target for _, target in self.examples], *self.auxiliary.values()]
+        answers = [kind.fit(own) for kind, own in zip([self.kind, *self.beside], targets, strict=True)]
+        for name, own in (("examples", targets[0]), ("dev", [target for _, target in self.dev])):
+            answers[0].check([[target] for target in own], name)
+        wanted = [answer.tensor(own) for answer, own in zip(answers, targets, strict=True)]
+        known = torch.stack([answer.known(own) for answer, own in zip(answers, wanted, strict=True)]).any(0).tolist()
+        # Of one of which nothing is known only agreement is learned; else it would cost time alone.
+        kept = [place for place, some in enumerate(known) if some or self.recipe.consistency]
+        sources = [self.examples[place][0] for place in kept]
+        reader = source.fit(sources)
 
-        def corpus(pairs: list[Pair], name: str) -> Corpus:
-            answer.check([[target] for _, target in pairs], name)
-            items = [source.item(reader, each) for each, _ in pairs]
-            wanted: Tensor = answer.tensor([target for _, target in pairs])
-            return filled(Corpus(source, reader, items, list(wanted)), name)
+        def corpus(sources: list[Any], wanted: list[tuple[Tensor, ...]], name: str) -> Corpus:
+            return filled(Corpus(source, reader, [source.item(reader, each) for each in sources], wanted), name)
 
-        network = source_network(self.recipe, reader, answer.outputs)
-        return AnswerLearner(network, self.recipe, corpus(self.examples, "examples"), corpus(self.dev, "dev"), [answer])
+        return AnswerLearner(
+            source_network(self.recipe, reader, answers[0].outputs),
+            self.recipe,
+            corpus(sources, [tuple(own[place] for own in wanted) for place in kept], "examples"),
+            corpus(
+                [each for each, _ in self.dev],
+                [(each,) for each in answers[0].tensor([target for _, target in self.dev])],
+                "dev",
+            ),
+            answers,
+        )
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Classifier:
         return Classifier(
@@ -57,14 +72,16 @@ class ClassifierJob(PairsJob):
         )
 
 
-def _kind(pairs: list[Pair], argument: str) -> type[Answer]:
-    """What kind of answer the targets are."""
+def _kind(targets: Sequence[Any], argument: str) -> type[Answer]:
+    """What kind of answer the targets are, as far as they are known."""
     kinds: list[tuple[type[Answer], Any]] = []
-    for place, (_, target) in enumerate(pairs):
+    for place, target in enumerate(targets):
+        if target is None:
+            continue
         kind = next((kind for kind in ANSWERS.values() if kind.takes(target)), None)
         if kind is None:
             raise ArgumentError(
-                f"the target of `{argument}[{place}]` must be a label, a number, or a list of 1, 0 and None, "
+                f"the target of `{argument}[{place}]` must be a label, a number, a list of 1, 0 and None, or None, "
                 f"but is {target!r:.60}."
             )
         if kinds and kinds[0][0] is not kind:
@@ -72,4 +89,6 @@ def _kind(pairs: list[Pair], argument: str) -> type[Answer]:
                 f"the targets of `{argument}` must be of one kind, but are {kinds[0][1]!r:.40} and {target!r:.40}."
             )
         kinds = kinds or [(kind, target)]
+    if not kinds:
+        raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
     return kinds[0][0]

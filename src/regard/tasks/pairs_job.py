@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from regard.errors import ArgumentError
+from regard.tasks.auxiliary import named_auxiliary
 from regard.tasks.examples import Pair, as_pairs, digest_pairs
 from regard.tasks.recipe import Recipe
 
@@ -17,17 +18,22 @@ class PairsJob:
         recipe: how.
         examples: (source, target) pairs, or `Example`s.
         dev: more of them.
-        auxiliary: None: nothing is learned beside.
+        auxiliary: for each further answer that the recipe names, the targets of `examples`; None where there are none.
 
     Raises:
-        ArgumentError: an example that is none, no example, or auxiliary labels.
+        ArgumentError: an example that is none, no example, or auxiliary targets that don't fit.
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
-        if auxiliary:
-            raise ArgumentError(f"`auxiliary` must be None for {recipe.task.kind}, but has {list(auxiliary)}.")
         self.recipe = recipe
         self.examples, self.dev = self.checked(examples, "examples"), self.checked(dev, "dev")
+        self.auxiliary = named_auxiliary(recipe, auxiliary)
+        for name, targets in self.auxiliary.items():
+            if len(targets) != len(self.examples):
+                raise ArgumentError(
+                    f"`auxiliary[{name!r}]` must have a target for each of the {len(self.examples)} `examples`, but "
+                    f"has {len(targets)}."
+                )
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         """The pairs, of which there is one at least; `argument` is what to call them in an error."""
@@ -39,7 +45,9 @@ class PairsJob:
     @property
     def digests(self) -> dict[str, str]:
         """A digest of the data, each by its argument's name."""
-        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)} | {
+            name: digest_pairs(enumerate(targets)) for name, targets in self.auxiliary.items()
+        }
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

@@ -42,6 +42,10 @@ class Recipe(Settings):
             time and the size. Each has a loss of its own; the best epoch, and where gradients are clipped, are found
             for all of them together.
 
+        consistency: of a tagger or a classifier: how much it counts beside 1, in training, that the net says the same
+            of a thing under four drawings of dropout, whether or not its answer is known: so it also learns from what
+            nobody has labelled. It takes four times as long. 0: each batch is seen once.
+
     Training:
         optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
             learns more from a batch, of which it likes larger ones, and its time doesn't depend on how large they are.
@@ -88,6 +92,7 @@ class Recipe(Settings):
     dropout: float = share(0.2)
     attention_dropout: float = share(0.1)
     members: int = whole(1, 1, 100)
+    consistency: float = real(0.0, 0.0)
 
     optimizer: str = one_of("adamw", "adamw", "muon")
     epochs: int = whole(14, 1)
@@ -106,8 +111,12 @@ class Recipe(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.members > 1 and not isinstance(self.task, Tagging | Classifying):
-            raise ArgumentError(f"`members` must be 1 for {self.task.kind!r}, which is one net, but is {self.members}.")
+        if not isinstance(self.task, Tagging | Classifying):
+            for name, absent, why in (("members", 1, "is one net"), ("consistency", 0, "gives no single answers")):
+                if (given := getattr(self, name)) != absent:
+                    raise ArgumentError(
+                        f"`{name}` must be {absent} for {self.task.kind!r}, which {why}, but is {given}."
+                    )
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
 

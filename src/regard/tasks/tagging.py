@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from regard.errors import ArgumentError
 from regard.tasks.answering import AnswerLearner
 from regard.tasks.answers import Answer, Label, Number
+from regard.tasks.auxiliary import named_auxiliary
 from regard.tasks.corpus import ItemCorpus
 from regard.tasks.ensemble import source_network
 from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
@@ -46,7 +45,12 @@ class TaggerJob:
         self.answer = _kind(self.examples, "examples")
         if _kind(self.dev, "dev") is not self.answer:
             raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
-        self.auxiliary = self._checked(auxiliary or {})
+        self.auxiliary = named_auxiliary(recipe, auxiliary)
+        for name, rows in self.auxiliary.items():
+            if [len(row) for row in rows] != [len(targets) for _, targets in self.examples]:
+                raise ArgumentError(
+                    f"`auxiliary[{name!r}]` must have a label for each item of `examples`, but has not."
+                )
 
     @property
     def digests(self) -> dict[str, str]:
@@ -71,17 +75,15 @@ class TaggerJob:
             kind.fit([each for targets in own for each in targets]) for kind, own in zip(kinds, rows, strict=True)
         ]
         wanted = [
-            torch.stack([answer.tensor(targets) for answer, targets in zip(answers, each, strict=True)], dim=-1)
+            tuple(answer.tensor(targets) for answer, targets in zip(answers, each, strict=True))
             for each in zip(*rows, strict=True)
         ]
-        if not self.auxiliary:
-            wanted = [each.squeeze(-1) for each in wanted]
         corpus = ItemCorpus(source, reader, self._items(reader, self.examples, "examples"), wanted)
         answers[0].check([targets for _, targets in self.dev], "dev")
-        judged = [answers[0].tensor(targets) for _, targets in self.dev]
+        judged = [(answers[0].tensor(targets),) for _, targets in self.dev]
         dev = ItemCorpus(source, reader, self._items(reader, self.dev, "dev"), judged)
         network = source_network(self.recipe, reader, answers[0].outputs)
-        return AnswerLearner(network, self.recipe, corpus, dev, answers, tuple(self.recipe.task.auxiliary.values()))
+        return AnswerLearner(network, self.recipe, corpus, dev, answers)
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Tagger:
         seen = None
@@ -101,21 +103,6 @@ class TaggerJob:
                     f"{len(targets)}."
                 )
         return items
-
-    def _checked(self, given: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Sequence[Sequence[str]]]:
-        wanted = self.recipe.task.auxiliary
-        if set(given) != set(wanted):
-            raise ArgumentError(
-                f"`auxiliary` must have the labels of {list(wanted)}, which the recipe names, but has those of "
-                f"{list(given)}. Pass them, or leave them out of the recipe: "
-                "dataclasses.replace(recipe, task={'auxiliary': {}})."
-            )
-        for name, rows in given.items():
-            if [len(row) for row in rows] != [len(targets) for _, targets in self.examples]:
-                raise ArgumentError(
-                    f"`auxiliary[{name!r}]` must have a label for each item of `examples`, but has not."
-                )
-        return {name: given[name] for name in wanted}
 
 
 def _kind(pairs: Sequence[Pair], argument: str) -> type[Answer]:

@@ -39,14 +39,17 @@ class Classifying(Settings):
 
     Args:
         pooling: how the vectors of a source become one, a name in `POOLINGS`.
+        auxiliary: further answers that the same net learns beside its own, as for `Tagging`; they may be of any kind,
+            and known of other sources.
 
     Raises:
-        ArgumentError: there is no such pooling.
+        ArgumentError: there is no such pooling, or a share that is none.
     """
 
     kind: ClassVar[str] = "classifier"
 
     pooling: str = one_of("attention", *POOLINGS)
+    auxiliary: Mapping[str, float] = shares()
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,10 @@ class TextLearner(Learner):
 
     def _of_pieces(self, batch: Lesson, smoothing: float) -> tuple[Term, Memory, Tensor, Tensor]:
         """The loss of the pieces; the sources, read; and of each source the ids of its text, and how many these are."""
-        real = batch.wanted >= 0
+        (text,) = batch.wanted
+        real = text >= 0
         counts = real.sum(1)
-        ids = batch.wanted.masked_fill(~real, PADDING)
+        ids = text.masked_fill(~real, PADDING)
         inputs = pad(ids, (1, 0), value=START)
         # Behind the last piece stands the end; behind that nothing is learned.
         wanted = pad(ids, (0, 1), value=PADDING)

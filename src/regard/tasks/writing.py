@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regard.errors import ArgumentError
 from regard.tasks.corpus import Corpus, Lesson
@@ -48,7 +49,7 @@ class WriterJob(PairsJob):
         judged = _spread(grouped(self.dev), task.judged)
 
         def corpus(items: list[Any], texts: list[str], name: str) -> TextCorpus:
-            wanted = [torch.tensor(text.vocabulary.encode(each), dtype=torch.int64) for each in texts]
+            wanted = [(torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),) for each in texts]
             return filled(TextCorpus(source, reader, items, wanted), name)
 
         dev = [(item, right) for each, right in judged if len(item := source.item(reader, each))]
@@ -69,14 +70,12 @@ class WriterJob(PairsJob):
 class TextCorpus(Corpus):
     """Examples of which a text is wanted, as ids: a batch has as much room as its longest source or text needs."""
 
-    def __init__(self, source: Any, reader: Any, items: Sequence[Any], wanted: Sequence[Tensor]):
+    def __init__(self, source: Any, reader: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]]):
         super().__init__(source, reader, items, wanted)
-        self.lengths = [max(length, len(ids) + 1) for length, ids in zip(self.lengths, self._wanted, strict=True)]
+        self.lengths = [max(length, len(ids) + 1) for length, (ids,) in zip(self.lengths, self._wanted, strict=True)]
 
     def lesson(self, members: Sequence[int]) -> Lesson:
-        batch = self._source.batch(self.reader, [self._items[index] for index in members])
-        ids = torch.nn.utils.rnn.pad_sequence([self._wanted[index] for index in members], True, padding_value=-1)
-        return Lesson(batch, ids)
+        return self._lesson(members, lambda ids: pad_sequence(ids, batch_first=True, padding_value=-1))
 
 
 def _spread(examples: list[Any], most: int) -> list[Any]:

@@ -1,0 +1,36 @@
+"""Further answers that a net learns beside its own: those that the recipe names, and no others."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from regard.errors import ArgumentError
+from regard.inputs import as_list
+from regard.tasks.recipe import Recipe
+
+__all__ = ["named_auxiliary"]
+
+
+def named_auxiliary(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -> dict[str, list[Any]]:
+    """The auxiliary targets, in the order in which the recipe names them.
+
+    Args:
+        recipe: says which there must be.
+        given: for each name the targets of the training examples.
+
+    Raises:
+        ArgumentError: one is missing, or one too many, or no list.
+
+    Example:
+        >>> recipe = Recipe(task={"auxiliary": {"xpos": 0.3}})
+        >>> named_auxiliary(recipe, {"xpos": [("NN", "VB")]})
+        {'xpos': [('NN', 'VB')]}
+    """
+    given, wanted = given or {}, getattr(recipe.task, "auxiliary", {})
+    if set(given) == set(wanted):
+        return {name: as_list(f"auxiliary[{name!r}]", given[name], "targets") for name in wanted}
+    if not hasattr(recipe.task, "auxiliary"):
+        raise ArgumentError(f"`auxiliary` must be None for {recipe.task.kind}, but has {list(given)}.")
+    raise ArgumentError(
+        f"`auxiliary` must have the labels of {list(wanted)}, which the recipe names, but has those of {list(given)}. "
+        "Pass them, or leave them out of the recipe: dataclasses.replace(recipe, task={'auxiliary': {}})."
+    )
