@@ -1,5 +1,6 @@
 """Several nets as one: each learns as it would alone, and what they say, and where they look, is put together."""
 
+import dataclasses
 import json
 
 import pytest
@@ -111,9 +112,35 @@ def test_members_learn_and_are_saved_and_read(tmp_path):
 def test_what_writes_or_speaks_is_one_net(kind):
     with pytest.raises(ArgumentError, match=f"`members` must be 1 for '{kind}', which is one net, but is 2"):
         Recipe(task={"kind": kind}, members=2)
+    wanted = f"`consistency` must be 0 for '{kind}', which gives no single answers, but is 0.5"
+    with pytest.raises(ArgumentError, match=wanted):
+        Recipe(task={"kind": kind}, consistency=0.5)
     assert Recipe(task={"kind": kind}).members == 1
 
 
 def test_a_description_can_not_ask_for_nets_without_end():
     with pytest.raises(ArgumentError, match="`members` must be at least 1 and at most 100, but is 1000000000"):
         Recipe.from_json({"members": 10**9})
+
+
+def test_members_agree_each_with_itself_about_what_nobody_labelled():
+    pairs = list(zip(SOURCES, [("a", None, "b", None), (None, "a")], strict=True))
+    again = {"again": [("x", "y", "x", None), ("y", "x")]}
+    recipe = tiny(members=2, consistency=2.0, dropout=0.4, batch_items=100, task={"auxiliary": {"again": 0.5}})
+    recipe = dataclasses.replace(recipe, input=Vectors())
+    learner = TaggerJob(recipe, pairs, pairs, again).learner()
+    batch = next(iter(learner.batches(0)))
+    torch.manual_seed(0)
+    own, beside, agreement = learner.loss(batch).terms
+    assert (own.things, beside.things, agreement.things) == (3, 5, 6)
+    torch.manual_seed(0)
+    label, other = learner.answers
+    expected = torch.zeros(3)
+    for member, (head,) in zip(learner.network.members, learner.auxiliary, strict=True):
+        drawn = [member.features(batch.batch) for _ in range(4)]
+        given = torch.stack([member.output(features) for features in drawn])
+        for features, numbers in zip(drawn, given, strict=True):
+            expected[0] += label.loss(numbers, batch.wanted[0], recipe.smoothing)[0].detach() / 8
+            expected[1] += 0.5 * other.loss(head(features), batch.wanted[1], 0.0)[0].detach() / 8
+        expected[2] += 2.0 * label.disagreement(given).detach() / 2
+    torch.testing.assert_close(torch.stack([own.mean, beside.mean, agreement.mean]).detach(), expected)

@@ -45,7 +45,7 @@ def train(
     examples: Iterable[Any],
     dev: Iterable[Any],
     *,
-    auxiliary: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    auxiliary: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: str = "auto",
@@ -60,10 +60,11 @@ def train(
     Args:
         recipe: how.
         examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
-            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None; for seq2seq the same with texts,
-            for synthesis with sounds.
+            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None, or None where the answer isn't
+            known; for seq2seq the same with texts, for synthesis with sounds.
         dev: more of them, which aren't trained on: they decide which epoch is best and when to stop.
-        auxiliary: for each label set that a tagger's `recipe.task.auxiliary` names, the labels of `examples`.
+        auxiliary: for each further answer that `recipe.task.auxiliary` of a tagger or a classifier names, the targets of
+            `examples` for it; None where one isn't known.
         out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
             with the weights, bit for bit, of one that was never interrupted.
         resume: go on with the run in `out`; one that is finished is loaded.
