@@ -63,8 +63,8 @@ def train(
             `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None, or None where the answer isn't
             known; for seq2seq the same with texts, for synthesis with sounds.
         dev: more of them, which aren't trained on: they decide which epoch is best and when to stop.
-        auxiliary: for each further answer that `recipe.task.auxiliary` of a tagger or a classifier names, the targets of
-            `examples` for it; None where one isn't known.
+        auxiliary: for each further answer that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
+            of `examples` for it; None where one isn't known.
         out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
             with the weights, bit for bit, of one that was never interrupted.
         resume: go on with the run in `out`; one that is finished is loaded.
