@@ -101,19 +101,24 @@ def joint(model, row, ids, ended=True):
     return total, -unlikely(spelt, list(ids))
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.25, 3.0])
 @pytest.mark.parametrize("search", [greedy, beam_search])
-def test_what_both_find_likelier_is_written(search):
+def test_what_both_find_likelier_is_written(search, weight):
+    def together(likely):
+        return likely[0] + weight * likely[1]
+
     changed = 0
     for model in itertools.chain.from_iterable(map(models, range(5))):
         said = search(model, SOURCE, LENGTHS, longest=1.0, spare=3)
-        after = agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3)
+        options = {"weight": weight, "longest": 1.0, "spare": 3}
+        after = agreed(model, SOURCE, LENGTHS, said, **options)
         # Sources that were read already need not be read again.
         with torch.no_grad():
             memory = model.encode(SOURCE, LENGTHS)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(model, "encode", None)
             assert search(model, SOURCE, LENGTHS, longest=1.0, spare=3, memory=memory) == said
-            assert agreed(model, SOURCE, LENGTHS, said, longest=1.0, spare=3, memory=memory) == after
+            assert agreed(model, SOURCE, LENGTHS, said, memory=memory, **options) == after
         with pytest.raises(ArgumentError, match=r"`memory` must be of these sources, of lengths \[.* Pass what"):
             search(model, SOURCE[:1], LENGTHS[:1], memory=memory)
         for row, (before, now) in enumerate(zip(said, after, strict=True)):
@@ -125,20 +130,27 @@ def test_what_both_find_likelier_is_written(search):
                 assert now.ids != before.ids
                 assert now.ids == spelt
                 assert now.ended
-                decoder, spelling = joint(model, row, now.ids)
-                assert now.score == pytest.approx(decoder / ((6 + len(now.ids)) / 6) ** 0.6, rel=1e-4)
-                assert decoder + spelling > sum(joint(model, row, before.ids, before.ended))
+                likely = joint(model, row, now.ids)
+                assert now.score == pytest.approx(likely[0] / ((6 + len(now.ids)) / 6) ** 0.6, rel=1e-4)
+                assert together(likely) > together(joint(model, row, before.ids, before.ended))
             elif {START, END}.isdisjoint(spelt) and len(spelt) < LENGTHS[row] + 3:
                 ours = joint(model, row, before.ids, before.ended)
-                assert ours[1] == -math.inf or sum(ours) >= sum(joint(model, row, spelt)) - 1e-4
+                assert ours[1] == -math.inf or together(ours) >= together(joint(model, row, spelt)) - 1e-4
     # Else nothing was tested.
     assert changed
 
 
-def test_a_text_too_long_to_be_spelt_stands():
+@pytest.mark.parametrize("weight", [1.0, 0.0])
+def test_a_text_too_long_to_be_spelt_stands(weight):
     model = next(models())
-    (said,) = agreed(model, SOURCE[:1], torch.tensor([1]), [Generated((3, 4, 3), -0.5, True)])
+    (said,) = agreed(model, SOURCE[:1], torch.tensor([1]), [Generated((3, 4, 3), -0.5, True)], weight=weight)
     assert said == Generated((3, 4, 3), -0.5, True)
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
+def test_a_weight_that_is_none(weight):
+    with pytest.raises(ArgumentError, match=f"`weight` must be a number, 0 or more, but is {weight}"):
+        agreed(next(models()), SOURCE[:0], LENGTHS[:0], [], weight=weight)
 
 
 def test_what_may_not_be_written_is_not():

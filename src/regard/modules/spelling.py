@@ -5,6 +5,7 @@ said there, or for none. It helps a decoder's attention to find its way in train
 decoder does at times: to skip a piece, to say one twice, to end too soon.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 from torch.nn.utils.rnn import pad_sequence
 
+from regard.attention.fields import check_number
+from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.generation import Generated, log_probabilities, penalty_of
 from regard.modules.seq2seq import Memory, Seq2Seq, memory_of
@@ -76,6 +79,7 @@ def agreed(
     lengths: Int[Tensor, " batch"],
     said: Sequence[Generated],
     *,
+    weight: float = 1.0,
     length_penalty: float = 0.6,
     longest: float = 2.0,
     spare: int = 10,
@@ -83,13 +87,19 @@ def agreed(
 ) -> list[Generated]:
     """Rescoring: for each source what its decoder said, or what it spells, whichever both together find likelier.
 
-    The two probabilities are multiplied, each counting as much as the other. Of a text that has too many pieces to be
-    spelt the spelling knows nothing, and the decoder's stands.
+    The logarithms of the two probabilities are added. Of a text that has too many pieces to be spelt the spelling knows
+    nothing, and the decoder's stands.
 
     Args:
         model: one whose `spelling` was trained.
         said: what `greedy` or `beam_search` said of these sources.
+        weight: how much the spelling counts beside 1 for the decoder. Where a piece is plain to hear and the decoder is
+            apt to lose its place, much; where the pieces depend on each other, little: the spelling takes them for
+            independent.
         source, lengths, length_penalty, longest, spare, memory: as they were given to that.
+
+    Raises:
+        ArgumentError: a weight that is no number, or below 0.
 
     Source: Hori et al. 2017 (arXiv 1706.02737), section 3.2, which rescores all that a beam has ended; here it is two
         texts, and one of them needs no decoder.
@@ -102,6 +112,9 @@ def agreed(
         >>> len(agreed(model, source, lengths, greedy(model, source, lengths)))
         1
     """
+    check_number("weight", weight)
+    if not 0 <= weight < math.inf:
+        raise ArgumentError(f"`weight` must be a number, 0 or more, but is {weight}.")
     spelling, most = model.spelling, limits(model, lengths, longest, spare)
     # Where nothing is spelt, or nothing can be read or said, there is nothing to choose.
     if spelling is None or not any(most) or not source.shape[1]:
@@ -120,7 +133,7 @@ def agreed(
         ended = [[each.ended for each in said], [True] * len(said)]
         by_decoder = [_likelihoods(model, memory, *each) for each in zip((decoded, spelt), ended, strict=True)]
         by_spelling = [spelling.likelihoods(memory, texts) for texts in (decoded, spelt)]
-    better = by_decoder[1] + by_spelling[1] > by_decoder[0] + by_spelling[0]
+    better = by_decoder[1] + weight * by_spelling[1] > by_decoder[0] + weight * by_spelling[0]
     better &= by_spelling[0] > -torch.inf
     # Of the same text two sums differ by rounding alone.
     better &= better.new_tensor([one != other for one, other in zip(decoded, spelt, strict=True)])

@@ -73,6 +73,7 @@ class Writing(Settings):
         monotonic: for tasks that go from left to right: how much it counts beside 1, in training, that the source's
             vectors spell the text by themselves, in order; then what is written is what the decoder says, or what they
             spell, whichever both find likelier (`modules.agreed`). 0: nothing is spelt.
+        spelling_weight: how much, in that choice, the spelling counts beside 1 for the decoder.
         beams, length_penalty, longest, spare: how a text is sought, as in `modules.beam_search`.
         measure: what models are chosen by, a name in `TEXT_MEASURES`.
         tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
@@ -95,6 +96,7 @@ class Writing(Settings):
     values: str = one_of("outputs", "states", "outputs", "inputs")
     guide: float | None = real_or_none(0.0)
     monotonic: float = real(0.0, 0.0)
+    spelling_weight: float = real(1.0, 0.0)
     beams: int = whole(4, 1)
     length_penalty: float = real(0.6, 0.0)
     longest: float = real(2.0, 0.0)

@@ -69,7 +69,7 @@ def generated(
             said = greedy(*asked, memory=memory, **limits)
         else:
             said = beam_search(*asked, beams=beams, memory=memory, **limits)
-        said = agreed(*asked, said, memory=memory, **limits)
+        said = agreed(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found
