@@ -8,6 +8,8 @@ import pytest
 
 from regard import load
 from regard.cli.main import main
+from regard.cli.task_data import TaskData
+from regard.errors import ArgumentError
 
 ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
 RECIPE = {
@@ -130,6 +132,32 @@ def test_evaluate_on_something_else_is_refused_in_a_sentence(trained, tmp_path, 
     said = capsys.readouterr().err
     assert message in said
     assert len(said.splitlines()) == 1
+
+
+def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
+    recipe = RECIPE | {"task": {"kind": "classifier", "auxiliary": {"degree": 1.0}}}
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
+    words = ["--out", str(tmp_path / "out"), "--recipe", str(tmp_path / "recipe.json")]
+    assert main([*start(trained), *words]) == 2
+    assert "than what is learned (it has none), but names 'degree'. Take a recipe" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("real_data")
+def test_auxiliary_answers_of_a_data_set_by_name():
+    data = TaskData.find("classifier", "sst2-phrases")
+    examples = data.read("train")
+    degrees = dict(zip((each.source for each in examples), data.auxiliary("degree", examples), strict=True))
+    assert {text: degrees[text] for text in ("gorgeously", "a", "bad")} == {
+        "gorgeously": "positive",
+        "a": "neutral",
+        "bad": "very negative",
+    }
+    with pytest.raises(ArgumentError, match="known of the same examples as sentiment, but sst2-phrases has other"):
+        data.auxiliary("degree", examples[1:])
+    for name in ("sentiment", "degre"):
+        with pytest.raises(ArgumentError, match=rf"than what is learned \(degree\), but names '{name}'"):
+            data.auxiliary(name, examples)
 
 
 def test_predict(trained, capsys):

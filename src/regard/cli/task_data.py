@@ -134,21 +134,19 @@ class TaskData:
 
         Raises:
             DataError: a treebank has no such column, or a word without it.
-            ArgumentError: a data set that has one label only, or other examples where it has the other.
-            UnknownNameError: a label that it hasn't got.
+            ArgumentError: a data set that has no such label beside what is learned, or other examples where it has it.
         """
         from regard.datasets import read
 
         if self.is_treebank:
             return [sentence.labels for sentence in read(self.given, "train", name)]
-        if self.known is None:
-            raise ArgumentError(
-                f"`--recipe` must have no auxiliary labels for {self.given}, which has a single one, but has {name}. "
-                "From Python: regard.train(..., auxiliary=...)."
-            )
-        others = [label for label in self.known.labels if label != self.label]
+        others = [label for label in (self.known.labels if self.known else ()) if label != self.label]
         if name not in others:
-            raise UnknownNameError("auxiliary", name, others)
+            raise ArgumentError(
+                f"`auxiliary` of `--recipe` must name other labels of {self.given} than what is learned "
+                f"({', '.join(others) or 'it has none'}), but names {name!r}. Take a recipe without it; targets of "
+                "your own go by Python: regard.train(..., auxiliary=...)."
+            )
         found = read(self.given, "train", name)
         if [each.source for each in found] != [each.source for each in examples]:
             raise ArgumentError(
