@@ -108,6 +108,13 @@ def test_a_column_that_shares_a_few_labels_is_not_the_models(place, tmp_path, ca
     assert "but only 2 of 9 words of" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("real_data")
+def test_a_label_that_shares_a_few_names_is_not_the_classifiers(capsys):
+    assert main(["evaluate", "english-sentiment", "--data", "sst2-phrases", "--label", "degree"]) == 2
+    said = capsys.readouterr().err
+    assert "the model's labels (negative, positive, ...), but only 2 of 5 labels of sst2-phrases have one" in said
+
+
 def test_everything_is_tagged_once(place, monkeypatch):
     real, tagged = Tagger._outputs, []
     monkeypatch.setattr(Tagger, "_outputs", lambda self, *given, **more: tagged.append(1) or real(self, *given, **more))

@@ -141,6 +141,11 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     assert main([*start(trained), *words]) == 2
     assert "than what is learned (it has none), but names 'degree'. Take a recipe" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+    # A recipe by name helps where it can.
+    words = ["--out", str(tmp_path / "out"), "--recipe", "english-sentiment"]
+    assert main([*start(trained), *words]) == 0
+    assert "data has no degree to learn beside, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert dict(load(tmp_path / "out").recipe.task.auxiliary) == {}
 
 
 @pytest.mark.usefixtures("real_data")

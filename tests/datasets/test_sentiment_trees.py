@@ -40,6 +40,13 @@ def test_brackets_that_do_not_match_are_named(tmp_path, tree):
         read(tmp_path, f"(2 fine)\n{tree}\n")
 
 
+def test_a_broken_tree_is_told_and_left_out(tmp_path):
+    (tmp_path / "a.txt").write_text("(3 (2 so) (3 good)\n(1 bad)\n")
+    told = []
+    assert list(read_phrases(tmp_path / "a.txt", problem=told.append)) == [Example("bad", "negative")]
+    assert [str(each).split(": ")[0][-6:] for each in told] == ["line 1"]
+
+
 def test_a_deep_tree_needs_no_stack(tmp_path):
     assert len(read(tmp_path, "(3 " * 5003 + "x" + ")" * 5003)) == 5003
 

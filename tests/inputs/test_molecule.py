@@ -62,6 +62,16 @@ def test_what_is_computed_of_an_atom_adds_up_to_what_is_of_the_molecule():
     assert (sums["halogen"], sums["basic"]) == (0, 0)
 
 
+def test_the_shares_of_an_atom_are_those_of_its_type():
+    """Ethanol's types are C1, C3 and O2 in Wildman and Crippen's table 1."""
+    properties = atom_properties(Chem.MolFromSmiles("CCO")).double() * torch.tensor([*ATOM_PROPERTIES.values()])
+    found = dict(zip(ATOM_PROPERTIES, properties.T.tolist(), strict=True))
+    assert found["log P"] == pytest.approx([0.1441, -0.2035, -0.2893], abs=1e-5)
+    assert found["refractivity"] == pytest.approx([2.503, 2.753, 0.8238], abs=1e-5)
+    assert found["polar surface"] == pytest.approx([0, 0, 20.23], abs=1e-4)
+    assert found["charge"] == pytest.approx([-0.0419, 0.0402, -0.3966], abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("smiles", "place", "kinds"),
     [

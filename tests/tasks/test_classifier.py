@@ -1,6 +1,7 @@
 """Classifiers: toys of every kind of target and of several kinds of network, saved, loaded, judged, refused."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
@@ -196,7 +197,7 @@ def test_what_can_not_be_learned_from(examples, message):
 
 def test_dev_of_another_kind():
     with pytest.raises(ArgumentError, match=r"`dev` must have targets like `examples`, but has 1\.0"):
-        train(RECIPE, [("good", "a")], [("good", 1.0)], progress="none", device="cpu")
+        train(RECIPE, [("good", "a")], [("bad", None), ("good", 1.0)], progress="none", device="cpu")
 
 
 BESIDE = {"length": [float(len(text)) for text in TEXTS], "first": [*"gbgb", None, None], "both": [(1, None), None] * 3}
@@ -269,12 +270,58 @@ def test_several_answers_may_all_be_unknown():
         (BESIDE | {"length": [None] * 6}, r"`auxiliary\['length'\]` must hold a target that is known"),
         (BESIDE | {"length": [1.0, "a"] * 3}, r"the targets of `auxiliary\['length'\]` must be of one kind"),
         (BESIDE | {"length": [{}] * 6}, r"the target of `auxiliary\['length'\]\[0\]` must be a label"),
+        (BESIDE | {"length": [float("nan")] * 6}, r"`auxiliary\['length'\]` must be finite numbers"),
+        (BESIDE | {"both": [(1, 0), (1,)] * 3}, r"`auxiliary\['both'\]` must answer the same questions"),
+        (BESIDE | {"both": [(None, None)] * 6}, r"`auxiliary\['both'\]` must hold a target that is known"),
+        (["length"], r"`auxiliary` must be a dict of a name's targets, but is \['length'\]"),
     ],
 )
 def test_auxiliary_answers_that_do_not_fit(auxiliary, message):
     recipe, pairs, _ = helped()
     with pytest.raises(ArgumentError, match=message):
         train(recipe, pairs, pairs, auxiliary=auxiliary, progress="none", device="cpu")
+
+
+def test_what_to_do_without_auxiliary_answers_can_be_done():
+    recipe, pairs, _ = helped(epochs=1)
+    recipe = dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, pooling="mean"))
+    with pytest.raises(ArgumentError) as caught:
+        train(recipe, pairs, pairs, progress="none", device="cpu")
+    advice = str(caught.value).split(": ")[-1].rstrip(".")
+    without = eval(advice, {"dataclasses": dataclasses, "recipe": recipe})
+    assert (without.task.kind, without.task.pooling, without.task.auxiliary) == ("classifier", "mean", {})
+    train(without, pairs, pairs, progress="none", device="cpu")
+
+
+@pytest.mark.parametrize("known", ["yes", 2.0, (1, 0)])
+def test_what_is_known_of_empty_sources_alone_teaches_and_judges_nothing(known):
+    pairs, empty = [("good", known), ("bad", known)], [("", known), ("good", None)]
+    with pytest.raises(ArgumentError, match="`dev` must hold a target that is known, but holds none"):
+        train(RECIPE, pairs, empty, progress="none", device="cpu")
+    with pytest.raises(ArgumentError, match="`examples` must hold a target that is known, but holds none"):
+        train(dataclasses.replace(RECIPE, consistency=1.0), empty, pairs, progress="none", device="cpu")
+
+
+def test_a_run_begun_before_there_was_a_setting_goes_on(tmp_path):
+    recipe, pairs, auxiliary = helped(epochs=3)
+    options = {"auxiliary": auxiliary, "progress": "none", "device": "cpu"}
+    train(recipe, pairs, pairs, out=tmp_path / "run", **options)
+    begun = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert begun["recipe"].pop("consistency") == 0.0
+    (tmp_path / "run" / "run.json").write_text(json.dumps(begun))
+    assert train(recipe, pairs, pairs, out=tmp_path / "run", resume=True, **options).recipe == recipe
+    other = dataclasses.replace(recipe, consistency=1.0)
+    with pytest.raises(ArgumentError, match=r"recipe `consistency` was 0\.0, is 1\.0"):
+        train(other, pairs, pairs, out=tmp_path / "run", resume=True, **options)
+
+
+def test_other_data_are_told_whatever_an_auxiliary_answer_is_called(tmp_path):
+    recipe = dataclasses.replace(RECIPE, task={"kind": "classifier", "auxiliary": {"dev": 1.0}}, epochs=1)
+    pairs = list(zip(TEXTS, LABELS, strict=True))
+    options = {"auxiliary": {"dev": LABELS}, "progress": "none", "device": "cpu", "out": tmp_path / "run"}
+    train(recipe, pairs, pairs, **options)
+    with pytest.raises(ArgumentError, match="the dev examples are not those it began with"):
+        train(recipe, pairs, pairs[1:], resume=True, **options)
 
 
 def test_what_can_not_be_classified():

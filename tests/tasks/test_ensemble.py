@@ -125,7 +125,7 @@ def test_a_description_can_not_ask_for_nets_without_end():
 
 def test_members_agree_each_with_itself_about_what_nobody_labelled():
     pairs = list(zip(SOURCES, [("a", None, "b", None), (None, "a")], strict=True))
-    again = {"again": [("x", "y", "x", None), ("y", "x")]}
+    again = {"again": [(1.0, 2.0, 3.0, None), (2.5, 0.0)]}
     recipe = tiny(members=2, consistency=2.0, dropout=0.4, batch_items=100, task={"auxiliary": {"again": 0.5}})
     recipe = dataclasses.replace(recipe, input=Vectors())
     learner = TaggerJob(recipe, pairs, pairs, again).learner()

@@ -163,6 +163,14 @@ def test_the_spelling_is_learned_beside_and_not_shown(architecture):
     assert plain.loss(lesson).total.item() == pytest.approx(loss.shown, rel=1e-5)
 
 
+def test_a_recipe_says_how_much_the_spelling_counts(monkeypatch):
+    pairs = [(source, source.upper()) for source, _ in PAIRS]
+    model, asked = fit(pairs, with_task(monotonic=0.5, spelling_weight=0.25), epochs=1), []
+    monkeypatch.setattr("regard.tasks.written.agreed", lambda *given, weight, **_: asked.append(weight) or given[3])
+    model.write(SOURCES)
+    assert set(asked) == {0.25}
+
+
 def test_a_stopped_run_that_spells_goes_on_and_keeps_what_spells(tmp_path, monkeypatch):
     pairs = [(source, source.upper()) for source, _ in PAIRS]
     recipe = dataclasses.replace(with_task(monotonic=0.5), dropout=0.2, epochs=4)

@@ -51,8 +51,12 @@ def evaluate(
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data))
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
-    if (labels := getattr(loaded, "labels", ())) and (found.is_treebank or found.known is not None):
-        _check_labels(labels, examples, found)
+    if found.is_treebank or found.known is not None:
+        if labels := getattr(loaded, "labels", ()):
+            items = [target for each in examples for target in (each.labels if found.is_treebank else each.target)]
+            _check_labels(labels, items, "words" if found.is_treebank else "items", found)
+        elif loaded.kind == "classifier" and loaded.answer.kind == "label":
+            _check_labels(loaded.answer.names, sorted({each.target for each in examples} - {None}), "labels", found)
     scores = loaded.evaluate(examples)
     if format is Format.json:
         about = {"model": loaded.name, "data": data, "split": split, "label": found.label}
@@ -76,13 +80,11 @@ def _label_of(model: Any, data: str) -> str | None:
     return wanted if asked else None
 
 
-def _check_labels(labels: Sequence[str], examples: Sequence[Any], data: "TaskData") -> None:
+def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:
     """Two columns can share a label or two (SYM, X): the right one shares most."""
-    targets = [target for each in examples for target in (each.labels if data.is_treebank else each.target)]
     given = [target for target in targets if target is not None]
     known = sum(target in labels for target in given)
     if known < len(given) / 2:
-        what = "words" if data.is_treebank else "items"
         raise ArgumentError(
             f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
             f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."

@@ -137,6 +137,7 @@ class TaskData:
             ArgumentError: a data set that has no such label beside what is learned, or other examples where it has it.
         """
         from regard.datasets import read
+        from regard.tasks.examples import digest_pairs
 
         if self.is_treebank:
             return [sentence.labels for sentence in read(self.given, "train", name)]
@@ -148,7 +149,8 @@ class TaskData:
                 "your own go by Python: regard.train(..., auxiliary=...)."
             )
         found = read(self.given, "train", name)
-        if [each.source for each in found] != [each.source for each in examples]:
+        same = {digest_pairs((each.source, "") for each in known) for known in (found, examples)}
+        if len(same) > 1:
             raise ArgumentError(
                 f"`auxiliary` must be known of the same examples as {self.label}, but {self.given} has other examples "
                 f"for {name}."

@@ -71,7 +71,7 @@ def train_and_save(
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
-    chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe is not None or resume)
+    chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
     with _stoppable(out):
         model = train(
             chosen,
@@ -134,13 +134,15 @@ def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: boo
     for name in wanted:
         try:
             found[name] = data.auxiliary(name, examples)
-        except DataError:
+        except (DataError, ArgumentError):
             if must:
                 raise
-            # A file that lacks it here and there is another matter than one that hasn't got it.
-            path = resolve(data.given).files["train"]
-            some = any(True for _ in read_treebank(path, name, problem=lambda _: None))
-            lacks = f"a word of {data.given} has no {name.upper()}" if some else f"{data.given} has no {name.upper()}"
+            lacks = f"{data.given} has no {name} to learn beside"
+            if data.is_treebank:
+                # A file that lacks it here and there is another matter than one that hasn't got it.
+                path = resolve(data.given).files["train"]
+                some = any(True for _ in read_treebank(path, name, problem=lambda _: None))
+                lacks = f"{'a word of ' if some else ''}{data.given} has no {name.upper()}"
             typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
     task = dataclasses.replace(recipe.task, auxiliary={name: wanted[name] for name in found})
     return dataclasses.replace(recipe, task=task), found

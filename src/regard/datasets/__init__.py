@@ -17,7 +17,7 @@ from regard.datasets.pronunciations import read_pronunciations
 from regard.datasets.purchases import make_purchases
 from regard.datasets.reading import SPLITS, Source, is_treebank, read, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
-from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.social_folders import read_social_folder
 from regard.datasets.speech_strings import speech_strings
 from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold
@@ -29,6 +29,7 @@ from regard.datasets.vectors import read_labelled_vectors
 __all__ = [
     "CATALOG",
     "DATASETS",
+    "DEGREES",
     "EXAMPLE_SETS",
     "LABELS",
     "SPLITS",

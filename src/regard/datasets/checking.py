@@ -171,7 +171,7 @@ def _labels(examples: list[Example[Any, Any]], known: ExampleSet, label: str) ->
     questions = (label,) if label in known.questions else known.questions
     for example in examples:
         if kind == "label":
-            yield example.target
+            yield from [] if example.target is None else [example.target]
         elif kind == "items":
             yield from (each for each in example.target if each is not None)
         elif kind == "labels":

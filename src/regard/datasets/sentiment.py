@@ -35,9 +35,10 @@ def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterat
 
 
 def _with_phrases(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, Any]]:
-    degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train")
+    degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train", problem=problem)
     if split == "train":
-        # A phrase stands in many sentences; once is enough. Judging needs every sentence as often as it stands there.
+        # A phrase stands in many sentences; once is enough, but with each degree that it was given. Judging needs every
+        # sentence as often as it stands there.
         for each in dict.fromkeys(degrees):
             yield dataclasses.replace(each, target=_FEELING_OF[each.target]) if label == "sentiment" else each
     else:
@@ -92,7 +93,7 @@ _TREES = files_at(
 SST2_PHRASES = dataclasses.replace(
     SST2,
     name="sst2-phrases",
-    title="sst2, and in train every phrase of its trees, each once; degree: of five, of neutral ones, too",
+    title="sst2, and in train every phrase of its trees, once with each of its degrees, of five, neutral ones too",
     source=f"{SST2.source}; github.com/prrao87/fine-grained-sentiment, commit a4401669eecbe9dda494faf36afe1e6a0b065a38",
     files=MappingProxyType(
         {

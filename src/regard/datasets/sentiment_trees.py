@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.errors import DataError
-from regard.inputs.lines import read_lines
+from regard.inputs.lines import Problem, raised, read_lines
 
 __all__ = ["DEGREES", "read_phrases"]
 
@@ -16,7 +16,9 @@ DEGREES = ("very negative", "negative", "neutral", "positive", "very positive")
 _TOKEN = re.compile(r"\(([0-4]) |\)|([^() ]+)| ")
 
 
-def read_phrases(path: str | Path, *, sentences: bool = False) -> Iterator[Example[str, str]]:
+def read_phrases(
+    path: str | Path, *, sentences: bool = False, problem: Problem = raised
+) -> Iterator[Example[str, str]]:
     """Every phrase with its degree of feeling, one of `DEGREES`; the parts of a phrase stand before it.
 
     The words are in lower case and otherwise as in the trees ("-lrb-" is a bracket), as the sentences of SST-2 are.
@@ -24,6 +26,7 @@ def read_phrases(path: str | Path, *, sentences: bool = False) -> Iterator[Examp
     Args:
         path: the file, a sentence a line.
         sentences: whether only whole sentences are given.
+        problem: is told of each line whose brackets don't match, which is then left out; by default it is raised.
 
     Raises:
         DataError: brackets that don't match.
@@ -39,10 +42,11 @@ def read_phrases(path: str | Path, *, sentences: bool = False) -> Iterator[Examp
         ...     [(example.source, example.target) for example in read_phrases(file.name)][2:]
         [('biopic', 'neutral'), ('too-tepid biopic', 'negative'), ('effective too-tepid biopic', 'neutral')]
     """
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, problem):
         if not line.strip():
             continue
         words: list[str] = []
+        found: list[Example[str, str]] = []
         opened: list[tuple[int, int]] = []  # the feeling of each open phrase, and at which word it begins
         place, closed = 0, False
         while place < len(line) and (token := _TOKEN.match(line, place)) and not (closed and token[0] != " "):
@@ -55,10 +59,12 @@ def read_phrases(path: str | Path, *, sentences: bool = False) -> Iterator[Examp
                 feeling, start = opened.pop()
                 closed = not opened
                 if closed or not sentences:
-                    yield Example(" ".join(words[start:]), DEGREES[feeling])
+                    found.append(Example(" ".join(words[start:]), DEGREES[feeling]))
             elif token[0] != " ":
                 place -= 1
                 break
         if place < len(line) or not closed:
             wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {place + 1} on."
-            raise DataError(wrong, path=path, line=number)
+            problem(DataError(wrong, path=path, line=number))
+        else:
+            yield from found

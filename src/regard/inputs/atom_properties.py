@@ -1,4 +1,4 @@
-"""What RDKit computes of an atom: what it adds to the molecule's log P and surfaces, its charge, its part in bonds."""
+"""What RDKit computes of an atom alone: its share in the molecule's log P and surfaces, its charge, its role."""
 
 import math
 from typing import Any
@@ -32,6 +32,9 @@ _KINDS = 6
 
 def atom_properties(read: Any) -> Float[Tensor, "atom property"]:
     """The properties of each atom of a molecule that RDKit has read; a charge that it can't compute is 0.
+
+    They are of the atom without its hydrogens, where these are no nodes: so log P, refractivity and charge don't add up
+    to those of the molecule.
 
     Surfaces are in square angstrom, charges in elementary charges. Whether an atom gives or takes a hydrogen bond, or
     is basic or acidic, follows from its neighbours.

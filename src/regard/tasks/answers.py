@@ -34,8 +34,13 @@ class Answer(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, targets: Sequence[Any]) -> "Answer":
-        """Learn what there is to answer from the training targets; None among them isn't known."""
+    def fit(cls, targets: Sequence[Any], argument: str = "targets") -> "Answer":
+        """Learn what there is to answer from the training targets; None among them isn't known.
+
+        Args:
+            targets: the targets.
+            argument: what to call them in an error.
+        """
 
     @classmethod
     @abstractmethod
@@ -99,7 +104,8 @@ class Answer(ABC):
         That is their mean, which learns nothing from it; of labels and of yes or no it is sharpened, so that it also
         makes up its mind. Nothing has to be known of a thing.
 
-        Source: Feng et al. 2020 (arXiv 2005.11079), section 3.2, equations 4 to 6, with temperature 1/2.
+        Source: after Feng et al. 2020 (arXiv 2005.11079), section 3.2, with their temperature of 1/2 for Cora; they
+            drop whole nodes, too.
         """
 
     @abstractmethod
@@ -146,7 +152,7 @@ class Label(Answer):
         _check_names("labels", self.names)
 
     @classmethod
-    def fit(cls, targets: Sequence[str | None]) -> "Label":
+    def fit(cls, targets: Sequence[str | None], argument: str = "targets") -> "Label":
         return cls(tuple(sorted({target for target in targets if target is not None})))
 
     @classmethod
@@ -236,11 +242,11 @@ class Several(Answer):
         _check_names("questions", self.names)
 
     @classmethod
-    def fit(cls, targets: Sequence[Sequence[int | None] | None]) -> "Several":
+    def fit(cls, targets: Sequence[Sequence[int | None] | None], argument: str = "targets") -> "Several":
         known = [target for target in targets if target is not None]
         counts = {len(target) for target in known}
         if len(counts) != 1:
-            raise ArgumentError(f"`targets` must answer the same questions, but there are {sorted(counts)} answers.")
+            raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
         # Those of a data set have names (`datasets.Answers`); of others the first is "1".
         names = {getattr(target, "names", None) for target in known}
@@ -326,10 +332,10 @@ class Number(Answer):
     measure: ClassVar[Measure] = Measure("RMSE", falls=True)
 
     @classmethod
-    def fit(cls, targets: Sequence[float | None]) -> "Number":
+    def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Number":
         known = torch.tensor([each for each in targets if each is not None], dtype=torch.float64)
         if not len(known) or not known.isfinite().all():
-            raise ArgumentError("`targets` must be finite numbers, at least one, but are not.")
+            raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
         # Numbers that are all the same have no spread, and nothing to be learned about.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
 

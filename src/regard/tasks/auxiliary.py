@@ -25,12 +25,15 @@ def named_auxiliary(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -
         >>> named_auxiliary(recipe, {"xpos": [("NN", "VB")]})
         {'xpos': [('NN', 'VB')]}
     """
-    given, wanted = given or {}, getattr(recipe.task, "auxiliary", {})
+    given, wanted = {} if given is None else given, getattr(recipe.task, "auxiliary", {})
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"`auxiliary` must be a dict of a name's targets, but is {given!r:.60}.")
     if set(given) == set(wanted):
         return {name: as_list(f"auxiliary[{name!r}]", given[name], "targets") for name in wanted}
     if not hasattr(recipe.task, "auxiliary"):
         raise ArgumentError(f"`auxiliary` must be None for {recipe.task.kind}, but has {list(given)}.")
     raise ArgumentError(
         f"`auxiliary` must have the labels of {list(wanted)}, which the recipe names, but has those of {list(given)}. "
-        "Pass them, or leave them out of the recipe: dataclasses.replace(recipe, task={'auxiliary': {}})."
+        "Pass them, or leave them out of the recipe: "
+        "dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, auxiliary={}))."
     )

@@ -12,6 +12,7 @@ from regard.tasks.answers import ANSWERS, Answer
 from regard.tasks.classifier import Classifier
 from regard.tasks.corpus import Corpus
 from regard.tasks.ensemble import source_network
+from regard.tasks.examples import Pair
 from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.recipe import Recipe
 
@@ -35,36 +36,39 @@ class ClassifierJob(PairsJob):
         super().__init__(recipe, examples, dev, auxiliary)
         self.kind = _kind([target for _, target in self.examples], "examples")
         if _kind([target for _, target in self.dev], "dev") is not self.kind:
-            raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
+            known = next(target for _, target in self.dev if target is not None)
+            raise ArgumentError(f"`dev` must have targets like `examples`, but has {known!r:.60} among them.")
         self.beside = [_kind(targets, f"auxiliary[{name!r}]") for name, targets in self.auxiliary.items()]
 
     def learner(self) -> AnswerLearner:
-        source = self.recipe.input
+        called = ["examples", *(f"auxiliary[{name!r}]" for name in self.auxiliary)]
         targets = [[target for _, target in self.examples], *self.auxiliary.values()]
-        answers = [kind.fit(own) for kind, own in zip([self.kind, *self.beside], targets, strict=True)]
-        for name, own in (("examples", targets[0]), ("dev", [target for _, target in self.dev])):
-            answers[0].check([[target] for target in own], name)
-        wanted = [answer.tensor(own) for answer, own in zip(answers, targets, strict=True)]
+        answers, wanted = [], []
+        for kind, own, name in zip([self.kind, *self.beside], targets, called, strict=True):
+            answers.append(kind.fit(own, name))
+            answers[-1].check([[target] for target in own], name)
+            wanted.append(answers[-1].tensor(own))
+        answers[0].check([[target] for _, target in self.dev], "dev")
         known = torch.stack([answer.known(own) for answer, own in zip(answers, wanted, strict=True)]).any(0).tolist()
         # Of one of which nothing is known only agreement is learned; else it would cost time alone.
         kept = [place for place, some in enumerate(known) if some or self.recipe.consistency]
-        sources = [self.examples[place][0] for place in kept]
-        reader = source.fit(sources)
+        examples = [self.examples[place] for place in kept]
+        reader = self.recipe.input.fit([each for each, _ in examples])
+        taught = [tuple(own[place] for own in wanted) for place in kept]
+        corpus = self._corpus(reader, answers[0], examples, taught, "examples")
+        judged = [(each,) for each in answers[0].tensor([target for _, target in self.dev])]
+        dev = self._corpus(reader, answers[0], self.dev, judged, "dev")
+        network = source_network(self.recipe, reader, answers[0].outputs)
+        return AnswerLearner(network, self.recipe, corpus, dev, answers)
 
-        def corpus(sources: list[Any], wanted: list[tuple[Tensor, ...]], name: str) -> Corpus:
-            return filled(Corpus(source, reader, [source.item(reader, each) for each in sources], wanted), name)
-
-        return AnswerLearner(
-            source_network(self.recipe, reader, answers[0].outputs),
-            self.recipe,
-            corpus(sources, [tuple(own[place] for own in wanted) for place in kept], "examples"),
-            corpus(
-                [each for each, _ in self.dev],
-                [(each,) for each in answers[0].tensor([target for _, target in self.dev])],
-                "dev",
-            ),
-            answers,
-        )
+    def _corpus(
+        self, reader: Any, answer: Answer, pairs: Sequence[Pair], wanted: list[tuple[Tensor, ...]], argument: str
+    ) -> Corpus:
+        items = [self.recipe.input.item(reader, each) for each, _ in pairs]
+        corpus = filled(Corpus(self.recipe.input, reader, items, wanted), argument)
+        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        answer.check([[target] for item, (_, target) in zip(items, pairs, strict=True) if len(item)], argument)
+        return corpus
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Classifier:
         return Classifier(

@@ -18,7 +18,8 @@ class PairsJob:
         recipe: how.
         examples: (source, target) pairs, or `Example`s.
         dev: more of them.
-        auxiliary: for each further answer that the recipe names, the targets of `examples`; None where there are none.
+        auxiliary: for each further answer that the recipe names, the targets of `examples`, each None where it isn't
+            known. None: there are no such answers.
 
     Raises:
         ArgumentError: an example that is none, no example, or auxiliary targets that don't fit.
@@ -45,9 +46,8 @@ class PairsJob:
     @property
     def digests(self) -> dict[str, str]:
         """A digest of the data, each by its argument's name."""
-        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)} | {
-            name: digest_pairs(enumerate(targets)) for name, targets in self.auxiliary.items()
-        }
+        beside = {name: digest_pairs(enumerate(targets)) for name, targets in self.auxiliary.items()}
+        return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

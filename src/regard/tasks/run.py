@@ -75,7 +75,9 @@ class RunFolder:
             if folder.parent.is_dir():
                 sweep(folder, files)
         begun = self._read()
-        differences = _differ("recipe", begun.get("recipe"), identity["recipe"])
+        # A setting that there wasn't yet when it began is at what it is by default.
+        recipe = self.recipe()
+        differences = _differ("recipe", recipe and recipe.to_json(), identity["recipe"])
         differences += _other_data(begun.get("data"), identity["data"])
         if differences:
             raise ArgumentError(

@@ -25,7 +25,8 @@ class TaggerJob:
         examples: pairs (source, labels), or `TaggedSentence`s, or `Example`s: for each item of a source a label, or a
             number; None where it isn't known.
         dev: more of them.
-        auxiliary: for each label set that the recipe names, the labels of `examples`.
+        auxiliary: for each further answer that the recipe names, the targets of `examples`; None of an item where it
+            isn't known.
 
     Raises:
         ArgumentError: an example that is none, nothing that is wanted, or labels that don't fit.
@@ -36,7 +37,7 @@ class TaggerJob:
         recipe: Recipe,
         examples: Iterable[Any],
         dev: Iterable[Any],
-        auxiliary: Mapping[str, Sequence[Sequence[str]]] | None,
+        auxiliary: Mapping[str, Iterable[Sequence[Any]]] | None,
     ):
         self.recipe = recipe
         checked = as_examples if isinstance(recipe.input, Words) else as_pairs
@@ -46,17 +47,17 @@ class TaggerJob:
         if _kind(self.dev, "dev") is not self.answer:
             raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
         self.auxiliary = named_auxiliary(recipe, auxiliary)
+        self.beside: list[type[Answer]] = []
         for name, rows in self.auxiliary.items():
+            called = f"auxiliary[{name!r}]"
+            self.beside.append(_kind([((), row) for row in rows], called))
             if [len(row) for row in rows] != [len(targets) for _, targets in self.examples]:
-                raise ArgumentError(
-                    f"`auxiliary[{name!r}]` must have a label for each item of `examples`, but has not."
-                )
+                raise ArgumentError(f"`{called}` must have a target for each item of `examples`, but has not.")
 
     @property
     def digests(self) -> dict[str, str]:
-        return {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)} | {
-            name: digest_pairs(enumerate(rows)) for name, rows in self.auxiliary.items()
-        }
+        beside = {name: digest_pairs(enumerate(rows)) for name, rows in self.auxiliary.items()}
+        return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -70,9 +71,10 @@ class TaggerJob:
         source = self.recipe.input
         reader = source.fit([each for each, _ in self.examples])
         rows = [[targets for _, targets in self.examples], *self.auxiliary.values()]
-        kinds = [self.answer, *[Label] * len(self.auxiliary)]
+        called = ["examples", *(f"auxiliary[{name!r}]" for name in self.auxiliary)]
         answers = [
-            kind.fit([each for targets in own for each in targets]) for kind, own in zip(kinds, rows, strict=True)
+            kind.fit([each for targets in own for each in targets], name)
+            for kind, own, name in zip([self.answer, *self.beside], rows, called, strict=True)
         ]
         wanted = [
             tuple(answer.tensor(targets) for answer, targets in zip(answers, each, strict=True))
