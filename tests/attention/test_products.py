@@ -1,7 +1,10 @@
 """The products of a tile are the same by either library: which one runs depends on the processor."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention.cases import seeded
 from regard.attention.engines.blocked import products
@@ -32,3 +35,32 @@ def test_the_products_are_those_of_the_definition(monkeypatch, linear, groups, r
         (products.times_query(scores, query), scores.mT, query),
     ):
         torch.testing.assert_close(found.double(), one.double() @ two.double(), rtol=1e-4, atol=1e-4)
+
+
+class Columns(TorchDispatchMode):
+    """Keeps how the columns lay that oneDNN was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense: list[bool] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.mkldnn._linear_pointwise.default:
+            self.dense.append(args[1].is_contiguous() or args[1].T.is_contiguous())
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.skipif(not KNOWN, reason="this PyTorch was built without oneDNN")
+@pytest.mark.parametrize("size", [1, 16])
+def test_one_d_n_n_is_given_no_columns_with_gaps(monkeypatch, size):
+    monkeypatch.setattr(products, "_LINEAR_IS_FASTER", True)
+    monkeypatch.setattr(products, "SMALL", 1)
+    # Two heads of a row side by side, and a matrix of which some columns are left out: on those it is a thousand times
+    # as slow.
+    query, key = (torch.randn(1, length, 2, size, generator=seeded(0))[:, :, 0] for length in (5, 7))
+    scores = torch.randn(1, 5, 9, generator=seeded(0))[:, :, :7]
+    with Columns() as seen:
+        found = products.times_key(query, key), products.averaged(scores, key), products.times_query(scores, query)
+    assert seen.dense == [True] * 3
+    for given, one, two in zip(found, (query, scores, scores.mT), (key.mT, key, query), strict=True):
+        torch.testing.assert_close(given, one @ two)
