@@ -108,6 +108,48 @@ def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, 
     assert not (tmp_path / "second").exists()
 
 
+def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
+    data, out = tmp_path / "data", str(tmp_path / "out")
+    data.mkdir()
+    for split in ("train", "dev", "test"):
+        with (data / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            rows = ((review, int(like == "yes"), "") for review, like in ROWS)
+            csv.writer(file).writerows([("review", "likes", "buys"), *rows])
+    words = [*start(trained), "--data", str(data), "--out", out, "--column", "text=review"]
+    assert main([*words, "--column", "labels=likes", "--column", "labels=buys"]) == 0
+    assert load(out).answer.names == ("likes", "buys")
+    # They are known from training, where the table has them; else they are said.
+    capsys.readouterr()
+    assert main(["evaluate", out, "--data", str(data), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 4
+    table = "text,likes\n" + "".join(f"{text},{int(like == 'yes')}\n" for text, like in ROWS)
+    (tmp_path / "other.csv").write_text(table, encoding="utf-8")
+    words = ["evaluate", out, "--data", str(tmp_path / "other.csv")]
+    assert main(words) == 1
+    assert "`column` must be one of text, likes, but is 'review'" in capsys.readouterr().err
+    assert main([*words, "--column", "text=text", "--column", "labels=likes"]) == 2
+    assert "as many answers as training had questions, 2, each" in capsys.readouterr().err
+    turned = ["--column", "text=review", "--column", "labels=buys", "--column", "labels=likes"]
+    assert main(["evaluate", out, "--data", str(data), *turned]) == 2
+    assert "must answer likes, buys, in this order, but answers buys, likes." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["text"], "`--column` must be like text=review, but is 'text'."),
+        (["text="], "`--column` must be like text=review, but is 'text='."),
+        (["text=a", "text=b"], "`--column` must name one column for text, but names a and b."),
+        (["txt=a"], "Did you mean 'text'?"),
+    ],
+)
+def test_what_is_no_column(trained, tmp_path, capsys, given, message):
+    words = [word for each in given for word in ("--column", each)]
+    assert main([*start(trained), "--out", str(tmp_path / "new"), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_evaluate(trained, capsys):
     words = ["evaluate", str(trained / "out"), "--data", str(trained / "data")]
     assert main(words) == 0

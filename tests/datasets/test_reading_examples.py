@@ -28,6 +28,19 @@ def test_a_table_is_every_split(tmp_path):
         read(tmp_path / "a.CSV", label="stars")
 
 
+def test_columns_are_of_tables_alone(tmp_path):
+    (tmp_path / "train.tsv").write_text("review\tstars\ngood\t4\n")
+    (tmp_path / "cats" / "cat").mkdir(parents=True)
+    (tmp_path / "cats" / "cat" / "1.wav").touch()
+    columns = {"text": "review", "number": "stars"}
+    assert read(tmp_path, "train", columns=columns) == [Example("good", 4.0)]
+    assert [split.sentences for split in check(tmp_path, columns=columns).splits] == [1]
+    for other in (tmp_path / "cats", "sst2", "ud-english-ewt"):
+        for reads in (read, check):
+            with pytest.raises(ArgumentError, match=r"`columns` must be of a table of your own .*, but .* is none"):
+                reads(other, columns=columns)
+
+
 def test_a_folder_of_tables_has_splits(tmp_path):
     for split, label in (("train", "yes"), ("dev", "no")):
         (tmp_path / f"my-{split}.jsonl").write_text(f'{{"text": "{split}", "label": "{label}"}}\n')

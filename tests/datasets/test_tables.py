@@ -32,6 +32,43 @@ def test_columns_with_usual_names_are_found(tmp_path):
     assert read(tmp_path, "text,sound\none,1.wav\n") == [Example("one", tmp_path / "1.wav")]
 
 
+CALLED = {
+    "source": ("review,label,text\ngood,yes,x\n", {"text": "review"}, Example("good", "yes")),
+    "target": ("text,label,stars\ngood,yes,x\n", {"label": "stars"}, Example("good", "x")),
+    "other target": ("text,label,stars\ngood,yes,4\n", {"number": "stars"}, Example("good", 4.0)),
+    "both": ("de,en\ngehen, go\n", {"text": "de", "target": "en"}, Example("gehen", " go")),
+    "molecule": ("structure,label\nCCO,yes\n", {"smiles": "structure"}, Example("CCO", "yes", "")),
+    "questions": ("text,a,b\ngood,1,\n", {"labels": ["a", "b"]}, Example("good", (1, None))),
+    "one question": ("text,a,b\ngood,1,\n", {"labels": "a"}, Example("good", (1,))),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_columns_may_be_called_otherwise(tmp_path, name):
+    content, called, wanted = CALLED[name]
+    assert read(tmp_path, content, called) == [wanted]
+
+
+def test_questions_are_called_as_their_columns(tmp_path):
+    (found,) = read(tmp_path, "text,a,b\ngood,1,\n", {"labels": ["b", "a"]})
+    assert (found.target, found.target.names) == ((None, 1), ("b", "a"))
+
+
+@pytest.mark.parametrize(
+    ("called", "message"),
+    [
+        ({"txt": "a"}, "`columns` must be one of text, path, smiles, label, .*Did you mean 'text'"),
+        ({"text": "a", "path": "b"}, "`columns` must have one name for a source, but has text and path"),
+        ({"number": "a", "labels": "b"}, "`columns` must have one name for a target, but has number and labels"),
+        ({"label": ["a", "b"]}, "`columns` must have one column for each name but labels, but has"),
+        ({"text": ["a", "b"], "labels": "b"}, "`columns` must have one column for each name but labels, but has"),
+    ],
+)
+def test_what_columns_can_not_be_called(tmp_path, called, message):
+    with pytest.raises(ArgumentError, match=message):
+        read(tmp_path, "text,label,a,b\nx,y,1,2\n", called)
+
+
 def test_quotes_are_of_csv_alone(tmp_path):
     assert read(tmp_path, 'text,label\n"a ""b"",\n c", yes \nd,no\n') == [
         Example('a "b",\n c', "yes"),
@@ -76,7 +113,8 @@ BROKEN = {
     "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
     "no such sound": ("text,sound\na,a.wav\n", None, 2, "there is no file "),
     "an empty sound": ("text,sound\na,\n", None, 2, "the column `sound` is empty."),
-    "no target": ("text,wanted\na,b\n", None, 1, "Give the target's column such a name; from Python: read_table("),
+    "no target": ("text,wanted\na,b\n", None, 1, "Say which is the target's: --column label=NAME; from Python: "),
+    "no such name": ("text,wanted\na,b\n", {"label": "wantd"}, 2, "but is 'wantd'. Did you mean 'wanted'?"),
     "no molecule": ("smiles,label\nCC(,b\n", None, 2, "`smiles` must be a molecule, but 'CC(' isn't one"),
     "a blank molecule": ("smiles,label\n,b\n", None, 2, "the column `smiles` is empty."),
     "neither yes nor no": ("smiles,a,b\nC,1,2\n", ANSWERS, 2, "the column `b` must be 0, 1 or empty, but is '2'."),
@@ -91,7 +129,7 @@ def test_a_broken_row_is_named(tmp_path, name):
         read(tmp_path, content, columns)
     assert str(caught.value).startswith(f"{tmp_path / 'a.csv'}, line {line}: ")
     assert message in str(caught.value)
-    assert not str(caught.value).endswith("..")
+    assert not str(caught.value).endswith(("..", "?."))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, WidthOption
 
 if TYPE_CHECKING:
     from regard.datasets import Progress, Report
@@ -116,6 +116,7 @@ def get(name: Annotated[str, typer.Argument(help="A data set that regard data li
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
+    column: ColumnOption = None,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -131,14 +132,16 @@ def check(
       regard data check my-treebank/ --label xpos
       regard data check my-train.conllu --format json
       regard data check fsdd --label speaker
+      regard data check my-reviews/ --column text=review --column label=stars
     """
     from regard.cli.console import output_console
+    from regard.cli.task_data import column_names
     from regard.datasets import check as look_over
     from regard.page import Page, show
 
     console = output_console(width=width, colour=color)
     with _downloading() as progress:
-        report = look_over(data, label, progress=progress)
+        report = look_over(data, label, columns=column_names(column), progress=progress)
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, WidthOption
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def evaluate(
     data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set, a file, or a folder of files.")],
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
+    column: ColumnOption = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -43,12 +44,13 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.cli.task_data import TaskData
+    from regard.cli.task_data import TaskData, column_names
     from regard.page import show
     from regard.tasks import Scores, load
 
     loaded = load(model)
-    found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data))
+    columns = column_names(column) or _columns_of(loaded, data)
+    found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
     if found.is_treebank or found.known is not None:
@@ -78,6 +80,13 @@ def _label_of(model: Any, data: str) -> str | None:
     wanted = model.about.get("data", {}).get("label") or None
     asked = is_treebank(data) or (data in EXAMPLE_SETS and wanted in EXAMPLE_SETS[data].labels)
     return wanted if asked else None
+
+
+def _columns_of(model: Any, data: str) -> dict[str, Any] | None:
+    """What the columns were called that the model was trained on, where the data is tables, too."""
+    from regard.datasets import is_tables
+
+    return model.about.get("data", {}).get("columns") if is_tables(data) else None
 
 
 def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:

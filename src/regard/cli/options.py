@@ -7,6 +7,7 @@ import typer
 
 __all__ = [
     "ColourOption",
+    "ColumnOption",
     "Format",
     "FormatOption",
     "HeadOption",
@@ -44,6 +45,13 @@ WidthOption = Annotated[
     int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
 ]
 ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
+
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="USUAL=NAME", help="Of your own table, a column that is called otherwise: text=review; repeatable."
+    ),
+]
 
 SourcesArgument = Annotated[
     list[str] | None,

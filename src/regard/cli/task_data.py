@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from regard.errors import ArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
-    from regard.datasets import ExampleSet
+    from regard.datasets import ColumnNames, ExampleSet
     from regard.tasks import Recipe
 
-__all__ = ["TaskData"]
+__all__ = ["TaskData", "column_names"]
 
 # What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
 _ABOUT = {
@@ -50,6 +50,7 @@ class TaskData:
         name: what to call it.
         label: what its examples are labelled with; None where its files say so themselves.
         known: what regard knows of it by name, if it isn't a treebank.
+        columns: of a user's own tables, those that are called otherwise than usual.
     """
 
     task: str
@@ -57,22 +58,24 @@ class TaskData:
     name: str
     label: str | None
     known: "ExampleSet | None"
+    columns: "ColumnNames | None" = None
 
     @classmethod
-    def find(cls, task: str, given: str, label: str | None = None) -> "TaskData":
+    def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
         """Find what a user named.
 
         Args:
             task: the kind of the task.
             given: a data set's name, or a path.
             label: what to predict, where there is a choice.
+            columns: as `datasets.read` takes them.
 
         Raises:
             UnknownNameError: neither a known name nor a path that is there, or a label that it hasn't got.
-            ArgumentError: its targets are nothing for this kind of task.
+            ArgumentError: its targets are nothing for this kind of task, or it has no columns to name.
             DataError: no files in the folder.
         """
-        from regard.datasets import CATALOG, EXAMPLE_SETS, is_treebank, resolve
+        from regard.datasets import CATALOG, EXAMPLE_SETS, check_columns, is_treebank, resolve
 
         known = EXAMPLE_SETS.get(given)
         if given in CATALOG:
@@ -91,8 +94,9 @@ class TaskData:
             gives = known.target(found.label or "")
         else:
             # What the targets of a user's own are, is seen when they are read.
-            found, gives = cls(task, given, Path(given).name, label, None), _ABOUT[task][0]
+            found, gives = cls(task, given, Path(given).name, label, None, columns), _ABOUT[task][0]
         found._check(gives)
+        check_columns(given, columns)
         return found
 
     @property
@@ -118,7 +122,7 @@ class TaskData:
 
         if profiles is not None and self.known is None and is_social_folder(self.given):
             return [read_social_folder(self.given, split, encoder=profiles)]
-        examples = read(self.given, split, self.label)
+        examples = read(self.given, split, self.label, columns=self.columns)
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
             if not {*kinds} & {*_ABOUT[self.task]}:
@@ -172,6 +176,8 @@ class TaskData:
                 "source": known.source,
                 "citation": known.citation,
             }
+        if self.columns:
+            about["columns"] = dict(self.columns)
         if self.is_treebank:
             paths = resolve(self.given).files.values()
             about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
@@ -238,6 +244,32 @@ class TaskData:
         if len(fitting) == 1:
             steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
         return f" Take {', or '.join(steps)}."
+
+
+def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
+    """What `--column` says: for each usual name the column, or of labels the columns, that stand for it.
+
+    Raises:
+        ArgumentError: it isn't USUAL=NAME, or says one thing twice.
+
+    Example:
+        >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
+        {'text': 'review', 'labels': ('toxic', 'bitter')}
+    """
+    found: dict[str, str | tuple[str, ...]] = {}
+    questions: list[str] = []
+    for each in given or ():
+        usual, equals, name = each.partition("=")
+        if not (usual and equals and name):
+            raise ArgumentError(f"`--column` must be like text=review, but is {each!r}.")
+        if usual == "labels":
+            questions.append(name)
+            found[usual] = tuple(questions)
+        elif usual in found:
+            raise ArgumentError(f"`--column` must name one column for {usual}, but names {found[usual]} and {name}.")
+        else:
+            found[usual] = name
+    return found or None
 
 
 def _fitting(task: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import PlainOption
+from regard.cli.options import ColumnOption, PlainOption
 
 __all__ = ["app"]
 
@@ -33,9 +33,10 @@ Examples:
 _CLASSIFIER = """Train a classifier, judge it on dev and test, and save it with a card.
 
 It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a folder
-with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label, number or
-target; or a folder train, dev and test, each with a folder of recordings or pictures for each class. Killed or stopped
-by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or
+what --column says stands for them (labels: a column with 1, 0 or nothing); or a folder train, dev and test, each with a
+folder of recordings or pictures for each class. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with
+the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "input": {"kind": "speech"}}.
 
@@ -44,13 +45,15 @@ Examples:
   regard train classifier --data sst2 --out sentiment
   regard train classifier --data fsdd --label speaker --out speakers
   regard train classifier --data my-reviews/ --out mine --recipe small.json --seed 7
+  regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard evaluate mine --data my-reviews/
 """
 _SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev and test, and save it with a card.
 
 It translates, transcribes, spells: the model decides how long the text is. Your own data is a folder with train.csv,
-dev.csv and test.csv (or .tsv, .jsonl), whose columns are text or path, and target. Killed or stopped by Ctrl-C, a run
-goes on by --resume and ends with the same weights as one that was never stopped.
+dev.csv and test.csv (or .tsv, .jsonl), whose columns are text or path, and target, or what --column says stands for
+them. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never
+stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "seq2seq", "architecture":
 "attentive", "measure": "word error rate"}, "input": {"kind": "speech"}}. The architectures are transformer, attentive
@@ -131,6 +134,7 @@ def _command(task: str) -> Callable[..., None]:
         label: Annotated[
             str | None, typer.Option(help="What to predict, where there is a choice  [default: by data set]")
         ] = None,
+        column: ColumnOption = None,
         device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
         threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
         devices: Annotated[int, typer.Option(metavar="N", help="How many processes share each batch, on the CPU.")] = 1,
@@ -154,6 +158,7 @@ def _command(task: str) -> Callable[..., None]:
             resume=resume,
             seed=seed,
             label=label,
+            columns=column,
             device=device,
             threads=threads,
             devices=devices,

@@ -3,14 +3,14 @@
 import dataclasses
 import difflib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from regard.cli.task_data import TaskData
+from regard.cli.task_data import TaskData, column_names
 from regard.datasets import read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.page import Page, Prose, Table
@@ -31,6 +31,7 @@ def train_and_save(
     resume: bool = False,
     seed: int | None = None,
     label: str | None = None,
+    columns: Sequence[str] | None = None,
     device: str = "auto",
     threads: int = 1,
     devices: int = 1,
@@ -45,12 +46,13 @@ def train_and_save(
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
+        columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
         out, resume, device, threads, devices, matmul, progress: as `regard.tasks.train` has them.
 
     Returns:
         what to tell the user: the scores, and what to type next.
     """
-    found = TaskData.find(task, data, label)
+    found = TaskData.find(task, data, label, column_names(columns))
     splits = splits_of(data)
     if missing := [split for split in ("train", "dev") if split not in splits]:
         lacks = f"{data} has none for {' and '.join(missing)}" if splits else f"{data} isn't"

@@ -3,7 +3,7 @@
 from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
 from regard.datasets.checking import Report, SplitReport, check
 from regard.datasets.class_folders import read_class_folders
-from regard.datasets.columns import Columns
+from regard.datasets.columns import ColumnNames, Columns
 from regard.datasets.duplicates import Duplicates, count_duplicates
 from regard.datasets.example import Answers, Example
 from regard.datasets.example_set import ExampleSet
@@ -15,7 +15,17 @@ from regard.datasets.people import read_people
 from regard.datasets.planetoid import read_planetoid
 from regard.datasets.pronunciations import read_pronunciations
 from regard.datasets.purchases import make_purchases
-from regard.datasets.reading import SPLITS, Source, is_treebank, read, read_examples, resolve, splits_of
+from regard.datasets.reading import (
+    SPLITS,
+    Source,
+    check_columns,
+    is_tables,
+    is_treebank,
+    read,
+    read_examples,
+    resolve,
+    splits_of,
+)
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.social_folders import read_social_folder
@@ -34,6 +44,7 @@ __all__ = [
     "LABELS",
     "SPLITS",
     "Answers",
+    "ColumnNames",
     "Columns",
     "Dataset",
     "DatasetFile",
@@ -46,9 +57,11 @@ __all__ = [
     "SplitReport",
     "TaggedSentence",
     "check",
+    "check_columns",
     "count_duplicates",
     "fetch",
     "find",
+    "is_tables",
     "is_treebank",
     "make_purchases",
     "read",

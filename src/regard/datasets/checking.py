@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.columns import ColumnNames
 from regard.datasets.duplicates import Duplicates, count_duplicates
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.reading import SPLITS, is_treebank, read_examples, resolve, splits_of
+from regard.datasets.reading import SPLITS, check_columns, is_treebank, read_examples, resolve, splits_of
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
@@ -66,22 +67,31 @@ class Report:
     of_words: bool = False
 
 
-def check(name_or_path: str | Path, label: str | None = None, *, progress: Progress | None = None) -> Report:
+def check(
+    name_or_path: str | Path,
+    label: str | None = None,
+    *,
+    columns: ColumnNames | None = None,
+    progress: Progress | None = None,
+) -> Report:
     """Read every split of a data set and report what it holds and what is wrong with it.
 
     Args:
         name_or_path: as `read` takes it.
         label: as `read` takes it.
+        columns: as `read` takes them.
         progress: as `fetch` takes it.
 
     Raises:
         UnknownNameError: a name or label that isn't known.
+        ArgumentError: columns of what is no table.
         DataError: there is nothing to read. A broken line is not raised but reported.
     """
+    check_columns(name_or_path, columns)
     if str(name_or_path) in EXAMPLE_SETS:
         return _check_examples(EXAMPLE_SETS[str(name_or_path)], label, progress)
     if not is_treebank(name_or_path):
-        return _check_own(Path(name_or_path), label)
+        return _check_own(Path(name_or_path), label, columns)
     source = resolve(name_or_path, progress=progress)
     label = label or source.label
     problems: list[DataError] = []
@@ -107,12 +117,12 @@ def check(name_or_path: str | Path, label: str | None = None, *, progress: Progr
     return Report(source.name, label, tuple(reports), duplicates, tuple(found), of_words=True)
 
 
-def _check_own(path: Path, label: str | None) -> Report:
+def _check_own(path: Path, label: str | None, columns: ColumnNames | None) -> Report:
     """A user's own tables, folders or graph, which say themselves what they are labelled with."""
     problems: dict[str, None] = {}
     splits = splits_of(path)
     read = {
-        split: read_examples(path, split, label, problem=lambda error: problems.setdefault(str(error)))
+        split: read_examples(path, split, label, columns=columns, problem=lambda error: problems.setdefault(str(error)))
         for split in splits or ("train",)
     }
     reports = [

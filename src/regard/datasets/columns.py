@@ -12,7 +12,10 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import number_of
 from regard.inputs.molecule import scaffold
 
-__all__ = ["GIVES", "READS", "Columns"]
+__all__ = ["GIVES", "READS", "ColumnNames", "Columns"]
+
+ColumnNames = Mapping[str, str | Sequence[str]]
+"""Which columns stand for names that speak for themselves, where they are called otherwise; "labels" for several."""
 
 READS = ("text", "path", "smiles")
 """What the source of a table can be: a text, the path of a file (seen from the table's folder), a molecule."""
@@ -22,6 +25,8 @@ GIVES = ("label", "number", "labels", "text", "sound")
 a recording (seen from the table's folder)."""
 
 _USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
+# Several questions can't all be in the column `labels`.
+_TARGETS = {**_USUAL, "labels": "labels"}
 
 
 @dataclass(frozen=True)
@@ -66,23 +71,50 @@ class Columns:
         return (self.source, *targets, *([] if self.group is None else [self.group]))
 
     @classmethod
-    def usual(cls, header: Sequence[str], path: Path) -> "Columns":
+    def usual(cls, header: Sequence[str], path: Path, called: ColumnNames | None = None) -> "Columns":
         """What names that speak for themselves say: text, path or smiles; label, number, target or sound.
 
+        Args:
+            header: the columns that are there.
+            path: the table, for messages.
+            called: which columns stand for such names, where they are called otherwise: {"text": "review"}; "labels"
+                stands for several.
+
         Raises:
+            UnknownNameError: `called` has another name.
+            ArgumentError: `called` has two for a source or for a target.
             DataError: none of them is there, or more than one.
+
+        Example:
+            >>> Columns.usual(("review", "label"), Path("reviews.csv"), {"text": "review"}).names
+            ('review', 'label')
         """
-        sources = [name for name in READS if name in header]
-        targets = [name for name in _USUAL if name in header]
-        for what, found, wanted in (("source", sources, READS), ("target", targets, tuple(_USUAL))):
-            if len(found) != 1:
+        called = called or {}
+        for name in called:
+            if name not in (*READS, *_TARGETS):
+                raise UnknownNameError("columns", name, (*READS, *_TARGETS))
+        found: list[str] = []
+        for what, asked, usual in (("source", READS, READS), ("target", tuple(_TARGETS), tuple(_USUAL))):
+            # What the user says goes before what names say.
+            names = [name for name in asked if name in called]
+            if len(names) > 1:
+                raise ArgumentError(f"`columns` must have one name for a {what}, but has {' and '.join(names)}.")
+            names = names or [name for name in usual if name in header]
+            if len(names) != 1:
                 raise DataError(
-                    f"one column must be called {' or '.join(wanted)}, but {len(found)} of {', '.join(header)} are. "
-                    f"Give the {what}'s column such a name; from Python: read_table(path, Columns({what}=...)).",
+                    f"one column must be called {' or '.join(usual)}, but {len(names)} of {', '.join(header)} are. "
+                    f"Say which is the {what}'s: --column {usual[0]}=NAME; from Python: "
+                    f"columns={{{usual[0]!r}: ...}}.",
                     path=path,
                     line=1,
                 )
-        return cls(sources[0], targets[0], sources[0], _USUAL[targets[0]])
+            found += names
+        source, target = (called.get(name, name) for name in found)
+        if isinstance(source, str) and _TARGETS[found[1]] == "labels":
+            return cls(source, (target,) if isinstance(target, str) else tuple(target), found[0], "labels")
+        if not (isinstance(source, str) and isinstance(target, str)):
+            raise ArgumentError(f"`columns` must have one column for each name but labels, but has {called}.")
+        return cls(source, target, found[0], _TARGETS[found[1]])
 
     def example(self, row: Mapping[str, Any], folder: Path) -> Example[Any, Any]:
         """The example that a row holds.

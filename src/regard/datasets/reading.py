@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.datasets.catalog import CATALOG
 from regard.datasets.class_folders import read_class_folders
+from regard.datasets.columns import ColumnNames
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
@@ -21,7 +22,17 @@ from regard.extras import require
 from regard.inputs import is_social_folder
 from regard.inputs.lines import Problem, raised
 
-__all__ = ["SPLITS", "Source", "is_treebank", "read", "read_examples", "resolve", "splits_of"]
+__all__ = [
+    "SPLITS",
+    "Source",
+    "check_columns",
+    "is_tables",
+    "is_treebank",
+    "read",
+    "read_examples",
+    "resolve",
+    "splits_of",
+]
 
 SPLITS = ("train", "dev", "test")
 """The splits of a data set: to learn from, to choose by, to measure on."""
@@ -85,7 +96,13 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     raise UnknownNameError("data", data, [*CATALOG, *EXAMPLE_SETS, "a path to a .conllu file or a folder of them"])
 
 
-def read(name_or_path: str | Path, split: str = "test", label: str | None = None) -> list[Any]:
+def read(
+    name_or_path: str | Path,
+    split: str = "test",
+    label: str | None = None,
+    *,
+    columns: ColumnNames | None = None,
+) -> list[Any]:
     """One split of a data set: a `TaggedSentence` each from a treebank, an `Example` each from anything else.
 
     Args:
@@ -97,9 +114,12 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
             - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
         split: one of `SPLITS`.
         label: what the words, or the examples, are labelled with; by default what the data set says.
+        columns: of a table of the user's own, which of its columns stand for text, path or smiles, and for label,
+            number, target, sound or (several) labels, where they are called otherwise: {"text": "review"}.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known.
+        ArgumentError: columns of what is no table.
         DataError: a file that is missing or broken; names the file and the line.
 
     Example:
@@ -111,7 +131,8 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     if not is_treebank(name_or_path):
-        return read_examples(name_or_path, split, label)
+        return read_examples(name_or_path, split, label, columns=columns)
+    check_columns(name_or_path, columns)
     source = resolve(name_or_path)
     if split not in source.files:
         raise DataError(
@@ -122,7 +143,12 @@ def read(name_or_path: str | Path, split: str = "test", label: str | None = None
 
 
 def read_examples(
-    name_or_path: str | Path, split: str = "test", label: str | None = None, *, problem: Problem | None = None
+    name_or_path: str | Path,
+    split: str = "test",
+    label: str | None = None,
+    *,
+    columns: ColumnNames | None = None,
+    problem: Problem | None = None,
 ) -> list[Example[Any, Any]]:
     """One split of a data set that is no treebank, as `read` gives it.
 
@@ -130,16 +156,18 @@ def read_examples(
         name_or_path: as `read` takes it.
         split: as `read` takes it.
         label: as `read` takes it; a file of the user's own says itself what its labels are.
+        columns: as `read` takes them.
         problem: is told of what is broken or can't be used, and is left out. Without it, that is raised if the file is
             the user's own, and passed over if it is known what stands in the file, and how much of it is no use.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known.
-        ArgumentError: a label for a file of the user's own.
+        ArgumentError: a label for a file of the user's own, or columns of what is no table.
         DataError: a file that is missing or broken; names the file and the line.
     """
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
+    check_columns(name_or_path, columns)
     if str(name_or_path) in EXAMPLE_SETS:
         known = EXAMPLE_SETS[str(name_or_path)]
         if label is not None and label not in known.labels:
@@ -148,7 +176,7 @@ def read_examples(
     if label is not None:
         raise ArgumentError(
             f"`label` must be None for {name_or_path}, whose columns or folders say it, but is {label!r}. "
-            "Another column: datasets.read_table(path, Columns(target=...))."
+            f"Another column: --column label={label}; from Python: columns={{'label': {label!r}}}."
         )
     path, told = Path(name_or_path), problem or raised
     if is_social_folder(path):
@@ -161,7 +189,9 @@ def read_examples(
         path = parts[split]
     if path.is_dir():
         return list(read_class_folders(path, problem=told))
-    return list(read_labelled_vectors(path) if path.suffix.lower() in VECTORS else read_table(path, problem=told))
+    if path.suffix.lower() in VECTORS:
+        return list(read_labelled_vectors(path))
+    return list(read_table(path, columns, problem=told))
 
 
 def is_treebank(name_or_path: str | Path) -> bool:
@@ -173,6 +203,31 @@ def is_treebank(name_or_path: str | Path) -> bool:
     """
     named = str(name_or_path)
     return named in CATALOG or (named not in EXAMPLE_SETS and not _holds_examples(Path(name_or_path)))
+
+
+def check_columns(given: str | Path, columns: ColumnNames | None) -> None:
+    """Refuse columns of what is no table.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if columns and not is_tables(given):
+        raise ArgumentError(
+            f"`columns` must be of a table of your own ({', '.join(TABLES)}), but {given} is none. Leave them out."
+        )
+
+
+def is_tables(name_or_path: str | Path) -> bool:
+    """Whether a path is that of a table of the user's own, or of a folder of them.
+
+    Example:
+        >>> is_tables("sst2")
+        False
+    """
+    path = Path(name_or_path)
+    if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_social_folder(path):
+        return False
+    return any(each.suffix.lower() in TABLES for each in (path.iterdir() if path.is_dir() else [path]))
 
 
 def splits_of(name_or_path: str | Path) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.columns import Columns
+from regard.datasets.columns import ColumnNames, Columns
 from regard.datasets.example import Example
 from regard.errors import ArgumentError, DataError
 from regard.inputs.lines import Problem, existing, raised, read_lines
@@ -18,7 +18,10 @@ TABLES = (".csv", ".tsv", ".jsonl")
 
 
 def read_table(
-    path: str | Path, columns: Columns | None = None, *, problem: Problem = raised
+    path: str | Path,
+    columns: Columns | ColumnNames | None = None,
+    *,
+    problem: Problem = raised,
 ) -> Iterator[Example[Any, Any]]:
     """The rows of a table as examples, one by one.
 
@@ -28,7 +31,7 @@ def read_table(
 
     Args:
         path: the file; its name ends in .csv, .tsv or .jsonl (and .gz).
-        columns: which columns; by default those that `Columns.usual` finds.
+        columns: which columns; by default those that `Columns.usual` finds, which also has what a mapping means.
         problem: is told of each broken row, which is then left out; by default it is raised.
 
     Raises:
@@ -49,12 +52,13 @@ def read_table(
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
     line = 0
     for line, row in (_objects if kind == ".jsonl" else _rows)(path, kind, problem):
-        if columns is None:
-            columns = Columns.usual(tuple(row), path)
+        if not isinstance(columns, Columns):
+            columns = Columns.usual(tuple(row), path, columns)
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
-            wrong = DataError(f"{str(error).rstrip('.')}.", path=path, line=line)
+            said = str(error)
+            wrong = DataError(said if said.endswith((".", "?")) else f"{said}.", path=path, line=line)
             # What the header of a table lacks, every row lacks.
             (raised if kind != ".jsonl" and not row.keys() >= set(columns.names) else problem)(wrong)
             continue

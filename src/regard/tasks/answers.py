@@ -248,10 +248,10 @@ class Several(Answer):
         if len(counts) != 1:
             raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
-        # Those of a data set have names (`datasets.Answers`); of others the first is "1".
+        # Those of a data set have names (`datasets.Answers`).
         names = {getattr(target, "names", None) for target in known}
         called = names.pop() if len(names) == 1 else None
-        return cls(called or tuple(str(number) for number in range(1, count + 1)))
+        return cls(called or _numbers(count))
 
     @classmethod
     def takes(cls, target: Any) -> bool:
@@ -263,6 +263,19 @@ class Several(Answer):
 
     def fits(self, target: Any) -> bool:
         return target is None or (self.takes(target) and len(target) == len(self.names))
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        super().check(rows, argument)
+        if self.names == _numbers(len(self.names)):
+            return
+        # Other questions, or the same in another order, would be judged as if they were these.
+        for place, row in enumerate(rows):
+            for target in row:
+                if (asked := getattr(target, "names", self.names)) != self.names:
+                    raise ArgumentError(
+                        f"the target of `{argument}[{place}]` must answer {', '.join(self.names)}, in this order, but "
+                        f"answers {', '.join(asked)}."
+                    )
 
     @property
     def outputs(self) -> int:
@@ -418,6 +431,11 @@ def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "dr
     """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
     sharp = shares.mean(0).square()
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
+
+
+def _numbers(count: int) -> tuple[str, ...]:
+    """What questions without names are called."""
+    return tuple(str(number) for number in range(1, count + 1))
 
 
 def _check_names(what: str, names: Any) -> None:
