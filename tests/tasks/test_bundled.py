@@ -76,7 +76,11 @@ def test_it_does_on_its_data_what_its_card_says(name, real_data):
 
 
 def test_what_the_speaker_says_the_recogniser_hears():
+    """Every digit in every voice: of twenty at most one is heard wrong, twice what the table of tasks says."""
     needs_its_library("synthesis")
-    said = load("synthesis").say(["jackson 4 0 7", "theo 1 9 5", "lucas 3 8 2 6"])
+    jiwer = pytest.importorskip("jiwer")
+    voices = ["george", "jackson", "lucas", "nicolas", "theo", "yweweler"]
+    texts = [(voice, digits) for voice in voices for digits in ("407", "195", "3826")]
+    said = load("synthesis").say([" ".join([voice, *digits]) for voice, digits in texts])
     heard = [written.text for written in load("spoken-strings").write([each.sound for each in said])]
-    assert heard == ["407", "195", "3826"]
+    assert jiwer.cer([digits for _, digits in texts], heard) <= 0.05
