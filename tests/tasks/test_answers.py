@@ -3,6 +3,7 @@
 import math
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -157,7 +158,20 @@ class TestNumber:
         answer = Number.fit([4.0, 4.0])
         assert answer.tensor([4.0, 5.0]).tolist() == [0.0, 1.0]
 
-    @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan]])
+    @pytest.mark.parametrize("kind", [int, float, np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8])
+    def test_numpys_numbers_are_numbers(self, kind):
+        assert Number.takes(kind(3))
+        answer = Number.fit([kind(1), kind(5)])
+        assert answer == Number(3.0, 2.0)
+        assert answer.fits(kind(9))
+        assert not answer.fits(10**400)
+        assert answer.tensor([kind(5), None]).tolist() == pytest.approx([1.0, math.nan], nan_ok=True)
+
+    @pytest.mark.parametrize("target", [True, np.True_, "3", 3j, np.complex64(3), [3.0], np.ones(1)])
+    def test_what_is_no_number(self, target):
+        assert not Number.takes(target)
+
+    @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan], [10**400]])
     def test_no_numbers(self, targets):
         with pytest.raises(ArgumentError, match="must be finite numbers, at least one"):
             Number.fit(targets)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -105,8 +106,9 @@ def test_several_questions_with_missing_answers():
     assert (judged.measure, judged.score, judged.macro_f1) == ("mean ROC-AUC", 1.0, None)
 
 
-def test_numbers():
-    targets = [float(len(text)) for text in TEXTS]
+@pytest.mark.parametrize("kind", [float, np.float32, np.int64])
+def test_numbers(kind):
+    targets = [kind(len(text)) for text in TEXTS]
     pairs = list(zip(TEXTS, targets, strict=True))
     model = fit(pairs)
     judged = model.evaluate(pairs)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
@@ -346,22 +347,23 @@ class Number(Answer):
 
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Number":
-        known = torch.tensor([each for each in targets if each is not None], dtype=torch.float64)
-        if not len(known) or not known.isfinite().all():
+        numbers = [each for each in targets if each is not None]
+        if not numbers or not all(map(_finite, numbers)):
             raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
+        known = torch.tensor(numbers, dtype=torch.float64)
         # Numbers that are all the same have no spread, and nothing to be learned about.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
 
     @classmethod
     def takes(cls, target: Any) -> bool:
-        return isinstance(target, int | float) and not isinstance(target, bool)
+        return isinstance(target, int | float | np.integer | np.floating) and not isinstance(target, bool)
 
     @property
     def wants(self) -> str:
         return "a finite number or None"
 
     def fits(self, target: Any) -> bool:
-        return target is None or (self.takes(target) and math.isfinite(target))
+        return target is None or (self.takes(target) and _finite(target))
 
     @property
     def outputs(self) -> int:
@@ -431,6 +433,13 @@ def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "dr
     """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
     sharp = shares.mean(0).square()
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that is larger than any float
+        return False
 
 
 def _numbers(count: int) -> tuple[str, ...]:
