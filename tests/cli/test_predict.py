@@ -484,6 +484,30 @@ def test_classify_says_what_there_is(capsys):
             assert "Name one of your own by `--model`" in err
 
 
+@pytest.mark.parametrize("name", ["english-sentiment", "{folder}/words", "{folder}/run"])
+def test_classify_tells_of_a_model_among_the_sources(tmp_path, capsys, name):
+    for folder in ("words", "run/model"):
+        MODELS["words"]().save(tmp_path / folder)
+    model = name.format(folder=tmp_path)
+    assert main(["classify", model, "a warm film"]) == 0
+    told = capsys.readouterr().err
+    assert told == f"Note: {model} is taken for a source. If you mean the model, name it by --model {model}.\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["english-sentiment"],
+        ["a warm film", "english-sentiment"],
+        ["x" * 5000, "a film"],
+        ["--model", "english-sentiment", "english-sentiment", "a film"],
+    ],
+)
+def test_classify_tells_of_nothing_else(capsys, given):
+    assert main(["classify", *given]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_classify_with_a_model_of_ones_own(predict, folder, capsys):
     out = predict("words", "a warm film", "--top", 1)[1]
     assert main(["classify", "--model", str(folder / "words"), "a warm film", "--top", "1"]) == 0

@@ -1,5 +1,6 @@
 """`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a model that comes along."""
 
+import os.path
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -124,6 +125,8 @@ def command_of(name: str) -> Callable[..., None]:
     ) -> None:
         wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)
         loaded: dict[str, Any] = {}
+        if model is None and sources and len(sources) > 1:
+            _tell_of_model(sources[0])
 
         def model_of(line: Line) -> Any:
             chosen = model if model is not None else short.model_for(line.text)
@@ -134,6 +137,19 @@ def command_of(name: str) -> Callable[..., None]:
         answer_all(model_of, wanted, f"regard {name}")
 
     return command
+
+
+def _tell_of_model(source: str) -> None:
+    """Who asks as by `regard predict`, the model first, is told: its name would be answered as any other text."""
+    from regard.tasks import bundled
+    from regard.tasks.store import DESCRIPTION
+
+    # Not a Path's method, which raises where a text is too long for a name. The folder of a run holds its model's.
+    folders = (source, os.path.join(source, "model"))
+    if source in bundled() or any(os.path.isfile(os.path.join(folder, DESCRIPTION)) for folder in folders):
+        typer.echo(
+            f"Note: {source} is taken for a source. If you mean the model, name it by --model {source}.", err=True
+        )
 
 
 def _load(name: str, kind: str, *, asked: bool) -> Any:
