@@ -103,6 +103,15 @@ def test_check_as_json(capfd, folder):
     assert report["problems"] == []
 
 
+def test_check_of_columns_that_are_called_otherwise(capfd, tmp_path):
+    (tmp_path / "train.csv").write_text("review,stars\ngood,4\nbad,x\n")
+    words = ["data", "check", str(tmp_path), "--width", "500", "--column", "text=review"]
+    assert run([*words, "--column", "label=stars"]) == 0
+    assert "No problems." in capfd.readouterr().out
+    assert run([*words, "--column", "number=stars"]) == 1
+    assert "train.csv, line 3: the column `stars` must be a number, but is 'x'." in capfd.readouterr().out
+
+
 def test_check_names_every_problem_and_fails(capfd, folder):
     train = folder / "toy-train.conllu"
     train.write_text(THREE + "x\n\n1\ty\n", encoding="utf-8")

@@ -118,15 +118,28 @@ def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
     words = [*start(trained), "--data", str(data), "--out", out, "--column", "text=review"]
     assert main([*words, "--column", "labels=likes", "--column", "labels=buys"]) == 0
     assert load(out).answer.names == ("likes", "buys")
-    # They are known from training, where the table has them; else they are said.
-    capsys.readouterr()
-    assert main(["evaluate", out, "--data", str(data), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["examples"] == 4
+    # They are known from training, and each side of an example may be called anew.
+    for given, told in (
+        ([], "--column text=review --column labels=likes --column labels=buys"),
+        (["--column", "text=review"], "--column labels=likes --column labels=buys"),
+        (["--column", "labels=likes", "--column", "labels=buys"], "--column text=review"),
+    ):
+        capsys.readouterr()
+        assert main(["evaluate", out, "--data", str(data), "--format", "json", *given]) == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["examples"] == 4
+        assert json.loads(said.out)["columns"] == {"text": "review", "labels": ["likes", "buys"]}
+        assert said.err == f"Note: the columns are called as in the data that out was trained on: {told}\n"
+    # Of a data set that regard knows they say nothing.
+    assert main(["evaluate", out, "--data", "nowhere"]) == 2
+    assert "Note" not in capsys.readouterr().err
     table = "text,likes\n" + "".join(f"{text},{int(like == 'yes')}\n" for text, like in ROWS)
     (tmp_path / "other.csv").write_text(table, encoding="utf-8")
     words = ["evaluate", out, "--data", str(tmp_path / "other.csv")]
     assert main(words) == 1
-    assert "`column` must be one of text, likes, but is 'review'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "other.csv, line 1: it has no column 'review' for text, but text, likes. Say which column" in said
+    assert "--column text=NAME" in said
     assert main([*words, "--column", "text=text", "--column", "labels=likes"]) == 2
     assert "as many answers as training had questions, 2, each" in capsys.readouterr().err
     turned = ["--column", "text=review", "--column", "labels=buys", "--column", "labels=likes"]
@@ -140,7 +153,10 @@ def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
         (["text"], "`--column` must be like text=review, but is 'text'."),
         (["text="], "`--column` must be like text=review, but is 'text='."),
         (["text=a", "text=b"], "`--column` must name one column for text, but names a and b."),
+        (["txt=a"], "`--column` must be one of text, path, smiles, label, "),
         (["txt=a"], "Did you mean 'text'?"),
+        (["text=a", "label=a"], "`--column` must name a column once, but names a twice."),
+        (["text=a", "label=b", "number=c"], "`--column` must have one name for a target, but has label and number."),
     ],
 )
 def test_what_is_no_column(trained, tmp_path, capsys, given, message):
@@ -148,6 +164,41 @@ def test_what_is_no_column(trained, tmp_path, capsys, given, message):
     assert main([*start(trained), "--out", str(tmp_path / "new"), *words]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_a_run_goes_on_with_columns_of_other_names(trained, tmp_path, capsys):
+    """The data are the same, so it is the same run; what comes next is said, and done, with the names of now."""
+    for names, folder in ((("review", "stars"), "before"), (("text", "label"), "now")):
+        (tmp_path / folder).mkdir()
+        for split in ("train", "dev", "test"):
+            with (tmp_path / folder / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([names, *ROWS])
+    out = str(tmp_path / "out")
+    words = [*start(trained), "--out", out]
+    called = ["--column", "text=review", "--column", "label=stars"]
+    assert main([*words, "--data", str(tmp_path / "before"), *called]) == 0
+    assert load(out).about["data"]["columns"] == {"text": "review", "label": "stars"}
+    assert main([*words, "--data", str(tmp_path / "now"), "--resume"]) == 0
+    assert "columns" not in load(out).about["data"]
+    assert load(out).about["data"]["splits"]["train"] == {"examples": 4}
+    capsys.readouterr()
+    assert main(["evaluate", out, "--data", str(tmp_path / "now")]) == 0
+    assert "Note" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["sst2", "ud-english-ewt"])
+def test_known_data_have_no_columns_to_name(given):
+    task = "tagger" if given == "ud-english-ewt" else "classifier"
+    assert TaskData.find(task, given).columns is None
+    with pytest.raises(ArgumentError, match=rf"`columns` \(--column\) must be left out for {given}, but are there"):
+        TaskData.find(task, given, columns={"text": "review"})
+
+
+def test_a_tagger_has_no_columns_to_name(capsys):
+    assert main(["train", "tagger", "--help"]) == 0
+    assert "--column" not in capsys.readouterr().out
+    assert main(["train", "tagger", "--data", "x", "--out", "y", "--column", "text=review"]) == 2
+    assert "No such option: --column" in capsys.readouterr().err
 
 
 def test_evaluate(trained, capsys):

@@ -66,6 +66,21 @@ def test_evaluate(trained, capsys):
     assert "Signature: nrefs:1|" in said
 
 
+def test_columns_turned_round(trained, tmp_path, capsys):
+    words = ["evaluate", str(trained / "out"), "--data", str(trained / "data"), "--format", "json"]
+    turned = ["--column", "text=target", "--column", "target=text"]
+    assert main([*words, *turned]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"] == {"text": "target", "target": "text"}
+    assert found["examples"] == 4
+    # A model that copies would be learned without a word.
+    for given in (words, [*start(trained), "--out", str(tmp_path / "new")]):
+        assert main([*given, *turned[:2]]) == 1
+        assert "one column must be called label or number or target or sound, but 0 of text are." in (
+            capsys.readouterr().err
+        )
+
+
 def test_evaluate_leaves_out_what_is_empty_and_says_so(trained, tmp_path, capsys):
     with (tmp_path / "own.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "target"), *ROWS, ("", "ba")])

@@ -1,6 +1,7 @@
 """A user's own files by their paths, and what has to be got by hand."""
 
 import dataclasses
+import gzip
 import hashlib
 
 import pytest
@@ -35,10 +36,38 @@ def test_columns_are_of_tables_alone(tmp_path):
     columns = {"text": "review", "number": "stars"}
     assert read(tmp_path, "train", columns=columns) == [Example("good", 4.0)]
     assert [split.sentences for split in check(tmp_path, columns=columns).splits] == [1]
-    for other in (tmp_path / "cats", "sst2", "ud-english-ewt"):
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "profiles.csv").write_text("name,label\na,x\nb,y\n")
+    (tmp_path / "graph" / "edges.csv").write_text("a,b\n")
+    # What lies there beside, and is no split, doesn't make tables of it.
+    (tmp_path / "graph" / "train.csv").touch()
+    (tmp_path / "cats" / ".train.csv").touch()
+    (tmp_path / "a.npy").touch()
+    (tmp_path / "a.conllu").touch()
+    others = [tmp_path / name for name in ("cats", "graph", "a.npy", "a.conllu")]
+    for other in (*others, "sst2", "ud-english-ewt"):
         for reads in (read, check):
-            with pytest.raises(ArgumentError, match=r"`columns` must be of a table of your own .*, but .* is none"):
+            with pytest.raises(ArgumentError, match=r"`columns` .* must be left out for .*: only a table of your own"):
                 reads(other, columns=columns)
+    for reads in (read, check):
+        with pytest.raises(DataError, match="there is no such file or folder"):
+            reads(tmp_path / "nowhere", columns=columns)
+
+
+def test_columns_are_of_the_split_that_is_read(tmp_path):
+    (tmp_path / "train.csv").write_text("review,label\ngood,yes\n")
+    (tmp_path / "dev.npz").touch()
+    assert read(tmp_path, "train", columns={"text": "review"}) == [Example("good", "yes")]
+    with pytest.raises(ArgumentError, match=r"must be left out for .*dev\.npz"):
+        read(tmp_path, "dev", columns={"text": "review"})
+
+
+def test_a_packed_table_is_one(tmp_path):
+    for name in ("a.csv.gz", "train.tsv.gz"):
+        row = "text,label\ngood,yes\n".replace(",", "\t" if "tsv" in name else ",")
+        (tmp_path / name).write_bytes(gzip.compress(row.encode()))
+    assert read(tmp_path / "a.csv.gz") == read(tmp_path, "train") == [Example("good", "yes")]
+    assert read(tmp_path / "a.csv.gz", columns={"text": "label", "target": "text"}) == [Example("yes", "good")]
 
 
 def test_a_folder_of_tables_has_splits(tmp_path):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from regard.datasets import check
 from regard.datasets.columns import Columns
 from regard.datasets.example import Example
 from regard.datasets.tables import read_table
@@ -38,6 +39,7 @@ CALLED = {
     "other target": ("text,label,stars\ngood,yes,4\n", {"number": "stars"}, Example("good", 4.0)),
     "both": ("de,en\ngehen, go\n", {"text": "de", "target": "en"}, Example("gehen", " go")),
     "molecule": ("structure,label\nCCO,yes\n", {"smiles": "structure"}, Example("CCO", "yes", "")),
+    "the others": ("text,number,label\ngood,4,yes\n", {"text": "number"}, Example("4", "yes")),
     "questions": ("text,a,b\ngood,1,\n", {"labels": ["a", "b"]}, Example("good", (1, None))),
     "one question": ("text,a,b\ngood,1,\n", {"labels": "a"}, Example("good", (1,))),
 }
@@ -60,13 +62,28 @@ def test_questions_are_called_as_their_columns(tmp_path):
         ({"txt": "a"}, "`columns` must be one of text, path, smiles, label, .*Did you mean 'text'"),
         ({"text": "a", "path": "b"}, "`columns` must have one name for a source, but has text and path"),
         ({"number": "a", "labels": "b"}, "`columns` must have one name for a target, but has number and labels"),
-        ({"label": ["a", "b"]}, "`columns` must have one column for each name but labels, but has"),
-        ({"text": ["a", "b"], "labels": "b"}, "`columns` must have one column for each name but labels, but has"),
+        ({"label": ["a", "b"]}, r"`columns` must have the name of a column for label, but has \['a', 'b'\]"),
+        ({"text": ["a", "b"], "labels": "b"}, "`columns` must have the name of a column for text"),
+        ({"text": ""}, "`columns` must have the name of a column for text, but has ''"),
+        ({"text": None}, "`columns` must have the name of a column for text, but has None"),
+        ({"labels": []}, r"`columns` must have names of columns for labels, but has \[\]"),
+        ({"labels": {"a", "b"}}, r"`columns` must have names of columns for labels, but has \{"),
+        ({"labels": ["a", None]}, r"`columns` must have names of columns for labels, but has \['a', None\]"),
+        ({"labels": 5}, "`columns` must have names of columns for labels, but has 5"),
+        ({"labels": ["a", "a"]}, "`columns` must name a column once, but names a twice"),
+        ({"text": "a", "labels": ["a", "b"]}, "`columns` must name a column once, but names a twice"),
+        ({"text": "label", "label": "label"}, "`columns` must name a column once, but names label twice"),
+        ({5: "a"}, "`columns` must be one of text, .*, but is 5"),
+        (["text"], r"`columns` must be a mapping as \{'text': 'review'\}, but is \['text'\]"),
+        ("text=a", "`columns` must be a mapping as .*, but is 'text=a'"),
     ],
 )
-def test_what_columns_can_not_be_called(tmp_path, called, message):
+@pytest.mark.parametrize("rows", ["x,y,1,2\n", ""])
+def test_what_columns_can_not_be_called(tmp_path, called, message, rows):
     with pytest.raises(ArgumentError, match=message):
-        read(tmp_path, "text,label,a,b\nx,y,1,2\n", called)
+        read(tmp_path, f"text,label,a,b\n{rows}", called)
+    with pytest.raises(ArgumentError, match=message):
+        check(tmp_path / "a.csv", columns=called)
 
 
 def test_quotes_are_of_csv_alone(tmp_path):
@@ -113,8 +130,11 @@ BROKEN = {
     "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
     "no such sound": ("text,sound\na,a.wav\n", None, 2, "there is no file "),
     "an empty sound": ("text,sound\na,\n", None, 2, "the column `sound` is empty."),
-    "no target": ("text,wanted\na,b\n", None, 1, "Say which is the target's: --column label=NAME; from Python: "),
-    "no such name": ("text,wanted\na,b\n", {"label": "wantd"}, 2, "but is 'wantd'. Did you mean 'wanted'?"),
+    "no target": ("text,wanted\na,b\n", None, 1, "Say which is the target: --column label=NAME or number="),
+    "the target as source": ("text,target\na,b\n", {"text": "target"}, 1, "or sound, but 0 of text are. Say which is"),
+    "the only column": ("text\na\n", {"text": "text"}, 1, "or sound, but 0 of none are. Say which is the target"),
+    "two in one": ("review,stars\na,b\n", {"text": "review,label=stars"}, 1, "write --column anew. Say which"),
+    "no such name": ("text,wanted\na,b\n", {"label": "wantd"}, 1, "no column 'wantd' for label, but text, wanted. Did"),
     "no molecule": ("smiles,label\nCC(,b\n", None, 2, "`smiles` must be a molecule, but 'CC(' isn't one"),
     "a blank molecule": ("smiles,label\n,b\n", None, 2, "the column `smiles` is empty."),
     "neither yes nor no": ("smiles,a,b\nC,1,2\n", ANSWERS, 2, "the column `b` must be 0, 1 or empty, but is '2'."),

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -140,6 +141,35 @@ class TestSeveral:
         assert pickle.loads(pickle.dumps(named[1])).names == ("x", "y")
         with pytest.raises(ArgumentError, match=r"the same questions, but there are \[1, 2\] answers"):
             Several.fit([(1,), (1, 0)])
+
+    @pytest.mark.parametrize(
+        ("names", "asked", "fine"),
+        [
+            (("x", "y"), ("x", "y"), True),
+            (("x", "y"), ["x", "y"], True),
+            (("x", "y"), ("y", "x"), False),
+            (("x", "y"), ("x", "z"), False),
+            # One that learned from plain lists knows no names, unless the columns really are called 1 and 2.
+            (("1", "2"), ("x", "y"), True),
+            (("1", "2"), ("1", "2"), True),
+            (("1", "2"), ("2", "1"), False),
+        ],
+    )
+    def test_other_questions_are_refused(self, names, asked, fine):
+        class Named(tuple):
+            names: object
+
+        given = Named((1, None))
+        given.names = asked
+        rows = [[(1, 0), None], [given]]
+        if fine:
+            Several(names).check(rows, "dev")
+        else:
+            wanted = (
+                f"the target of `dev[1]` must answer {names[0]}, {names[1]}, in this order, but answers {asked[0]}, "
+            )
+            with pytest.raises(ArgumentError, match=re.escape(wanted)):
+                Several(names).check(rows, "dev")
 
 
 class TestNumber:

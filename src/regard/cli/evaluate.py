@@ -1,6 +1,7 @@
 """`regard evaluate`: how often a model is right where the answer is known, and where it isn't."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.cli.task_data import TaskData
+    from regard.datasets import ColumnNames
     from regard.page import Page
     from regard.tasks import Judged, Scores
 
@@ -32,7 +34,8 @@ def evaluate(
     """Let a model answer where the answer is known, and compare: how often it is right, and where it isn't.
 
     Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
-    whatever --split says. The interval is what another sample of as many examples would give, 19 times out of 20.
+    whatever --split says. What --column says nothing of is called as in the table that the model was trained on. The
+    interval is what another sample of as many examples would give, 19 times out of 20.
 
     \b
     Examples:
@@ -49,7 +52,7 @@ def evaluate(
     from regard.tasks import Scores, load
 
     loaded = load(model)
-    columns = column_names(column) or _columns_of(loaded, data)
+    columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
@@ -61,7 +64,7 @@ def evaluate(
             _check_labels(loaded.answer.names, sorted({each.target for each in examples} - {None}), "labels", found)
     scores = loaded.evaluate(examples)
     if format is Format.json:
-        about = {"model": loaded.name, "data": data, "split": split, "label": found.label}
+        about = {"model": loaded.name, "data": data, "split": split, "label": found.label, "columns": found.columns}
         about |= {**scores.to_json(), "seconds": round(scores.seconds or 0.0, 3)}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
@@ -82,11 +85,26 @@ def _label_of(model: Any, data: str) -> str | None:
     return wanted if asked else None
 
 
-def _columns_of(model: Any, data: str) -> dict[str, Any] | None:
-    """What the columns were called that the model was trained on, where the data is tables, too."""
-    from regard.datasets import is_tables
+def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
+    """Those that were given, and for the rest those that the model was trained on, where the data is tables, too."""
+    from regard.cli.task_data import completed
+    from regard.datasets import check_names, is_tables
 
-    return model.about.get("data", {}).get("columns") if is_tables(data) else None
+    remembered = model.about.get("data", {}).get("columns")
+    if not remembered or not is_tables(data):
+        return given
+    check_names(remembered)
+    columns = completed(given, remembered)
+    if kept := {name: column for name, column in columns.items() if name not in (given or {})}:
+        words = [
+            word
+            for name, column in kept.items()
+            for each in ([column] if isinstance(column, str) else column)
+            for word in ("--column", f"{name}={each}")
+        ]
+        said = f"Note: the columns are called as in the data that {model.name} was trained on: {shlex.join(words)}"
+        typer.echo(said, err=True)
+    return columns
 
 
 def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from regard.datasets import ColumnNames, ExampleSet
     from regard.tasks import Recipe
 
-__all__ = ["TaskData", "column_names"]
+__all__ = ["TaskData", "column_names", "completed"]
 
 # What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
 _ABOUT = {
@@ -250,12 +250,15 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
     """What `--column` says: for each usual name the column, or of labels the columns, that stand for it.
 
     Raises:
+        UnknownNameError: it names what no column stands for.
         ArgumentError: it isn't USUAL=NAME, or says one thing twice.
 
     Example:
         >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
         {'text': 'review', 'labels': ('toxic', 'bitter')}
     """
+    from regard.datasets import check_names
+
     found: dict[str, str | tuple[str, ...]] = {}
     questions: list[str] = []
     for each in given or ():
@@ -269,7 +272,27 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
             raise ArgumentError(f"`--column` must name one column for {usual}, but names {found[usual]} and {name}.")
         else:
             found[usual] = name
+    try:
+        check_names(found)
+    except ArgumentError as error:
+        # As it was typed.
+        error.args = (str(error).replace("`columns`", "`--column`", 1),)
+        raise
     return found or None
+
+
+def completed(given: "ColumnNames | None", remembered: "ColumnNames") -> "ColumnNames":
+    """The columns that a user gave, and for the side of an example of which nothing was said, the remembered one.
+
+    Example:
+        >>> completed({"text": "body"}, {"text": "review", "label": "stars"})
+        {'text': 'body', 'label': 'stars'}
+    """
+    from regard.datasets import SIDES
+
+    given = given or {}
+    said = {name for side in SIDES.values() if {*side} & {*given} for name in side}
+    return {**given, **{name: column for name, column in remembered.items() if name not in said}}
 
 
 def _fitting(task: str) -> dict[str, str]:

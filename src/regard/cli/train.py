@@ -1,5 +1,6 @@
 """`regard train`: from labelled sentences, recordings, pictures, ... to a trained, judged and saved model."""
 
+import inspect
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -34,9 +35,9 @@ _CLASSIFIER = """Train a classifier, judge it on dev and test, and save it with 
 
 It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a folder
 with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or
-what --column says stands for them (labels: a column with 1, 0 or nothing); or a folder train, dev and test, each with a
-folder of recordings or pictures for each class. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with
-the same weights as one that was never stopped.
+what --column says stands for them (of several questions each has a column with 1, 0 or nothing, and --column
+labels=NAME of its own); or a folder train, dev and test, each with a folder of recordings or pictures for each class.
+Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "input": {"kind": "speech"}}.
 
@@ -70,9 +71,9 @@ _SYNTHESIS = """Train a model that says a sound for each source, judge it on dev
 
 It says filter banks, step by step, and decides itself when it is through; regard say makes them heard. Dev and test
 have the error of each frame after the true ones before it: how well one understands what it says, listen. Your own data
-is a folder with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text and sound: the path of a
-recording, seen from the table's folder. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same
-weights as one that was never stopped.
+is a folder with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text and sound, the path of a
+recording, seen from the table's folder; or what --column says stands for them. Killed or stopped by Ctrl-C, a run goes
+on by --resume and ends with the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "synthesis", "together": 3}, "input":
 {"kind": "texts", "vocabulary": "characters"}}.
@@ -167,6 +168,11 @@ def _command(task: str) -> Callable[..., None]:
         )
         show(page, output_console(), plain=plain)
 
+    if task == "tagger":
+        # No table holds items: there would be no column to name.
+        signature = inspect.signature(command)
+        kept = [each for name, each in signature.parameters.items() if name != "column"]
+        command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     return command
 
 

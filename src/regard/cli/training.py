@@ -95,6 +95,8 @@ def train_and_save(
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {
         **model.about,
+        # As it is called now: a run may have begun on the same examples elsewhere, in columns of other names.
+        "data": {**found.about(), "splits": model.about["data"]["splits"]},
         "title": f"{task.capitalize()} of {found.name}" + (f": {said}" if said else ""),
         "scores": {split: _plain(score) for split, score in scores.items()},
     }

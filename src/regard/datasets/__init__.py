@@ -3,7 +3,7 @@
 from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
 from regard.datasets.checking import Report, SplitReport, check
 from regard.datasets.class_folders import read_class_folders
-from regard.datasets.columns import ColumnNames, Columns
+from regard.datasets.columns import SIDES, ColumnNames, Columns, check_names
 from regard.datasets.duplicates import Duplicates, count_duplicates
 from regard.datasets.example import Answers, Example
 from regard.datasets.example_set import ExampleSet
@@ -42,6 +42,7 @@ __all__ = [
     "DEGREES",
     "EXAMPLE_SETS",
     "LABELS",
+    "SIDES",
     "SPLITS",
     "Answers",
     "ColumnNames",
@@ -58,6 +59,7 @@ __all__ = [
     "TaggedSentence",
     "check",
     "check_columns",
+    "check_names",
     "count_duplicates",
     "fetch",
     "find",

@@ -1,5 +1,6 @@
 """Which columns of a table are learned from, and what stands in them."""
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import number_of
 from regard.inputs.molecule import scaffold
 
-__all__ = ["GIVES", "READS", "ColumnNames", "Columns"]
+__all__ = ["GIVES", "READS", "SIDES", "ColumnNames", "Columns", "check_names"]
 
 ColumnNames = Mapping[str, str | Sequence[str]]
 """Which columns stand for names that speak for themselves, where they are called otherwise; "labels" for several."""
@@ -27,6 +28,36 @@ a recording (seen from the table's folder)."""
 _USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
 # Several questions can't all be in the column `labels`.
 _TARGETS = {**_USUAL, "labels": "labels"}
+
+SIDES = {"source": READS, "target": tuple(_TARGETS)}
+"""The names that a column of an example's source, and of its target, can stand for."""
+
+
+def check_names(columns: ColumnNames) -> None:
+    """Refuse what doesn't say which columns stand for which names.
+
+    Raises:
+        ArgumentError: it is no mapping, has no name or several where there must be one, or names a column twice, or two
+            sources or targets.
+        UnknownNameError: it has a name that stands for nothing.
+    """
+    if not isinstance(columns, Mapping):
+        raise ArgumentError(f"`columns` must be a mapping as {{'text': 'review'}}, but is {columns!r:.60}.")
+    known = [name for names in SIDES.values() for name in names]
+    used: list[str] = []
+    for usual, called in columns.items():
+        if usual not in known:
+            raise UnknownNameError("columns", usual, known)
+        names: list[Any] = list(called) if usual == "labels" and isinstance(called, list | tuple) else [called]
+        if not names or not all(isinstance(name, str) and name for name in names):
+            wanted = "names of columns" if usual == "labels" else "the name of a column"
+            raise ArgumentError(f"`columns` must have {wanted} for {usual}, but has {called!r:.60}.")
+        used += names
+    if twice := [name for name in used if used.count(name) > 1]:
+        raise ArgumentError(f"`columns` must name a column once, but names {twice[0]} twice.")
+    for side, names in SIDES.items():
+        if len(given := [name for name in names if name in columns]) > 1:
+            raise ArgumentError(f"`columns` must have one name for a {side}, but has {' and '.join(given)}.")
 
 
 @dataclass(frozen=True)
@@ -81,40 +112,40 @@ class Columns:
                 stands for several.
 
         Raises:
-            UnknownNameError: `called` has another name.
-            ArgumentError: `called` has two for a source or for a target.
-            DataError: none of them is there, or more than one.
+            UnknownNameError, ArgumentError: `called` can't be used, as `check_names` says.
+            DataError: none of them is there, or more than one, or a column of `called` isn't.
 
         Example:
             >>> Columns.usual(("review", "label"), Path("reviews.csv"), {"text": "review"}).names
             ('review', 'label')
         """
-        called = called or {}
-        for name in called:
-            if name not in (*READS, *_TARGETS):
-                raise UnknownNameError("columns", name, (*READS, *_TARGETS))
+        called = {} if called is None else called
+        check_names(called)
+        taken: dict[str, str] = {}
+        for name, each in called.items():
+            taken |= dict.fromkeys([each] if isinstance(each, str) else each, name)
+        for column, name in taken.items():
+            if column not in header:
+                raise DataError(_not_there(column, name, header), path=path, line=1)
+        free = [column for column in header if column not in taken]
         found: list[str] = []
-        for what, asked, usual in (("source", READS, READS), ("target", tuple(_TARGETS), tuple(_USUAL))):
+        for side, usual in (("source", READS), ("target", tuple(_USUAL))):
             # What the user says goes before what names say.
-            names = [name for name in asked if name in called]
-            if len(names) > 1:
-                raise ArgumentError(f"`columns` must have one name for a {what}, but has {' and '.join(names)}.")
-            names = names or [name for name in usual if name in header]
+            names = [name for name in SIDES[side] if name in called] or [name for name in usual if name in free]
             if len(names) != 1:
                 raise DataError(
-                    f"one column must be called {' or '.join(usual)}, but {len(names)} of {', '.join(header)} are. "
-                    f"Say which is the {what}'s: --column {usual[0]}=NAME; from Python: "
-                    f"columns={{{usual[0]!r}: ...}}.",
+                    f"one column must be called {' or '.join(usual)}, but {len(names)} of {', '.join(free) or 'none'} "
+                    f"are. Say which is the {side}: --column {'=NAME or '.join(SIDES[side])}=NAME; from Python: "
+                    f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,
                     line=1,
                 )
             found += names
-        source, target = (called.get(name, name) for name in found)
-        if isinstance(source, str) and _TARGETS[found[1]] == "labels":
-            return cls(source, (target,) if isinstance(target, str) else tuple(target), found[0], "labels")
-        if not (isinstance(source, str) and isinstance(target, str)):
-            raise ArgumentError(f"`columns` must have one column for each name but labels, but has {called}.")
-        return cls(source, target, found[0], _TARGETS[found[1]])
+        reads, target = found
+        source, wanted = called.get(reads, reads), called.get(target, target)
+        if target == "labels" and isinstance(wanted, str):
+            wanted = (wanted,)
+        return cls(str(source), wanted if isinstance(wanted, str) else tuple(wanted), reads, _TARGETS[target])
 
     def example(self, row: Mapping[str, Any], folder: Path) -> Example[Any, Any]:
         """The example that a row holds.
@@ -195,3 +226,14 @@ def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
     if number not in (0, 1):
         raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
     return int(number)
+
+
+def _not_there(column: str, name: str, header: Sequence[str]) -> str:
+    near = difflib.get_close_matches(column, header, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    # text=review,label=stars
+    several = " For each column write --column anew." if "," in column else ""
+    return (
+        f"it has no column {column!r} for {name}, but {', '.join(header)}.{hint}{several} Say which column stands for "
+        f"{name}: --column {name}=NAME; from Python: columns={{{name!r}: 'NAME'}}."
+    )

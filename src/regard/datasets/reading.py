@@ -9,12 +9,12 @@ from typing import Any
 
 from regard.datasets.catalog import CATALOG
 from regard.datasets.class_folders import read_class_folders
-from regard.datasets.columns import ColumnNames
+from regard.datasets.columns import ColumnNames, check_names
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
 from regard.datasets.social_folders import read_social_folder
-from regard.datasets.tables import TABLES, read_table
+from regard.datasets.tables import TABLES, read_table, suffix_of
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
@@ -108,7 +108,7 @@ def read(
     Args:
         name_or_path: a name in `CATALOG` or `EXAMPLE_SETS` (downloaded if need be), or a path:
 
-            - a CoNLL-U file, a table (.csv, .tsv, .jsonl), vectors (.ts, .npy, .npz): each is every split;
+            - a CoNLL-U file, a table (.csv, .tsv, .jsonl, and .gz), vectors (.ts, .npy, .npz): each is every split;
             - a folder of such files that are named after the splits;
             - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such;
             - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
@@ -118,8 +118,8 @@ def read(
             number, target, sound or (several) labels, where they are called otherwise: {"text": "review"}.
 
     Raises:
-        UnknownNameError: a name, split or label that isn't known.
-        ArgumentError: columns of what is no table.
+        UnknownNameError: a name, split or label that isn't known, or a name in `columns` that stands for nothing.
+        ArgumentError: columns of what is no table, or that don't say which is which.
         DataError: a file that is missing or broken; names the file and the line.
 
     Example:
@@ -161,8 +161,9 @@ def read_examples(
             the user's own, and passed over if it is known what stands in the file, and how much of it is no use.
 
     Raises:
-        UnknownNameError: a name, split or label that isn't known.
-        ArgumentError: a label for a file of the user's own, or columns of what is no table.
+        UnknownNameError: a name, split or label that isn't known, or a name in `columns` that stands for nothing.
+        ArgumentError: a label for a file of the user's own, or columns of what is no table, or that don't say which is
+            which.
         DataError: a file that is missing or broken; names the file and the line.
     """
     if split not in SPLITS:
@@ -187,11 +188,12 @@ def read_examples(
                 raise DataError(f"it has no folder for the split {split!r}.", path=path)
             raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
         path = parts[split]
-    if path.is_dir():
-        return list(read_class_folders(path, problem=told))
-    if path.suffix.lower() in VECTORS:
-        return list(read_labelled_vectors(path))
-    return list(read_table(path, columns, problem=told))
+    if not path.is_dir() and suffix_of(path) not in VECTORS:
+        return list(read_table(path, columns, problem=told))
+    # One split of a folder may be a table and another not.
+    if columns:
+        raise _no_table(path)
+    return list(read_class_folders(path, problem=told) if path.is_dir() else read_labelled_vectors(path))
 
 
 def is_treebank(name_or_path: str | Path) -> bool:
@@ -206,15 +208,25 @@ def is_treebank(name_or_path: str | Path) -> bool:
 
 
 def check_columns(given: str | Path, columns: ColumnNames | None) -> None:
-    """Refuse columns of what is no table.
+    """Refuse columns that don't say which is which, and those of what is no table. (What isn't there, who reads tells.)
 
     Raises:
-        ArgumentError: it is none.
+        UnknownNameError: a name that stands for nothing.
+        ArgumentError: they can't be used, or it is no table.
     """
-    if columns and not is_tables(given):
-        raise ArgumentError(
-            f"`columns` must be of a table of your own ({', '.join(TABLES)}), but {given} is none. Leave them out."
-        )
+    if columns is None:
+        return
+    check_names(columns)
+    known = str(given) in EXAMPLE_SETS or str(given) in CATALOG
+    if columns and (known or Path(given).exists()) and not is_tables(given):
+        raise _no_table(given)
+
+
+def _no_table(given: str | Path) -> ArgumentError:
+    return ArgumentError(
+        f"`columns` (--column) must be left out for {given}, but are there: only a table of your own "
+        f"({', '.join(TABLES)}) has columns to name."
+    )
 
 
 def is_tables(name_or_path: str | Path) -> bool:
@@ -227,7 +239,7 @@ def is_tables(name_or_path: str | Path) -> bool:
     path = Path(name_or_path)
     if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_social_folder(path):
         return False
-    return any(each.suffix.lower() in TABLES for each in (path.iterdir() if path.is_dir() else [path]))
+    return any(suffix_of(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
 
 
 def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
@@ -261,7 +273,7 @@ _EXAMPLES = (*TABLES, *VECTORS)
 
 def _parts(folder: Path) -> dict[str, Path]:
     """The file or the folder of each split of a folder of examples; none if all of it is every split."""
-    if any(each.suffix.lower() in _EXAMPLES for each in folder.iterdir()):
+    if _files(folder, _EXAMPLES):
         return _splits(folder, _EXAMPLES)
     parts = {split: folder / split for split in SPLITS if (folder / split).is_dir()}
     return parts if "train" in parts else {}
@@ -270,19 +282,29 @@ def _parts(folder: Path) -> dict[str, Path]:
 def _holds_examples(path: Path) -> bool:
     """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
     if not path.is_dir():
-        return path.suffix.lower() in _EXAMPLES
+        return suffix_of(path) in _EXAMPLES
     if is_social_folder(path):
         return True
-    inside = [each for each in path.iterdir() if not each.name.startswith(".")]
-    if any(each.suffix.lower() == ".conllu" for each in inside):
+    if _files(path, (".conllu",)):
         return False
-    return any(each.is_dir() or each.suffix.lower() in _EXAMPLES for each in inside)
+    return bool(_files(path, _EXAMPLES)) or any(
+        each.is_dir() and not each.name.startswith(".") for each in path.iterdir()
+    )
+
+
+def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Its files whose names end so, but hidden ones, in the order of their names."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if suffix_of(path) in suffixes and not path.name.startswith(".") and path.is_file()
+    )
 
 
 def _splits(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     """The file of each split in a folder: "latest-train" is no test, and "developers-train" no dev."""
     files: dict[str, Path] = {}
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in suffixes)
+    found = _files(folder, suffixes)
     for split in SPLITS:
         named = [path for path in found if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)]
         if len(named) > 1:

@@ -6,15 +6,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.columns import ColumnNames, Columns
+from regard.datasets.columns import ColumnNames, Columns, check_names
 from regard.datasets.example import Example
 from regard.errors import ArgumentError, DataError
 from regard.inputs.lines import Problem, existing, raised, read_lines
 
-__all__ = ["TABLES", "read_table"]
+__all__ = ["TABLES", "read_table", "suffix_of"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
-"""How the name of a table ends."""
+"""How the name of a table ends, before .gz if it is packed."""
+
+
+def suffix_of(path: Path) -> str:
+    """How a file's name ends, in lower case; of a packed table, before .gz.
+
+    Example:
+        >>> suffix_of(Path("train.CSV.gz")), suffix_of(Path("train.npy"))
+        ('.csv', '.npy')
+    """
+    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    return inner if suffix == ".gz" and inner in TABLES else suffix
 
 
 def read_table(
@@ -36,7 +47,8 @@ def read_table(
 
     Raises:
         ArgumentError: another kind of file.
-        DataError: a broken row; names the file and the line.
+        UnknownNameError, ArgumentError: columns that can't be used, as `check_names` says.
+        DataError: a column that isn't there, or a broken row; names the file and the line.
 
     Example:
         >>> import tempfile
@@ -47,9 +59,11 @@ def read_table(
         [Example(source='clean, and cheap', target=4.0, group=None)]
     """
     path = existing(path)
-    kind = (Path(path.stem).suffix if path.suffix == ".gz" else path.suffix).lower()
+    kind = suffix_of(path)
     if kind not in TABLES:
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
+    if columns is not None and not isinstance(columns, Columns):
+        check_names(columns)
     line = 0
     for line, row in (_objects if kind == ".jsonl" else _rows)(path, kind, problem):
         if not isinstance(columns, Columns):

@@ -249,8 +249,7 @@ class Several(Answer):
         if len(counts) != 1:
             raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
-        # Those of a data set have names (`datasets.Answers`).
-        names = {getattr(target, "names", None) for target in known}
+        names = {_asked(target) for target in known}
         called = names.pop() if len(names) == 1 else None
         return cls(called or _numbers(count))
 
@@ -267,15 +266,16 @@ class Several(Answer):
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
         super().check(rows, argument)
-        if self.names == _numbers(len(self.names)):
-            return
+        unnamed = self.names == _numbers(len(self.names))
         # Other questions, or the same in another order, would be judged as if they were these.
         for place, row in enumerate(rows):
             for target in row:
-                if (asked := getattr(target, "names", self.names)) != self.names:
+                asked = _asked(target) or self.names
+                if asked != self.names and (not unnamed or {*asked} == {*self.names}):
                     raise ArgumentError(
                         f"the target of `{argument}[{place}]` must answer {', '.join(self.names)}, in this order, but "
-                        f"answers {', '.join(asked)}."
+                        f"answers {', '.join(asked)}. If these are the same questions, call their columns alike; a "
+                        "list of 1, 0 and None is taken as it stands."
                     )
 
     @property
@@ -433,6 +433,12 @@ def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "dr
     """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
     sharp = shares.mean(0).square()
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
+
+
+def _asked(target: Any) -> tuple[str, ...] | None:
+    """The names of the questions; those of a data set have some (`datasets.Answers`)."""
+    names = getattr(target, "names", None)
+    return None if names is None else tuple(names)
 
 
 def _finite(number: float) -> bool:

@@ -2,8 +2,9 @@
 
 PyTorch multiplies float32 matrices on a CPU by the library that it was built with, MKL, which on other CPUs than
 Intel's reaches half of what oneDNN does; and oneDNN is in the same build, behind PyTorch's fused linear layer. It
-multiplies x by w transposed, and takes transposed views as they are, so each product is put in that form. On Intel's
-MKL is as fast, takes several groups at once, and keeps no compiled code for each shape that it meets.
+multiplies x by w transposed, and takes any view of x, and a transposed one of w, as they are, so each product is put in
+that form. On Intel's MKL is as fast, takes several groups at once, and keeps no compiled code for each shape that it
+meets.
 """
 
 import platform
@@ -59,8 +60,9 @@ def _stacked(products: list[Tensor]) -> Tensor:
 
 
 def _linear(rows: Tensor, columns: Tensor) -> Tensor:
-    # Of heads that lie interleaved, as linear layers leave them, a row begins where others still follow. oneDNN takes
-    # rows like that as they are, but columns by a routine that is a thousand times as slow; a copy is soon made.
+    # Heads that lie interleaved, as linear layers leave them, have gaps between their rows. oneDNN takes `rows` with
+    # gaps as they are, but `columns` by a routine that is a thousand times as slow; a copy, in the order in which they
+    # lie, is soon made.
     if not (columns.is_contiguous() or columns.T.is_contiguous()):
         columns = columns.T.contiguous().T if columns.stride(0) == 1 else columns.contiguous()
     return torch.ops.mkldnn._linear_pointwise.default(rows, columns, None, "none", [], "")
