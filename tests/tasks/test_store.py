@@ -10,7 +10,7 @@ import torch
 from toys import SAWS, tiny
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.modules import NETWORKS
+from regard.modules import NETWORKS, POOLINGS
 from regard.tasks import bundled, load, loading, train
 from regard.tasks.card import model_card
 
@@ -278,6 +278,17 @@ def test_the_card_of_a_net_without_attention_claims_none(network):
     card = model_card("toy", described)
     assert ("without attention" in card) == (not NETWORKS[network].attends)
     assert 'model.tag([["\\"", "\\\\"]])' in card
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_card_of_a_classifier_knows_what_pools(network, pooling):
+    recipe = {"task": {"kind": "classifier", "pooling": pooling}, "network": network}
+    answer = {"kind": "label", "names": ["A"]}
+    card = model_card("toy", {"kind": "classifier", "answer": answer, "parameters": 7, "recipe": recipe})
+    attends = NETWORKS[network].attends or pooling in ("attention", "class")
+    assert ("without attention" in card) == (not attends)
+    assert ("and attention that draws the answer" in card) == (attends and not NETWORKS[network].attends)
 
 
 @pytest.mark.parametrize(

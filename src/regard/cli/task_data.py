@@ -77,6 +77,7 @@ class TaskData:
         """
         from regard.datasets import CATALOG, EXAMPLE_SETS, check_columns, is_treebank, resolve
 
+        check_columns(given, columns)
         known = EXAMPLE_SETS.get(given)
         if given in CATALOG:
             # Before anything is fetched.
@@ -96,7 +97,6 @@ class TaskData:
             # What the targets of a user's own are, is seen when they are read.
             found, gives = cls(task, given, Path(given).name, label, None, columns), _ABOUT[task][0]
         found._check(gives)
-        check_columns(given, columns)
         return found
 
     @property

@@ -90,18 +90,35 @@ def _command(model: Mapping[str, Any]) -> str:
     return "tag" if model["kind"] == "tagger" and _input(model) == "words" else "predict"
 
 
+_ARCHITECTURES = {
+    "transformer": "Self-attention and attention to the source, and nothing recurrent",
+    "attentive": "RNNs, with attention to each state of the source",
+    "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",
+}
+_ATTENTIVE = {
+    "attention": "Self-attention and nothing recurrent",
+    "graph_attention": "Attention and nothing beside it",
+}
+_OTHERS = {
+    "connected": "Linear layers that look at each item by itself",
+    "window": "Linear layers that look at a window of items",
+    "convolution": "Convolutions",
+    "recurrent": "RNNs that read from the first item to the last",
+    "bidirectional": "RNNs that read both ways",
+}
+
+
 def _net(model: Mapping[str, Any]) -> str:
     recipe = model.get("recipe", {})
-    network = recipe.get("task", {}).get("architecture") or recipe.get("network", "attention")
-    said = {
-        "attention": "Self-attention and nothing recurrent",
-        "graph_attention": "Attention and nothing beside it",
-        "transformer": "Self-attention and attention to the source, and nothing recurrent",
-        "attentive": "RNNs, with attention to each state of the source",
-        "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",
-        "connected": "A net without attention, for comparison: it looks at each item by itself",
-    }
-    found = said.get(network, f"A net without attention, for comparison ({network})")
+    task, network = recipe.get("task", {}), recipe.get("network", "attention")
+    if "architecture" in task:
+        found = _ARCHITECTURES[task["architecture"]]
+    elif network in _ATTENTIVE:
+        found = _ATTENTIVE[network]
+    elif task.get("pooling") in ("attention", "class"):
+        found = f"{_OTHERS[network]}, and attention that draws the answer from them"
+    else:
+        found = f"{_OTHERS[network]}, without attention, for comparison"
     members = recipe.get("members", 1)
     return found if members == 1 else f"{found}; {members} such nets, whose mean is the answer"
 
