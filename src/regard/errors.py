@@ -58,15 +58,20 @@ class UnknownPieces(DoubtfulAnswer):
 class UnknownNameError(ArgumentError):
     """A name isn't in the list that it must come from.
 
+    Args:
+        argument, name: what was asked for, and how.
+        known: the list.
+        others: what may be meant, too, but would be too much to list, such as the files of a folder.
+
     Example:
         >>> str(UnknownNameError("score", "scaled_dto", ["dot", "scaled_dot"]))
         "`score` must be one of dot, scaled_dot, but is 'scaled_dto'. Did you mean 'scaled_dot'?"
     """
 
-    def __init__(self, argument: str, name: object, known: Iterable[str]):
-        known = list(known)
-        self._made_of = argument, name, known
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
+    def __init__(self, argument: str, name: object, known: Iterable[str], others: Iterable[str] = ()):
+        known, others = list(known), list(others)
+        self._made_of = argument, name, known, others
+        near = difflib.get_close_matches(name, [*known, *others], n=1, cutoff=0.5) if isinstance(name, str) else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         super().__init__(f"`{argument}` must be one of {', '.join(known) or '(none)'}, but is {name!r}.{hint}")
 

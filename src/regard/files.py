@@ -1,5 +1,9 @@
-"""Writing files so that a kill, Ctrl-C or a full disk leaves the old file or the new one, never half of one."""
+"""Writing files so that a kill, Ctrl-C or a full disk leaves the old file or the new one, never half of one.
 
+And what may have been meant by a path that isn't there.
+"""
+
+import difflib
 import errno
 import json
 import os
@@ -7,7 +11,36 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_bytes", "write_json", "write_text"]
+__all__ = ["nearest", "write_bytes", "write_json", "write_text"]
+
+
+def nearest(path: str | Path, ending: str = "") -> list[str]:
+    """What may be meant by a path that isn't there: the file or folder beside whose name is most like, if one is.
+
+    Args:
+        path: what isn't there.
+        ending: of the names that may be meant.
+
+    Returns:
+        one path, written as the given one is, or none.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> (pathlib.Path(folder.name) / "friends").mkdir()
+        >>> nearest(f"{folder.name}/frinds/") == [f"{folder.name}/friends"]
+        True
+        >>> nearest(f"{folder.name}/reviews")
+        []
+        >>> folder.cleanup()
+    """
+    # The names alone are compared: a long folder before them would make any two alike.
+    folder, name = os.path.split(os.fspath(path).rstrip(os.sep))
+    try:
+        names = [each for each in sorted(os.listdir(folder or ".")) if each.endswith(ending) and each[0] != "."]
+    except OSError:
+        return []
+    return [os.path.join(folder, each) for each in difflib.get_close_matches(name, names, n=1)]
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -61,6 +61,16 @@ def test_training_saves_a_judged_model(trained):
         assert text in card
 
 
+def test_a_mistyped_folder_of_ones_own_may_be_meant_as_well_as_a_data_set(trained, monkeypatch, capsys):
+    (trained / "friends").mkdir()
+    monkeypatch.chdir(trained)
+    assert main(["train", "classifier", "--data", "frinds", "--out", "out2"]) == 2
+    said = capsys.readouterr().err
+    assert "Did you mean 'friends'?" in said
+    # What stands beside is meant, perhaps; it isn't listed.
+    assert said.count("friends") == 1
+
+
 def test_a_finished_run_is_resumed_and_another_refused(trained, capsys):
     assert main(start(trained)) == 2
     assert "holds a run. Go on with it by `resume`" in capsys.readouterr().err

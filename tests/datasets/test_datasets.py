@@ -33,6 +33,14 @@ def test_what_can_not_be_read_says_why(folder, tmp_path_factory):
         read("ud-englsh-ewt")
     with pytest.raises(DataError, match=r"no/where.conllu: there is no such file or folder"):
         read("no/where.conllu")
+    for near in ("toy-tset.conllu", "toy-tset.conllu/"):
+        with pytest.raises(
+            DataError, match=re.escape(f"no such file or folder. Did you mean {folder}/toy-test.conllu?")
+        ):
+            read(f"{folder}/{near}")
+    # A long folder that they share doesn't make two names alike.
+    with pytest.raises(DataError, match=r"there is no such file or folder\.$"):
+        read(folder / "elsewhere")
     with pytest.raises(UnknownNameError, match="`split` must be one of train, dev, test, but is 'val'"):
         read(folder, "val")
     with pytest.raises(UnknownNameError, match="`label` must be one of"):

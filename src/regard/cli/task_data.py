@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.errors import ArgumentError, UnknownNameError
+from regard.files import nearest
 
 if TYPE_CHECKING:
     from regard.datasets import ColumnNames, ExampleSet
@@ -86,7 +87,7 @@ class TaskData:
             try:
                 source = resolve(given)
             except UnknownNameError:
-                raise UnknownNameError("--data", given, [*_fitting(task), "a path"]) from None
+                raise UnknownNameError("--data", given, [*_fitting(task), "a path"], nearest(given)) from None
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
         elif known is not None:
             if label is not None and label not in known.labels:

@@ -13,6 +13,7 @@ import typer
 from regard.cli.task_data import TaskData, column_names
 from regard.datasets import read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.files import nearest
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Scores, bundled, train
 from regard.tasks.run import RunFolder
@@ -118,8 +119,7 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
             raise error
-        files = [str(path) for path in Path(named).parent.glob("*.json")]
-        near = difflib.get_close_matches(named, [*files, *RECIPES], n=1)
+        near = difflib.get_close_matches(named, [*nearest(named, ".json"), *RECIPES], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"`--recipe` must be a JSON file, but {named} can't be read: it isn't there.{hint}")
     if named is not None:

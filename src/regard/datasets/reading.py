@@ -19,6 +19,7 @@ from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.extras import require
+from regard.files import nearest
 from regard.inputs import is_social_folder
 from regard.inputs.lines import Problem, raised
 
@@ -92,8 +93,10 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
             raise DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
-        raise DataError("there is no such file or folder.", path=data)
-    raise UnknownNameError("data", data, [*CATALOG, *EXAMPLE_SETS, "a path to a .conllu file or a folder of them"])
+        hint = "".join(f" Did you mean {path}?" for path in nearest(data))
+        raise DataError(f"there is no such file or folder.{hint}", path=data)
+    known = [*CATALOG, *EXAMPLE_SETS, "a path to a .conllu file or a folder of them"]
+    raise UnknownNameError("data", data, known, nearest(data))
 
 
 def read(
