@@ -38,7 +38,8 @@ def nearest(path: str | Path, ending: str = "") -> list[str]:
     folder, name = os.path.split(os.fspath(path).rstrip(os.sep))
     try:
         names = [each for each in sorted(os.listdir(folder or ".")) if each.endswith(ending) and each[0] != "."]
-    except OSError:
+    except (OSError, ValueError):
+        # No folder either, or nothing that could be one's name.
         return []
     return [os.path.join(folder, each) for each in difflib.get_close_matches(name, names, n=1)]
 

@@ -38,6 +38,9 @@ def test_what_can_not_be_read_says_why(folder, tmp_path_factory):
             DataError, match=re.escape(f"no such file or folder. Did you mean {folder}/toy-test.conllu?")
         ):
             read(f"{folder}/{near}")
+    for nothing in ("no/where/at.conllu", "\0/at.conllu"):
+        with pytest.raises(DataError, match=r"there is no such file or folder\.$"):
+            read(nothing)
     # A long folder that they share doesn't make two names alike.
     with pytest.raises(DataError, match=r"there is no such file or folder\.$"):
         read(folder / "elsewhere")
