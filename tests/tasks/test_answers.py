@@ -134,10 +134,16 @@ class TestSeveral:
 
     def test_different_numbers_of_answers(self):
         assert Several.fit([(1, 0, None)]).names == ("1", "2", "3")
-        # A data set says what it asks; if two of them ask differently, nobody knows.
+        # A data set says what it asks; a list is taken as it stands.
         named = [Answers(each, ("x", "y")) for each in ((1, 0), (None, 1))]
         assert Several.fit(named).names == ("x", "y")
-        assert Several.fit([*named, Answers((1, 0), ("y", "x"))]).names == ("1", "2")
+        assert Several.fit([None, (1, 0), *named]).names == ("x", "y")
+        for other in (("y", "x"), ("x", "z")):
+            wanted = (
+                f"`targets` must answer the same questions in the same order, but answer x, y; and {', '.join(other)}."
+            )
+            with pytest.raises(ArgumentError, match=re.escape(wanted)):
+                Several.fit([*named, Answers((1, 0), other)])
         assert pickle.loads(pickle.dumps(named[1])).names == ("x", "y")
         with pytest.raises(ArgumentError, match=r"the same questions, but there are \[1, 2\] answers"):
             Several.fit([(1,), (1, 0)])

@@ -249,9 +249,14 @@ class Several(Answer):
         if len(counts) != 1:
             raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
-        names = {_asked(target) for target in known}
-        called = names.pop() if len(names) == 1 else None
-        return cls(called or _numbers(count))
+        # A list says no questions: it is taken as it stands.
+        names = list(dict.fromkeys(asked for target in known if (asked := _asked(target)) is not None))
+        if len(names) > 1:
+            raise ArgumentError(
+                f"`{argument}` must answer the same questions in the same order, but answer {', '.join(names[0])}; and "
+                f"{', '.join(names[1])}. Give all of them in one order."
+            )
+        return cls(names[0] if names else _numbers(count))
 
     @classmethod
     def takes(cls, target: Any) -> bool:
