@@ -44,7 +44,7 @@ class Recipe(Settings):
 
         consistency: of a tagger or a classifier: how much it counts beside 1, in training, that the net says the same
             of a thing under four drawings of dropout, whether or not its answer is known: so it also learns from what
-            nobody has labelled. It takes four times as long. 0: each batch is seen once.
+            nobody has labelled. It takes two to four times as long. 0: each batch is seen once.
 
     Training:
         optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
