@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.attention import Dot, Frame, Position, Softmax, weigh
+from attention import oracle
+from regard.attention import Dot, Frame, Position, Softmax, attend, weigh
 from regard.attention.masks import (
     MASKS,
     Blocks,
@@ -103,6 +104,33 @@ def test_causal_and_window_are_aligned_at_the_end():
 def test_a_cached_query_is_in_the_document_of_its_place():
     assert picture(Documents([0, 0, 1, 1]), queries=1) == ["..xx"]
     assert picture(Documents([0, 0, 1]), queries=4, keys=3) == ["...", "xx.", "xx.", "..x"]
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+@pytest.mark.parametrize(
+    ("mask", "rule", "queries", "keys"),
+    [
+        (
+            Lengths([1, 0]) & Documents([0, 0, 1]),
+            oracle.lengths([1, 0], [1, 0]) & oracle.documents([[0, 0, 1]]),
+            5,
+            3,
+        ),
+        (~Lengths([1]) & ~Documents([0]), ~oracle.lengths([1], [1]) & ~oracle.documents([[0]]), 5, 1),
+        (Lengths([2]) & Documents([0, 0, 1]), oracle.lengths([2], [2]) & oracle.documents([[0, 0, 1]]), 3, 3),
+        (~Documents([0, 1, 1]), ~oracle.documents([[0, 1, 1]]), 7, 3),
+        (Documents([0, 1, 1]) | "causal", oracle.documents([[0, 1, 1]]) | oracle.causal(), 2, 3),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Mask | int) else "",
+)
+def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine):
+    """A query beyond the last key is in no document."""
+    batch = 1 if mask.lengths() is None else len(mask.lengths().of_keys)
+    query, key = torch.zeros(batch, 1, queries, 2), torch.zeros(batch, 1, keys, 2)
+    # Each value is a unit vector of its own, so that outputs are weights.
+    output = attend(query, key, torch.eye(keys).expand(batch, 1, -1, -1), mask=mask, weights="sigmoid", engine=engine)
+    expected = oracle.weigh(query, key, mask=rule, weights="sigmoid")
+    torch.testing.assert_close(output, torch.from_numpy(expected).float())
 
 
 def test_a_guided_band_keeps_to_each_items_own_lengths():

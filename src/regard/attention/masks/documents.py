@@ -135,7 +135,7 @@ def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
 def _at_places(start: Tensor, stop: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
     """The same for each query, which may have no place among the keys."""
     shift = frame.shift
-    if isinstance(shift, int) and shift >= 0:
+    if isinstance(shift, int) and 0 <= shift <= start.shape[1] - frame.queries:
         return start[:, shift : shift + frame.queries], stop[:, shift : shift + frame.queries]
     places = frame.places
     if start.shape[1] == 0:
