@@ -136,6 +136,21 @@ def test_a_single_sequence_wants_a_batch_of_one(batch_first):
         torch.testing.assert_close(ours(query[None], key[None], value[None], **masks)[0], expected)
 
 
+def test_the_masks_of_one_sequence_are_refused_for_a_batch():
+    """PyTorch refuses them too; broadcast, they would hide the same places in every item."""
+    theirs, ours = pair()
+    query, key, value = inputs(theirs)
+    for masks in ({"key_padding_mask": PADDING[1]}, {"attn_mask": HIDDEN[:HEADS]}):
+        with pytest.raises((AssertionError, RuntimeError)):
+            theirs(query, key, value, **masks)
+        with pytest.raises(
+            ArgumentError, match=f"`mask` must be for {BATCH} items, but is made of PyTorch's masks for 1"
+        ):
+            ours(query, key, value, **torch_masks(**masks, heads=HEADS))
+    with pytest.raises(ArgumentError, match="must be for as many items, but are for 1 and"):
+        torch_masks(HIDDEN[:HEADS], PADDING, heads=HEADS)
+
+
 def test_a_row_hidden_whole_gives_nan_there_and_zeros_here():
     theirs, ours = pair()
     query, key, value = inputs(theirs)

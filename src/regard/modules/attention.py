@@ -380,6 +380,11 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, linear: nn.Linear | None, vectors: Tensor, name: str, heads: int) -> Tensor:
         width = heads * self.head_size if linear is None else linear.in_features
+        if isinstance(vectors, Tensor) and vectors.is_nested:
+            raise ArgumentError(
+                f"`{name}` must be vectors (batch, length, {width}), but is a nested tensor. Pad it by "
+                "torch.nested.to_padded_tensor and pass mask=Lengths(lengths)."
+            )
         if not isinstance(vectors, Tensor) or vectors.ndim != 3 or vectors.shape[-1] != width:
             found = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
             raise ArgumentError(f"`{name}` must be vectors (batch, length, {width}), but is {found}.")

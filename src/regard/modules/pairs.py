@@ -23,6 +23,7 @@ class Pairs(Mask):
 
     Args:
         table: bool, broadcastable to (batch, head, query, key).
+        items: how many items the batch must have; None: as many as the table broadcasts to.
 
     Example:
         >>> from regard.attention import weigh
@@ -33,6 +34,7 @@ class Pairs(Mask):
     """
 
     table: Tensor
+    items: int | None = None
 
     def __post_init__(self) -> None:
         if self.table.dtype != torch.bool or not 2 <= self.table.ndim <= 4:
@@ -46,6 +48,11 @@ class Pairs(Mask):
         return table[indices]
 
     def check(self, frame: Frame) -> None:
+        if self.items not in (None, frame.batch):
+            raise ArgumentError(
+                f"`mask` must be for {frame.batch} items, but is made of PyTorch's masks for {self.items}: a "
+                "`key_padding_mask` is (batch, key), an `attn_mask` of three axes (batch x heads, query, key)."
+            )
         # A mask is not told how many heads there are.
         check_pairs(self.table, (frame.batch, None, frame.queries, frame.keys))
 
@@ -65,7 +72,7 @@ def torch_masks(
         heads: the number of heads, to tell the axes of a table of three apart.
 
     Raises:
-        ArgumentError: a table has the wrong type or axes.
+        ArgumentError: a table has the wrong type or axes, or the two are for different numbers of items.
 
     Example:
         >>> padding = torch.tensor([[False, False, True]])
@@ -74,6 +81,7 @@ def torch_masks(
     """
     shown: Tensor | None = None
     bias: Tensor | None = None
+    items: int | None = None
     for name, table, axes in (("attn_mask", attn_mask, (2, 3)), ("key_padding_mask", key_padding_mask, (1, 2))):
         if table is None:
             continue
@@ -93,8 +101,14 @@ def torch_masks(
                 )
             # (batch*head query key) -> (batch head query key)
             table = table.unflatten(0, (-1, heads))
-        else:
-            table = table[None, None]
+        if name == "key_padding_mask" or table.ndim == 4:
+            if items not in (None, len(table)):
+                raise ArgumentError(
+                    "`attn_mask` and `key_padding_mask` must be for as many items, "
+                    f"but are for {items} and {len(table)}."
+                )
+            items = len(table)
+        table = table[(None,) * (4 - table.ndim)]
         if table.dtype == torch.bool:
             allowed, added = ~table, None
         else:
@@ -104,4 +118,4 @@ def torch_masks(
             shown = allowed if shown is None else shown & allowed
         if added is not None:
             bias = added if bias is None else bias + added
-    return {"mask": None if shown is None else Pairs(shown), "bias": bias}
+    return {"mask": None if shown is None else Pairs(shown, items), "bias": bias}
