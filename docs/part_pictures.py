@@ -83,6 +83,13 @@ _NORMALISERS: dict[str, Callable[[], dict[str, Any]]] = {
         "alpha = 2": attention.Entmax(2.0),
         "softmax": attention.Softmax(),
     },
+    "budget": lambda: {
+        "budget 1: sparsemax": attention.Budget(1.0),
+        "budget 2": attention.Budget(2.0),
+        "budget 4": attention.Budget(4.0),
+        "softmax": attention.Softmax(),
+    },
+    "top_k": lambda: {"k = 4": attention.TopK(4), "k = 8": attention.TopK(8), "softmax": attention.Softmax()},
     "hard": lambda: {"hard": attention.Hard(), "softmax": attention.Softmax()},
 }
 

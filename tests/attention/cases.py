@@ -20,6 +20,7 @@ from regard.attention import (
     Bilinear,
     Blocks,
     Bucketed,
+    Budget,
     Causal,
     Cosine,
     Dense,
@@ -38,6 +39,7 @@ from regard.attention import (
     Rotary,
     Sigmoid,
     Softmax,
+    TopK,
     Window,
 )
 from regard.attention.masks import as_mask
@@ -193,6 +195,11 @@ WEIGHTS_EXAMPLES: dict[str, Callable[[torch.dtype], Any]] = {
     "sparsemax": lambda dtype: "sparsemax",
     "entmax": lambda dtype: "entmax",
     "entmax 1.3": lambda dtype: Entmax(1.3),
+    "entmax by head": lambda dtype: Entmax(
+        numbers(HEADS, seed=35, dtype=dtype).detach().sigmoid().add(1.01).requires_grad_()
+    ),
+    "budget": lambda dtype: Budget(2.5),
+    "top_k": lambda dtype: TopK(3),
     "hard": lambda dtype: "hard",
     "own function": lambda dtype: squared,
     "own part": lambda dtype: Sink(numbers(seed=34, dtype=dtype)),

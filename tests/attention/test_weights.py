@@ -11,14 +11,17 @@ from regard.attention import thresholds
 from regard.attention.parts import join, operands, split
 from regard.attention.weights import (
     WEIGHTS,
+    Budget,
     Entmax,
     Hard,
+    LearnedEntmax,
     LearnedSigmoid,
     LearnedSoftmax,
     Relu,
     Sigmoid,
     Softmax,
     Sparsemax,
+    TopK,
 )
 from regard.errors import ArgumentError
 
@@ -49,9 +52,14 @@ EXAMPLES = {
     "sigmoid by head": lambda: Sigmoid(draw(HEADS, seed=2).requires_grad_()),
     "sparsemax": lambda: Sparsemax(),
     **{f"entmax {alpha}": lambda alpha=alpha: Entmax(alpha) for alpha in ALPHAS},
+    "entmax, trained": lambda: Entmax(torch.tensor(1.4, dtype=DOUBLE, requires_grad=True)),
+    "entmax by head": lambda: Entmax(torch.tensor([1.05, 1.5, 1.9], dtype=DOUBLE, requires_grad=True)),
+    "budget 2.5": lambda: Budget(2.5),
+    "budget 0.7": lambda: Budget(0.7),
+    "top 3": lambda: TopK(3),
     "hard": lambda: Hard(),
 }
-SUMS = [name for name in EXAMPLES if not name.startswith(("relu", "sigmoid"))]
+SUMS = [name for name in EXAMPLES if not name.startswith(("relu", "sigmoid", "budget"))]
 SMOOTH = [name for name in EXAMPLES if name != "hard"]
 
 
@@ -106,6 +114,12 @@ def test_by_hand():
         (Sparsemax(), [0.75, 0.25, 0, 0]),
         # Of 0.5 and 0.25: (0.5 - t)^2 + (0.25 - t)^2 = 1 where t = 0.375 - sqrt(0.484375).
         (Entmax(1.5), [(0.125 + math.sqrt(0.484375)) ** 2, (-0.125 + math.sqrt(0.484375)) ** 2, 0, 0]),
+        # 1 and (0.5 - t) make 1.5 where t = 0, and then 1 - t is 1; of three keys, -1 is left out.
+        (Budget(1.5), [1, 0.5, 0, 0]),
+        (Budget(2.0), [1, 1, 0, 0]),
+        (Budget(3.0), [1, 1, 1, 0]),
+        (TopK(2), [e / (e + e**0.5), e**0.5 / (e + e**0.5), 0, 0]),
+        (TopK(1), [1, 0, 0, 0]),
         (Hard(), [1, 0, 0, 0]),
     ):
         near(weigh(part, shown, all_but_last), torch.tensor([expected], dtype=torch.float32), 1e-6)
@@ -113,6 +127,83 @@ def test_by_hand():
 
 def test_hard_takes_the_first_of_equals():
     assert Hard()(torch.tensor([[1.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 0.0]]), None).argmax(-1).tolist() == [1, 0]
+
+
+def test_top_k_takes_the_first_of_equals():
+    weights = TopK(2)(torch.tensor([[1.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 0.0], [5.0, 1.0, 1.0, 0.0]]), None)
+    assert (weights > 0).tolist() == [
+        [False, True, True, False],
+        [True, True, False, False],
+        [True, True, False, False],
+    ]
+    near(TopK(9)(draw(2, 4), None), Softmax()(draw(2, 4), None))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize("budget", [0.3, 1.0, 2.0, 2.5, 7.0, 61.0])
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 0.3, 1.0, 30.0, 1e30])
+def test_a_budget_is_its_definition(budget, scale, dtype):
+    """The sum is the budget, and the weights are max(0, min(s - t, 1)) with one t for a row."""
+    for keys in (1, 3, 61, 257):
+        scores = draw(31, keys, scale=scale).to(dtype)
+        scores[:5] = scores[:5].round()  # Ties.
+        scores[5:11, keys // 2] = scores[5:11, 0]
+        weights = Budget(budget)(scores, None)
+        near(weights.sum(-1), torch.full((31,), min(budget, keys), dtype=dtype), 64 * torch.finfo(dtype).eps)
+        assert (weights >= 0).all()
+        assert (weights <= 1).all()
+        if keys > budget:
+            threshold = (scores - weights).masked_fill((weights == 0) | (weights == 1), torch.nan)
+            for row, found, above in zip(scores, weights, threshold, strict=True):
+                # Strictly between 0 and 1 all say the same threshold; 1 is above it by 1 at least, 0 not above it.
+                inside = above[~above.isnan()]
+                low, high = row[found == 1], row[found == 0]
+                bound = 16 * torch.finfo(dtype).eps * max(1.0, row.abs().max().item())
+                if len(inside):
+                    assert inside.max() - inside.min() <= bound
+                    assert not len(low) or low.min() - inside.mean() >= 1 - bound
+                    assert not len(high) or high.max() <= inside.mean() + bound
+                elif len(low) and len(high):
+                    assert low.min() - high.max() >= 1 - bound
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize("budget", [0.5, 2.0, 3.0])
+def test_hostile_rows_of_a_budget_end(budget, dtype):
+    huge, nan, inf = torch.finfo(dtype).max, math.nan, math.inf
+    rows = [[nan, 0, 0, 0], [inf, 0, 1, 2], [inf, inf, inf, nan], [-inf] * 4, [5, -inf, -inf, 1]]
+    rows += [[huge, -huge, huge, 0], [1, 1, 1, 1], [1, 1 - 2.0**-23, 1 - 2.0**-22, 1]]
+    weights = Budget(budget)(torch.tensor(rows, dtype=dtype), None)
+    assert weights[:3].isnan().all()
+    sums = [0.0, min(budget, 2.0), budget, budget, budget]
+    near(weights[3:].sum(-1), torch.tensor(sums, dtype=dtype), 1e-6)
+
+
+def test_a_budget_of_one_is_sparsemax():
+    scores = draw(QUERIES, KEYS, scale=0.4)
+    near(Budget(1.0)(scores, None), Sparsemax()(scores, None), 1e-14)
+
+
+def test_alpha_as_a_tensor_is_alpha_as_a_number():
+    scores = draw(len(ALPHAS), QUERIES, KEYS)
+    together = Entmax(torch.tensor(ALPHAS, dtype=DOUBLE))(scores, None)
+    for alpha, one, row in zip(ALPHAS, together, scores, strict=True):
+        near(one, Entmax(alpha)(row, None), 1e-9 if alpha > 2 else 1e-12)
+    assert Entmax(torch.tensor(1.0))(scores.float(), None).isnan().all()
+    assert Entmax(torch.tensor(-3.0))(scores.float(), None).isnan().all()
+
+
+@pytest.mark.parametrize("alpha", [1.001, 1.01, 1.3, 1.5, 2.0, 2.5])
+def test_the_gradient_of_alpha_near_one_is_not_all_rounding(alpha):
+    """By a difference of the weights in float64; two terms of about 1 / (alpha - 1)^2 cancel in it."""
+    scores, upward = draw(5, KEYS), draw(5, KEYS, seed=8)
+    step = 1e-6
+    more, less = (by_bisection(scores, alpha + sign * step) for sign in (1, -1))
+    expected = (upward * (more - less)).sum() / (2 * step)
+    for dtype, share in ((DOUBLE, 1e-6), (torch.float32, 1e-4)):
+        parameter = torch.tensor(alpha, dtype=dtype, requires_grad=True)
+        (found,) = torch.autograd.grad(Entmax(parameter)(scores.to(dtype), None), parameter, upward.to(dtype))
+        assert abs(found.item() - expected.item()) <= share * max(1.0, abs(expected.item()))
 
 
 @pytest.mark.parametrize("alpha", [1.0001, *ALPHAS, 5.0])
@@ -196,9 +287,7 @@ def test_adding_to_a_row_changes_nothing(name):
     near(part(scores + 128.0, None), part(scores, None), 1e-11 if name != "entmax 3.0" else 1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in EXAMPLES if name not in ("hard", "softmax by head", "sigmoid by head")]
-)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ("hard", "top 3") and "by head" not in name])
 def test_equals_share_equally(name):
     weights = EXAMPLES[name]()(torch.tensor([[0.3, 0.1, 0.3, 0.3, 0.1]], dtype=DOUBLE), None)[..., :, :]
     weights = weights.reshape(5)
@@ -356,6 +445,14 @@ def test_modules_give_their_parameters():
     softmax.part()(scores, None).square().sum().backward()
     assert softmax.log_temperature.grad.abs().min() > 0
     assert isinstance(softmax, nn.Module)
+    entmax = LearnedEntmax(HEADS, alpha=1.25)
+    torch.testing.assert_close(entmax.part().alpha, torch.full((HEADS,), 1.25))
+    entmax.part()(scores, None).square().sum().backward()
+    assert entmax.logit.grad.abs().min() > 0
+    with torch.no_grad():
+        entmax.logit.fill_(-100.0)
+    near(entmax.part().alpha, torch.full((HEADS,), 1.01))
+    near(entmax.part()(scores, None).sum(-1), torch.ones(HEADS, QUERIES), 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -372,6 +469,13 @@ def test_modules_give_their_parameters():
         (lambda: Relu(0.0), "`divisor` must be above 0"),
         (lambda: Entmax(1.0), "`alpha` must be above 1, but is 1.0. For 1, use Softmax"),
         (lambda: Entmax(math.nan), "`alpha`"),
+        (lambda: Entmax(torch.ones(2, 1)), r"`alpha` must be a number, \(\) or \(head,\)"),
+        (lambda: Entmax(torch.ones(2)).check(3), r"alpha \(\), or \(3,\) for one to each head"),
+        (lambda: LearnedEntmax(alpha=2.0), "`alpha` must lie between 1.01 and 2, but is 2.0"),
+        (lambda: Budget(0.0), "`budget` must be above 0, but is 0.0"),
+        (lambda: Budget(torch.ones(())), "`budget` must be a number"),
+        (lambda: TopK(0), "`keys` must be how many keys a query attends to at most, 1 or more"),
+        (lambda: TopK(2.5), "`keys` must be how many keys"),
         (lambda: Entmax(math.inf), "`alpha`"),
     ],
 )

@@ -42,14 +42,17 @@ from regard.attention.scores import (
 from regard.attention.summarise import Summary, summarise
 from regard.attention.weights import (
     WEIGHTS,
+    Budget,
     Entmax,
     Hard,
+    LearnedEntmax,
     LearnedSigmoid,
     LearnedSoftmax,
     Relu,
     Sigmoid,
     Softmax,
     Sparsemax,
+    TopK,
 )
 
 __all__ = [
@@ -64,6 +67,7 @@ __all__ = [
     "Bilinear",
     "Blocks",
     "Bucketed",
+    "Budget",
     "Causal",
     "Cosine",
     "Dense",
@@ -81,6 +85,7 @@ __all__ = [
     "LearnedAdditive",
     "LearnedBilinear",
     "LearnedCosine",
+    "LearnedEntmax",
     "LearnedSigmoid",
     "LearnedSoftmax",
     "Lengths",
@@ -101,6 +106,7 @@ __all__ = [
     "Sparsemax",
     "Stretch",
     "Summary",
+    "TopK",
     "Window",
     "attend",
     "plan",

@@ -10,35 +10,45 @@ to one key alone (alpha large), more and more weak keys have weights of exactly 
 
 Nothing here ends after a number of turns, and nothing is sorted: only passes over the rows, on every device.
 
-Source: Martins & Astudillo 2016 (arXiv 1602.02068), proposition 1; Peters et al. 2019 (arXiv 1905.05702), section 3.
-Newton on the norm and the logarithm as the unknown are derived here.
+Source: Martins & Astudillo 2016 (arXiv 1602.02068), proposition 1; Peters et al. 2019 (arXiv 1905.05702), section 3;
+the gradient of alpha: Correia et al. 2019 (arXiv 1909.00015), proposition 1. Newton on the norm and the logarithm as
+the unknown are derived here.
 """
 
+import itertools
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["entmax", "pull_entmax"]
+__all__ = ["entmax", "pull_alpha", "pull_entmax"]
 
 # On a CPU, how many scores are worked on at once: so few that they stay in a core's own cache between two passes.
 _AT_ONCE = 2**19
 
 
-def entmax(scores: Tensor, alpha: float) -> Tensor:
+def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """The weights of alpha-entmax over the last axis, differentiable any number of times.
 
-    A row of minus infinities gives zeros; a row that holds NaN or infinity gives NaN.
+    A row of minus infinities gives zeros; a row that holds NaN or infinity gives NaN, and so does an alpha up to 1.
+
+    Args:
+        scores: (..., key).
+        alpha: above 1; a tensor has as many axes as the scores and broadcasts against them, its last axis is 1.
 
     Example:
         >>> entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0)
         tensor([[0.7500, 0.2500, 0.0000]])
     """
-    return _Entmax.apply(scores, float(alpha))  # pyright: ignore[reportReturnType]
+    if isinstance(alpha, Tensor):
+        rows = torch.broadcast_shapes(scores.shape[:-1], alpha.shape[:-1])
+        scores = scores.expand(*rows, scores.shape[-1])
+    return _Entmax.apply(scores, alpha)  # pyright: ignore[reportReturnType]
 
 
-def pull_entmax(grad_weights: Tensor, weights: Tensor, alpha: float) -> Tensor:
+def pull_entmax(grad_weights: Tensor, weights: Tensor, alpha: float | Tensor) -> Tensor:
     """The gradient of the scores, from the weights alone; it overwrites `grad_weights`.
 
     With p_j = w_j^(2 - alpha) on the support and 0 elsewhere: ds_j = p_j (dw_j - sum_k p_k dw_k / sum_k p_k).
@@ -49,7 +59,9 @@ def pull_entmax(grad_weights: Tensor, weights: Tensor, alpha: float) -> Tensor:
         >>> pull_entmax(torch.tensor([[3.0, 1.0, 9.0]]), torch.tensor([[0.75, 0.25, 0.0]]), 2.0)
         tensor([[ 1., -1.,  0.]])
     """
-    if alpha == 2.0:
+    if isinstance(alpha, Tensor):
+        share = _share(weights, alpha)
+    elif alpha == 2.0:
         share = weights.sign()
     elif alpha == 1.5:
         # The square root, by way of its inverse: sqrt takes five times as long where most numbers are 0.
@@ -61,7 +73,31 @@ def pull_entmax(grad_weights: Tensor, weights: Tensor, alpha: float) -> Tensor:
     return grad_weights.addcmul_(share, mean, value=-1)
 
 
-def _share(weights: Tensor, alpha: float) -> Tensor:
+def pull_alpha(grad_weights: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
+    """The gradient of alpha, from the weights alone.
+
+    With p as above, P_j = p_j / sum_k p_k, b = alpha - 1 and the entropy's terms h_j = -w_j log w_j:
+    dw_j / dalpha = (w_j - P_j) / b^2 + (h_j - P_j sum_k h_k) / b. Near alpha = 1 both terms are large, and their sum
+    isn't: so in float64, and of weights that sum to 1 in it.
+
+    Source: Correia et al. 2019 (arXiv 1909.00015), proposition 1.
+
+    Example:
+        >>> weights, alpha = torch.tensor([[0.75, 0.25, 0.0]]), torch.tensor([[2.0]])
+        >>> pull_alpha(torch.tensor([[1.0, 0.0, 0.0]]), weights, alpha)
+        tensor([[0.1846]])
+    """
+    wide, bend = weights.double(), alpha.double() - 1.0
+    wide = wide / _at_least_one(wide)
+    share = _share(wide, alpha.double())
+    share = share / _at_least_one(share)
+    # Of 0, the entropy's term is 0, but its derivative infinite: 1 stands in, whose term is 0 too.
+    entropy = torch.special.entr(torch.where(wide == 0, 1.0, wide))
+    change = (wide - share) / bend.square() + (entropy - share * entropy.sum(-1, keepdim=True)) / bend
+    return (grad_weights * change).sum_to_size(alpha.shape).to(alpha.dtype)
+
+
+def _share(weights: Tensor, alpha: float | Tensor) -> Tensor:
     """w^(2 - alpha) on the support and 0 elsewhere, with its derivative."""
     support = weights != 0
     # Off the support the power may have no derivative: it is taken of 1 there, and not used.
@@ -77,30 +113,49 @@ class _Entmax(torch.autograd.Function):
     """The threshold is found without a gradient, which has a closed form: made of the weights, differentiable again."""
 
     @staticmethod
-    def forward(scores: Tensor, alpha: float) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(scores: Tensor, alpha: float | Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         rows = scores.reshape(-1, scores.shape[-1]) if scores.numel() else scores.new_zeros(0, 1)
         weights = torch.empty_like(rows)
         step = max(1, _AT_ONCE // rows.shape[-1]) if rows.device.type == "cpu" else max(1, len(rows))
-        find = _by_support if alpha in (1.5, 2.0) else _by_bracket
-        for some, result in zip(rows.split(step), weights.split(step), strict=True):
-            find(some, alpha, result)
+        parts = zip(rows.split(step), weights.split(step), _by_rows(alpha, scores, step), strict=True)
+        for some, result, exponent in parts:
+            if isinstance(exponent, float) and exponent in (1.5, 2.0):
+                _by_support(some, exponent, result)
+            else:
+                _by_bracket(some, exponent, result)
         return weights.view(scores.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.alpha = inputs[1]
-        ctx.save_for_backward(output)
+        alpha = inputs[1]
+        ctx.alpha = None if isinstance(alpha, Tensor) else alpha
+        ctx.save_for_backward(output, *([alpha] if isinstance(alpha, Tensor) else []))
 
     @staticmethod
     def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (weights,) = ctx.saved_tensors
-        share = _share(weights, ctx.alpha)
+        weights, *held = ctx.saved_tensors
+        alpha = held[0] if held else ctx.alpha
+        share = _share(weights, alpha)
         mean = (share * grad_weights).sum(-1, keepdim=True) / _at_least_one(share)
-        return share * (grad_weights - mean), None
+        grad_alpha = pull_alpha(grad_weights, weights, alpha) if ctx.needs_input_grad[1] else None
+        return share * (grad_weights - mean), grad_alpha
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], scores: Tensor, alpha: float) -> tuple[Tensor, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _Entmax.apply(scores.movedim(in_dims[0], 0), alpha), 0  # pyright: ignore
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[int | None, ...], scores: Tensor, alpha: float | Tensor
+    ) -> tuple[Tensor, int]:
+        scores = scores.unsqueeze(0) if in_dims[0] is None else scores.movedim(in_dims[0], 0)
+        if isinstance(alpha, Tensor):
+            alpha = alpha.unsqueeze(0) if in_dims[1] is None else alpha.movedim(in_dims[1], 0)
+        return _Entmax.apply(scores.expand(info.batch_size, *scores.shape[1:]), alpha), 0  # pyright: ignore
+
+
+def _by_rows(alpha: float | Tensor, scores: Tensor, step: int) -> Iterable[float | Tensor]:
+    """Alpha for so many rows at a time: a number, or (row, 1); NaN where it isn't above 1."""
+    if not isinstance(alpha, Tensor):
+        return itertools.repeat(alpha, -(-scores.shape[:-1].numel() // step) if scores.numel() else 1)
+    alpha = alpha.to(scores.dtype).expand(*scores.shape[:-1], 1).reshape(-1, 1)[: scores.numel()]
+    return torch.where(alpha > 1, alpha, torch.nan).split(step)
 
 
 def _below_largest(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,8 +218,8 @@ def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tup
         threshold = torch.where(done, threshold, following)
 
 
-def _by_bracket(scores: Tensor, alpha: float, weights: Tensor) -> None:
-    """The weights for any alpha, into `weights` (row, key).
+def _by_bracket(scores: Tensor, alpha: float | Tensor, weights: Tensor) -> None:
+    """The weights for any alpha, one or (row, 1), into `weights` (row, key).
 
     The unknown is the logarithm x of the row's largest weight, for which threshold = -exp((alpha - 1) x): neither alpha
     near 1 nor a large one takes digits from it. With e_j = max(1 + (alpha - 1) (s_j - max s) exp((1 - alpha) x), 0) ^

@@ -1,9 +1,9 @@
 """Weights: scores normalised, row by row.
 
 A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, key). `allowed` is a bool tensor of that
-shape, or None where everything is allowed. Hidden scores arrive as minus infinity; whatever the normaliser makes of
-them, the engine sets their weights to exactly 0, so that a row in which nothing is allowed has weights of 0. A tile may
-leave out columns that are hidden from all its rows, so a normaliser must not depend on how many of those there are.
+shape, or None where everything is allowed. Hidden scores arrive as minus infinity, those of a row in which nothing is
+allowed as 0; whatever the normaliser makes of them, the engine sets their weights to exactly 0. A tile may leave out
+columns that are hidden from all its rows, so a normaliser must not depend on how many of those there are.
 It may offer more, for speed:
 
 - `pull(grad_weights, weights, allowed) -> (grad_scores, *grads of its operands)`: its gradient, written by hand. The
@@ -17,18 +17,22 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention.budgets import budgeted, pull_budgeted
 from regard.attention.fields import check_count, check_number, check_per_head
-from regard.attention.thresholds import entmax, pull_entmax
+from regard.attention.thresholds import entmax, pull_alpha, pull_entmax
 from regard.errors import ArgumentError
 
 __all__ = [
     "WEIGHTS",
+    "Budget",
     "Entmax",
     "Hard",
+    "LearnedEntmax",
     "LearnedSigmoid",
     "LearnedSoftmax",
     "Normaliser",
@@ -36,6 +40,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Sparsemax",
+    "TopK",
 ]
 
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
@@ -205,30 +210,49 @@ class Entmax:
     and so is what rounding does to the weights there: train with at most 2.
 
     Args:
-        alpha: above 1.
+        alpha: above 1: a number, or a tensor, () or (head,), which may be trained. Where a tensor holds 1 or less, the
+            weights are NaN.
 
     Raises:
-        ArgumentError: alpha isn't a number above 1.
+        ArgumentError: alpha is a number that isn't above 1, or a tensor of another form.
 
-    Source: Peters et al. 2019 (arXiv 1905.05702), section 3.
+    Source: Peters et al. 2019 (arXiv 1905.05702), section 3; trained: Correia et al. 2019 (arXiv 1909.00015).
 
     Example:
         >>> Entmax(1.5)(torch.tensor([[1.0, 1.0, -2.0]]), None)
         tensor([[0.5000, 0.5000, 0.0000]])
     """
 
-    alpha: float = 1.5
+    alpha: float | Tensor = 1.5
 
     def __post_init__(self) -> None:
-        check_number("alpha", self.alpha, "What sharpens and is trained: Softmax(temperature).")
-        if not 1.0 < self.alpha < math.inf:
+        check_per_head("alpha", self.alpha)
+        if not isinstance(self.alpha, Tensor) and not 1.0 < self.alpha < math.inf:
             raise ArgumentError(f"`alpha` must be above 1, but is {self.alpha!r}. For 1, use Softmax().")
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return entmax(scores, self.alpha)
+        return entmax(scores, self._alpha(scores))
 
     def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        return (pull_entmax(grad_weights, weights, self.alpha),)
+        alpha = self._alpha(weights)
+        if not isinstance(alpha, Tensor) or not isinstance(self.alpha, Tensor):
+            return (pull_entmax(grad_weights, weights, alpha),)
+        grad_alpha = pull_alpha(grad_weights, weights, alpha).view(self.alpha.shape)
+        return pull_entmax(grad_weights, weights, alpha), grad_alpha
+
+    def select(self, heads: Tensor) -> "Entmax":
+        chosen = _selected(self.alpha, heads)
+        return self if chosen is self.alpha else dataclasses.replace(self, alpha=chosen)
+
+    def check(self, heads: int) -> None:
+        _check_heads("alpha", self.alpha, heads)
+
+    def _alpha(self, scores: Tensor) -> float | Tensor:
+        """A number, or a tensor with as many axes as the scores, that broadcasts against them."""
+        if not isinstance(self.alpha, Tensor):
+            return float(self.alpha)
+        alpha: Any = _by_head(self.alpha, scores)
+        return alpha.view(*[1] * (scores.ndim - alpha.ndim), *alpha.shape)
 
 
 @dataclass(frozen=True)
@@ -276,6 +300,82 @@ class Hard:
         return (grad_weights.zero_(),)
 
 
+@dataclass(frozen=True)
+class Budget:
+    """w_ij = max(0, min(s_ij - t_i, 1)), with the t_i for which the row sums to the budget.
+
+    That many keys are chosen, softly: no key gets more than 1. With a budget of 1 it is sparsemax; a query that may see
+    no more keys than the budget has weights of 1. The thresholds are exact, and so is the gradient, which passes
+    through the weights strictly between 0 and 1.
+
+    Args:
+        budget: what a row sums to, above 0; it needn't be a whole number.
+
+    Raises:
+        ArgumentError: the budget isn't a number above 0.
+
+    Source: Malaviya et al. 2018 (arXiv 1805.08241), constrained sparsemax, with a bound of 1 for every key.
+
+    Example:
+        >>> Budget(2.0)(torch.tensor([[3.0, 1.0, 0.8, -1.0]]), None)
+        tensor([[1.0000, 0.6000, 0.4000, 0.0000]])
+    """
+
+    budget: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_number("budget", self.budget)
+        if not 0.0 < self.budget < math.inf:
+            raise ArgumentError(f"`budget` must be above 0, but is {self.budget!r}.")
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return budgeted(scores, self.budget)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (pull_budgeted(grad_weights, weights),)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Softmax over the k keys with the highest scores, of equals the first; the others have weights of exactly 0.
+
+    The gradient is that of softmax over those keys: which ones they are changes by jumps, through which none passes.
+
+    Args:
+        keys: k, how many keys a query attends to at most.
+
+    Raises:
+        ArgumentError: `keys` isn't a whole number above 0.
+
+    Source: Gupta et al. 2021 (arXiv 2106.06899).
+
+    Example:
+        >>> TopK(2)(torch.tensor([[2.0, 4.0, 4.0, 4.0]]), None)
+        tensor([[0.0000, 0.5000, 0.5000, 0.0000]])
+    """
+
+    keys: int = 8
+
+    def __post_init__(self) -> None:
+        check_count("keys", self.keys, "how many keys a query attends to at most")
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return torch.softmax(torch.where(self._kept(scores.detach()), scores, -torch.inf), dim=-1)
+
+    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        # The weights are 0 but for the keys that were kept.
+        return Softmax().pull(grad_weights, weights, allowed)
+
+    def _kept(self, scores: Tensor) -> Tensor:
+        if scores.shape[-1] <= self.keys:
+            return torch.ones_like(scores, dtype=torch.bool)
+        least = scores.topk(self.keys, dim=-1).values[..., -1:]
+        above, equal = scores > least, scores == least
+        room = self.keys - above.sum(-1, keepdim=True)
+        # NaN compares with nothing, and must be seen.
+        return above | (equal & (equal.cumsum(-1) <= room)) | torch.isnan(scores)
+
+
 class LearnedSoftmax(nn.Module):
     """Softmax with a temperature that is trained. Its logarithm is the parameter, so that it stays above 0.
 
@@ -301,6 +401,40 @@ class LearnedSoftmax(nn.Module):
     def part(self) -> Softmax:
         """The part for `attend`, with the temperature as its operand."""
         return Softmax(self.log_temperature.exp())
+
+
+class LearnedEntmax(nn.Module):
+    """Entmax with an alpha that is trained, between 1.01 and 2: how sparse to attend is learned.
+
+    Args:
+        heads: with a number, every head has an alpha of its own; otherwise all heads share one.
+        alpha: where training starts from.
+
+    Raises:
+        ArgumentError: alpha doesn't lie between 1.01 and 2.
+
+    Source: Correia et al. 2019 (arXiv 1909.00015), section 3, where alpha is 1 plus a sigmoid of the parameter; near 1
+        it is kept apart from it, as in the authors' code.
+
+    Example:
+        >>> LearnedEntmax(heads=2).part().alpha
+        tensor([1.5000, 1.5000], grad_fn=<AddBackward0>)
+    """
+
+    def __init__(self, heads: int | None = None, *, alpha: float = 1.5):
+        super().__init__()
+        check_number("alpha", alpha)
+        if not _LEAST_ALPHA < alpha < 2.0:
+            raise ArgumentError(f"`alpha` must lie between {_LEAST_ALPHA} and 2, but is {alpha!r}.")
+        share = (alpha - _LEAST_ALPHA) / (2.0 - _LEAST_ALPHA)
+        self.logit = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(share / (1.0 - share))))
+
+    def part(self) -> Entmax:
+        """The part for `attend`, with alpha as its operand."""
+        return Entmax(_LEAST_ALPHA + (2.0 - _LEAST_ALPHA) * self.logit.sigmoid())
+
+
+_LEAST_ALPHA = 1.01
 
 
 class LearnedSigmoid(nn.Module):
@@ -370,5 +504,7 @@ WEIGHTS: dict[str, Callable[[], Normaliser]] = {
     "sigmoid": Sigmoid,
     "sparsemax": Sparsemax,
     "entmax": Entmax,
+    "budget": Budget,
+    "top_k": TopK,
     "hard": Hard,
 }

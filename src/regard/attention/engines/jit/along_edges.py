@@ -28,6 +28,8 @@ def refuse(request: Request) -> str | None:
         return "along edges it knows the package's own normalisers"
     if isinstance(weights, Softmax) and isinstance(weights.temperature, Tensor):
         return "along edges the temperature is one number"
+    if isinstance(weights, Entmax) and isinstance(weights.alpha, Tensor):
+        return "along edges alpha is one number"
     if isinstance(weights, Relu) and weights.divisor is not None:
         return "along edges relu divides by the number of edges"
     position = type(parts.position)
@@ -74,6 +76,7 @@ def _problem(reduced: Request) -> Problem:
         item, head = torch.arange(batch).repeat_interleave(heads), torch.arange(heads).repeat(batch)
         places = Places(item.unsqueeze(1), head, torch.arange(queries), torch.arange(key.shape[1]))
     graph: Any = reduced.edges
+    alpha: Any = weights.alpha if type(weights) is Entmax else 2.0
     return Problem(
         graph,
         query,
@@ -83,7 +86,7 @@ def _problem(reduced: Request) -> Problem:
         weights=name,
         scale=1.0 if additive else score.scale / temperature,
         slope=score.slope if additive else 0.0,
-        alpha=weights.alpha if type(weights) is Entmax else 2.0,
+        alpha=alpha,
         vector=(score.vector / temperature).to(query.dtype).expand(batch, heads, -1).flatten(0, 1)
         if additive
         else None,

@@ -4,12 +4,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from regard.attention.engines.jit import additive, dropout, thresholds
 from regard.attention.frames import Index
 from regard.attention.request import Parts
 from regard.attention.scores import Additive
+from regard.attention.thresholds import pull_alpha
 from regard.attention.weights import Entmax, Sparsemax
 
 __all__ = ["CompiledAdditive", "CompiledEntmax", "drop", "parts"]
@@ -55,17 +57,41 @@ class CompiledAdditive:
 
 @dataclass(frozen=True)
 class CompiledEntmax:
-    """`Entmax`, and `Sparsemax` at alpha 2."""
+    """`Entmax`, and `Sparsemax` at alpha 2. `alpha`: a number, () or (head,)."""
 
-    alpha: float
+    alpha: float | Tensor
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return thresholds.entmax(scores, self.alpha)
+        return self._into(torch.empty_like(scores), scores)
 
     def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         scores = scores.contiguous()
-        return thresholds.entmax(scores, self.alpha, out=scores)
+        return self._into(scores, scores)
 
     def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         grad_weights = grad_weights.contiguous()
-        return (thresholds.pull(grad_weights, weights, self.alpha, out=grad_weights),)
+        if not isinstance(self.alpha, Tensor):
+            return (thresholds.pull(grad_weights, weights, self.alpha, out=grad_weights),)
+        alpha = self.alpha.to(weights.dtype).reshape(-1, 1, 1)
+        grad_alpha = pull_alpha(grad_weights, weights, alpha).view(self.alpha.shape)
+        for grad, weight, number in zip(grad_weights, weights, self._numbers(weights), strict=True):
+            thresholds.pull(grad, weight, number, out=grad)
+        return grad_weights, grad_alpha
+
+    def select(self, heads: Tensor) -> "CompiledEntmax":
+        own = isinstance(self.alpha, Tensor) and self.alpha.ndim == 1
+        return CompiledEntmax(self.alpha[heads]) if own else self  # pyright: ignore[reportIndexIssue]
+
+    def _into(self, out: Tensor, scores: Tensor) -> Tensor:
+        if not isinstance(self.alpha, Tensor):
+            return thresholds.entmax(scores, self.alpha, out=out)
+        for result, score, number in zip(out, scores, self._numbers(scores), strict=True):
+            if number > 1.0:
+                thresholds.entmax(score, number, out=result)
+            else:
+                result.fill_(torch.nan)
+        return out
+
+    def _numbers(self, scores: Tensor) -> list[float]:
+        """Alpha for each group of a tile (group, row, column)."""
+        return torch.as_tensor(self.alpha, dtype=scores.dtype).expand(len(scores)).tolist()
