@@ -24,8 +24,9 @@ from attention.cases import (
     Case,
     Size,
     numbers,
+    seeded,
 )
-from regard.attention import attend
+from regard.attention import Causal, Edges, attend, plan
 
 pytestmark = [
     pytest.mark.usefixtures("only_on_a_cpu"),
@@ -129,6 +130,54 @@ def test_the_peak_is_far_below_all_pairs():
 def test_the_peak_of_more_is_far_below_all_pairs(engine):
     found = peaks(length=8192, engine=engine, orders=1)
     assert most(found) < 256, found
+
+
+PLANNED = [
+    Case(mask="causal"),
+    Case(mask="window"),
+    Case(weights="entmax", mask="causal"),
+    Case(weights="relu", position="relative"),
+    Case(score="additive"),
+    Case(mask="edges & lengths"),
+]
+
+
+def planned(length: int) -> None:
+    """In a process of its own: what `plan` says of a forward pass, and what it takes, both MiB."""
+    torch.set_num_threads(1)
+    system = ctypes.CDLL(None)
+    for case in PLANNED:
+        size = Size(length, length, (length,), (length,), items=(1,), value=FEATURE)
+        three = [numbers(1, HEADS, length, FEATURE, seed=seed, dtype=torch.float32, grad=False) for seed in range(3)]
+        parts = {
+            "score": SCORE_EXAMPLES[case.score](torch.float32),
+            "weights": WEIGHTS_EXAMPLES[case.weights](torch.float32),
+        }
+        parts["position"] = POSITION_EXAMPLES[case.position](size, torch.float32)
+        mask = MASK_EXAMPLES[case.mask](size)
+        if "edges" in case.mask:
+            mask = Edges(torch.randint(length, (2, 40 * length), generator=seeded(0))) & Causal()
+        with torch.no_grad():
+            attend(*three, **parts, mask=mask)
+            system.mallopt(-3, 1 << 18)
+            system.malloc_trim(0)
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+            before = held("VmRSS")
+            attend(*three, **parts, mask=mask)
+        print((held("VmHWM") - before) / 1024, plan(*three, **parts, mask=mask).memory / 2**20, case)
+
+
+def test_the_peak_is_what_the_plan_says():
+    """Up to a few MiB that depend on nothing; Python's own, and what libraries keep for themselves."""
+    code = "from attention.test_memory import planned; planned(8192)"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=str(Path(__file__).parents[1])
+    ).stdout
+    assert len(found.splitlines()) == len(PLANNED)
+    for line in found.splitlines():
+        took, said = map(float, line.split()[:2])
+        assert took <= 1.25 * said + 6, found
 
 
 def test_the_peak_of_the_second_order_is_far_below_all_pairs():

@@ -85,6 +85,17 @@ def test_more_work_takes_longer():
     assert long.work > 32 * short.work
 
 
+def test_a_filtered_list_of_edges_is_counted():
+    """Beside the mask's own list, which is there already, stands the list of those that another mask leaves."""
+    graph, query = Edges(torch.randint(4000, (2, 80_000))), heads(4000, 8)
+    alone, filtered = (plan(query, query, query, mask=mask) for mask in (graph, graph & "causal"))
+    assert alone.engine == filtered.engine == "jit"
+    assert filtered.memory - alone.memory > 80_000 * 3 * 8
+    assert "for kernels, once in a process" in str(alone)
+    assert alone.kernels > 100 * 2**20
+    assert plan(query, query, query).kernels == 0
+
+
 @pytest.mark.parametrize("engine", ["jit", "banded"])
 def test_a_named_engine_refuses_what_is_not_for_it(engine):
     query = heads(3)

@@ -12,12 +12,16 @@ import torch
 
 from regard.attention.engines import fused, jit
 from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
+from regard.attention.masks import Edges
+from regard.attention.parts import offer, operands
 from regard.attention.positions import Position
 from regard.attention.request import Request
-from regard.attention.scores import Additive
-from regard.attention.weights import Entmax, Softmax, Sparsemax
+from regard.attention.scores import Additive, ScaledDot
+from regard.attention.weights import Budget, Entmax, Softmax, Sparsemax, TopK
 
-__all__ = ["Cost", "cost", "seconds"]
+__all__ = ["KERNELS", "Cost", "cost", "seconds"]
+
+KERNELS = 200 * 2**20  # bytes that a process takes once, for good, to load Numba and compile kernels; measured
 
 # Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
 KERNEL = 3e11  # multiplications and additions of PyTorch's fused kernel, its exponentials included
@@ -77,7 +81,9 @@ def cost(name: str, request: Request) -> Cost:
     if name == "jit" and jit.takes_edges(request):
         edges = len(request.edges.keys) if request.edges else 0
         dealt = groups * (queries + keys) * sizes * size
-        return Cost(2 * groups * edges * sizes, dealt + output, {"edges": edges})
+        # Where the mask is more than its list of edges, the list is filtered: new ones stand beside the old.
+        lists = 0 if type(request.parts.mask) is Edges else 2 * sum(t.nbytes for t in operands(request.parts.mask))
+        return Cost(2 * groups * edges * sizes, dealt + lists + output, {"edges": edges})
     found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.frame, heads))
     counts = {
         "skipped": _possible(found, queries, keys, groups) if found else 0,
@@ -91,8 +97,10 @@ def cost(name: str, request: Request) -> Cost:
             counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
     work = 2 * pairs * sizes
     if name in ("fused", "banded"):
-        copied = sum(t.nbytes for t in (request.query, request.key, request.value)) if feature != value else 0
-        return Cost(work, copied + output, counts)
+        reduces = offer(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
+        copies = reduces or feature != value or type(request.parts.position).heads is not Position.heads
+        numbers = sum(t.numel() for t in (request.query, request.key, request.value)) if copies else 0
+        return Cost(work, numbers * _width(request) + output, counts)
     largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
     # Scores, weights, what is allowed and two temporaries stand at once; with positions and dropout some more.
     width = _width(request)
@@ -115,8 +123,10 @@ def _passes(request: Request, *, compiled: bool) -> float:
     """How often the scores of a tile are read and written, beside the products."""
     weights: Any = request.parts.weights
     passes = 1.0
-    if type(weights) in (Entmax, Sparsemax):
+    if type(weights) in (Entmax, Sparsemax, Budget):
         passes = 2.0 if compiled else 24.0
+    elif type(weights) is TopK:
+        passes = 8.0
     elif type(weights) is Softmax:
         passes = 2.0
     passes += 1.0 * (not request.hides_nothing) + 3.0 * _has_position(request)

@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.costs import cost, seconds
+from regard.attention.costs import KERNELS, cost, seconds
 from regard.attention.engines import AUTO, ENGINES, fused
 from regard.attention.positions import Position
 from regard.attention.request import Request
@@ -34,6 +34,7 @@ class Plan:
         tiles: how many tiles of rows x keys are skipped, partial and full.
         work: multiplications and additions of the forward pass.
         memory: about how many bytes stand at the peak of the forward pass, beside the inputs.
+        kernels: how many more the first call of a process takes at most, and keeps: to load and compile kernels.
     """
 
     engine: str
@@ -44,6 +45,7 @@ class Plan:
     tiles: Mapping[str, int]
     work: int
     memory: int
+    kernels: int
 
     def __str__(self) -> str:
         batch, heads, queries, keys, feature, value = self.shape
@@ -53,7 +55,8 @@ class Plan:
             f"-> {self.engine}: {self.why}",
             f"   tiles   {', '.join(f'{count} {kind}' for kind, count in self.tiles.items())}",
             f"   work    {self.work / 1e9:.3g} GFLOP forward",
-            f"   memory  about {self.memory / 2**20:.3g} MiB beside the inputs",
+            f"   memory  about {self.memory / 2**20:.3g} MiB beside the inputs"
+            + (f"; up to {self.kernels / 2**20:.3g} MiB for kernels, once in a process" if self.kernels else ""),
         ]
         lines += [f"   not {name}: {reason}" for name, reason in self.refused.items()]
         return "\n".join(lines)
@@ -188,6 +191,7 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
         tiles=estimate.tiles,
         work=estimate.work,
         memory=estimate.memory,
+        kernels=KERNELS if engine == "jit" else 0,
     )
 
 
