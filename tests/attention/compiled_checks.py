@@ -149,6 +149,9 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         "mask": masks.Prefix(3),
     },
     "entmax, relative": lambda: {"weights": "entmax", "position": positions.Relative(6, 3, on="both")},
+    "trained alpha": lambda: {"weights": weights.LearnedEntmax(heads=2)},
+    "top_k, causal": lambda: {"weights": weights.TopK(3), "mask": "causal"},
+    "budget": lambda: {"weights": "budget"},
     "hard, bucketed": lambda: {"weights": "hard", "position": positions.Bucketed(heads=2, buckets=8, reach=9)},
     "edges, alibi": lambda: {
         "mask": masks.Edges(torch.randint(0, SELF, (2, 60))),
@@ -471,6 +474,29 @@ def autocast() -> None:
     assert {output.dtype for output in outputs} == {torch.bfloat16}
     grads = [with_grads(output.float(), (x, *module.parameters())) for output in outputs]
     assert_close(*grads, rtol=2e-2, atol=2e-2)
+
+
+@check(COMPILED)
+def half_precision_keeps_nothing_rounded_for_the_gradient() -> None:
+    """From an output rounded to bfloat16 the gradient of a float32 matrix would be off by 1e-2."""
+    three = [t.detach().bfloat16() for t in tensors(keys=64)]
+    for mask in (None, "causal"):
+        found = []
+        for function in (attend, compiled(attend)[0]):
+            matrix = torch.randn(6, 6, generator=torch.Generator().manual_seed(0)).requires_grad_()
+            output = function(*three, score=scores.Bilinear(matrix), mask=mask)
+            assert output.dtype == torch.bfloat16
+            found.append(torch.autograd.grad(output.float().square().sum(), matrix)[0])
+        assert (found[0] - found[1]).abs().max() <= 1e-4 * found[0].abs().max()
+
+
+@check(COMPILED)
+def large_scores_have_the_gradient_of_tiles() -> None:
+    """Weights sum to 1 in the gradient of the values too."""
+    query, key, value = tensors(keys=64)
+    output = compiled(attend)[0](1e5 * query.detach(), key, value)
+    (gradient,) = torch.autograd.grad(output, value, torch.ones_like(output))
+    assert abs(gradient.double().mean().item() - 1) < 2e-5
 
 
 @check(COMPILED)

@@ -1,5 +1,7 @@
 """Bad arguments get one clear sentence, and parts of the user's own are checked at the door."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -18,6 +20,10 @@ from regard.attention.parts import join, operands, split
 from regard.errors import ArgumentError
 
 X = torch.ones(2, 3, 5, 7)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyTorch says of one layout that it is a prototype
+    NESTED = torch.nested.nested_tensor([torch.ones(3, 5, 7), torch.ones(3, 5, 7)])
+    JAGGED = torch.nested.nested_tensor([torch.ones(3, 5, 7), torch.ones(4, 5, 7)], layout=torch.jagged)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +35,11 @@ X = torch.ones(2, 3, 5, 7)
         ({"key": torch.ones(2, 2, 5, 7), "value": torch.ones(2, 2, 5, 7)}, "multiple of the 2 heads of `key`"),
         ({"key": X.double()}, "`key` must be torch.float32"),
         ({"query": X.long(), "key": X.long(), "value": X.long()}, "must hold real numbers, but is torch.int64"),
+        ({"query": NESTED}, r"`query` must be a tensor .* but is a nested tensor. Pad it .*mask=Lengths\(lengths\)"),
+        ({"query": NESTED, "key": NESTED, "value": NESTED}, "`query` must be a tensor .* but is a nested tensor"),
+        ({"value": JAGGED}, "`value` must be a tensor .* but is a nested tensor"),
+        ({"query": JAGGED, "key": JAGGED, "value": JAGGED, "mask": "causal"}, "`query` must .* is a nested tensor"),
+        ({"key": X.to_sparse()}, r"`key` must be dense, but is torch.sparse_coo. Convert it with .to_dense\(\)"),
         ({"score": "scaled_dto"}, "Did you mean 'scaled_dot'"),
         ({"weights": "sofmax"}, "Did you mean 'softmax'"),
         ({"weights": 3}, "`weights` must be a name"),

@@ -3,6 +3,8 @@
 The rest of it: test_product (every engine is the definition), test_poison, test_tiles, test_dropout, test_gradients.
 """
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 
@@ -19,13 +21,45 @@ from attention.cases import (
     tensors,
 )
 from attention.comparing import ROUNDING, Cut, gaps, moved, outcome, request_of
-from regard.attention import Causal, Lengths, attend, plan, weigh
+from regard.attention import Additive, Bilinear, Causal, Cosine, Dot, Lengths, Rotary, Window, attend, plan, weigh
 from regard.attention.engines import AUTO, ENGINES
-from regard.attention.positions import RelativeKeys
+from regard.attention.positions import RelativeKeys, Slopes
 from regard.attention.request import Request
 from regard.errors import ArgumentError, RefusedError
 
 F64 = torch.float64
+
+
+@dataclass(frozen=True)
+class Squared:
+    """A score of a user's own that is an inner product of other vectors."""
+
+    gain: torch.Tensor
+
+    def __call__(self, query, key):
+        return self.gain * (query.square() @ key.square().mT)
+
+    def reduce(self, query, key):
+        return Dot(), self.gain * query.square(), key.square()
+
+
+def _normal(*shape, seed):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+# Parts that do something to the vectors before they are scored: their numbers, and the parts made of these.
+REDUCING = {
+    "bilinear": ([0.5 * _normal(8, 8, seed=1)], lambda matrix: {"score": Bilinear(matrix)}),
+    "bilinear by head": ([0.5 * _normal(2, 8, 8, seed=2)], lambda matrix: {"score": Bilinear(matrix)}),
+    "cosine": ([torch.tensor([10.0, 3.0])], lambda scale: {"score": Cosine(scale)}),
+    "additive": (
+        [_normal(8, seed=3), _normal(2, 8, seed=4)],
+        lambda vector, bias: {"score": Additive(vector, bias)},
+    ),
+    "rotary": ([], lambda: {"position": Rotary()}),
+    "rotary and a bias": ([_normal(2, seed=5)], lambda slopes: {"position": Rotary(size=4) + Slopes(slopes)}),
+    "own reduction": ([torch.tensor(0.03)], lambda gain: {"score": Squared(gain)}),
+}
 
 
 def each_engine(arguments, **more):
@@ -113,6 +147,39 @@ def test_no_keys_give_zeros_whatever_the_weights(weights):
             output.sum().backward()
 
 
+@pytest.mark.parametrize("holds", [1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("score", ["dot", "bilinear", "cosine by head", "additive by head"])
+def test_no_keys_give_no_gradient_whatever_queries_hold(score, holds):
+    """And each tensor may be the only one that wants a gradient."""
+    for engine in (*ENGINES, "auto"):
+        count = len(Case(score, "sigmoid by head", position="relative").make().named)
+        for alone in range(count + 1):
+            arguments = Case(score, "sigmoid by head", position="relative").make()
+            with torch.no_grad():
+                arguments.query.fill_(holds)
+            arguments.key, arguments.value = (
+                t.detach()[:, :, :0].requires_grad_() for t in (arguments.key, arguments.value)
+            )
+            for place, tensor in enumerate(arguments.named.values()):
+                tensor.requires_grad_(alone in (place, count))
+            wanted = [tensor for tensor in arguments.named.values() if tensor.requires_grad]
+            try:
+                output = arguments(attend, engine=engine)
+            except RefusedError:
+                continue
+            assert (output == 0).all()
+            assert all((gradient == 0).all() for gradient in torch.autograd.grad(output.sum(), wanted)), engine
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+def test_what_has_no_part_in_the_output_has_a_gradient_of_zero(engine):
+    query, key, value = tensors(SELF)
+    gradients = torch.autograd.grad(
+        attend(query, key, value.detach(), weights="hard", engine=engine).sum(), (query, key)
+    )
+    assert all((gradient == 0).all() for gradient in gradients)
+
+
 def test_causal_is_aligned_at_the_end_so_that_a_cache_just_works():
     query, key, value = tensors(SELF)
     whole = attend(query, key, value, mask="causal")
@@ -157,7 +224,7 @@ def test_batched_is_one_by_one(case):
                 assert (whole[f"gradient of {name}"][item, :, end:] == 0).all()
 
 
-@pytest.mark.parametrize("case", each_part()[:27], ids=str)
+@pytest.mark.parametrize("case", each_part()[:30], ids=str)
 def test_permuting_keys_changes_nothing_and_permuting_all_permutes_the_output(case):
     order = torch.randperm(SELF.keys, generator=seeded(0))
     arguments = case.make()
@@ -196,6 +263,40 @@ class TestDtypes:
                 assert output.dtype == dtype
                 error = (output.double() - expected).abs().max()
                 assert error <= budget, f"{engine}: {error:.3g}, more than {budget:.3g}"
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    @pytest.mark.parametrize("mask", [None, "causal", Window(40, 0), Lengths([311, 400])], ids=str)
+    @pytest.mark.parametrize(
+        "name", ["bilinear", "bilinear by head", "cosine", "additive", "rotary", "rotary and a bias", "own reduction"]
+    )
+    def test_half_is_as_near_as_the_definition(self, name, mask, dtype):
+        """Vectors that are changed before the tiles aren't rounded again: at most twice the definition's error."""
+        query, key, value = (torch.randn(2, 2, 400, 8, generator=seeded(seed)).to(dtype) for seed in range(3))
+        query = 4 * query
+        parameters, parts = REDUCING[name]
+
+        def found(wide, engine):
+            three = [(t.double() if wide else t.clone()).requires_grad_() for t in (query, key, value)]
+            numbers = [p.to(F64 if wide else torch.float32).requires_grad_() for p in parameters]
+            output = attend(*three, **parts(*numbers), mask=mask, engine=engine)
+            upward = torch.linspace(-1, 1, output.numel()).view(output.shape).to(dtype).to(output.dtype)
+            return [output, *torch.autograd.grad(output, [*three, *numbers], upward)]
+
+        exact = found(True, "dense")
+        own = found(False, "dense")
+        ran = 0
+        for engine in (*ENGINES, "auto"):
+            try:
+                near = found(False, engine)
+            except RefusedError:
+                continue
+            ran += 1
+            for place, (one, definition, true) in enumerate(zip(near, own, exact, strict=True)):
+                error, its = ((t.double() - true).abs().max() for t in (one, definition))
+                # Parameters are float32, and so is all that is done with them.
+                allowed = 1e-4 * true.abs().max() if place > 3 else 2 * its
+                assert error <= allowed, f"{engine}: {place} is {error:.2g} off, more than {allowed:.2g}"
+        assert ran >= 3
 
     @pytest.mark.parametrize("case", each_part(mask="causal & lengths"), ids=str)
     def test_half_has_gradients(self, case):

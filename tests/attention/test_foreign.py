@@ -251,7 +251,7 @@ def test_arguments_of_the_wrong_type():
     """In a process without the suite's own checks of types, as a user has it."""
     code = """
 import pickle, torch
-from regard.attention import Dot, Entmax, GuidedBias, Relu, attend, plan
+from regard.attention import Budget, Dot, GuidedBias, Relu, attend, plan
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
 x, number = torch.ones(1, 2, 3, 4), torch.tensor(1.7, requires_grad=True)
 for call in (
@@ -265,7 +265,7 @@ for call in (
     lambda: attend(x.numpy(), x, x),
     lambda: attend([1.0], x, x),
     lambda: Dot(number),
-    lambda: Entmax(number),
+    lambda: Budget(number),
     lambda: Relu(number),
     lambda: GuidedBias(number),
 ):
@@ -285,7 +285,7 @@ for error in (UnknownNameError("engine", "jti", ["jit"]), MissingExtraError("rdk
         *["`dropout` must be a share from 0 to 1"] * 2,
         *["`seed` must be a whole number or None"] * 3,
         *["`query` must be a tensor (batch, head, length, size)"] * 2,
-        *[f"`{name}` must be a number, but is a tensor ()" for name in ("scale", "alpha", "divisor", "width")],
+        *[f"`{name}` must be a number, but is a tensor ()" for name in ("scale", "budget", "divisor", "width")],
         *["True"] * 2,
     ]
     assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins

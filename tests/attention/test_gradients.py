@@ -5,12 +5,22 @@ import dataclasses
 import pytest
 import torch
 
-from attention.cases import POSITION_EXAMPLES, SCORE_EXAMPLES, WEIGHTS_EXAMPLES, Case, each_part, kernels, rotation
+from attention.cases import (
+    POSITION_EXAMPLES,
+    SCORE_EXAMPLES,
+    WEIGHTS_EXAMPLES,
+    Case,
+    each_part,
+    kernels,
+    numbers,
+    rotation,
+    seeded,
+)
 from attention.comparing import OTHERS, request_of
-from regard.attention import attend
-from regard.attention.engines import ENGINES
+from regard.attention import Lengths, Window, attend
+from regard.attention.engines import ENGINES, fused
 from regard.attention.parts import join, split
-from regard.errors import RefusedError
+from regard.errors import ArgumentError, RefusedError
 
 
 def as_function(case: Case, engine: str):
@@ -128,3 +138,91 @@ def test_no_gradient_is_kept_where_none_is_wanted(engine, case):
         arguments, query=arguments.query.detach(), key=arguments.key.detach(), value=arguments.value.detach()
     )
     assert not still(attend, engine=engine).requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("mask", [None, "causal", Window(20, 0), Lengths([60])], ids=str)
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e3, 1e5, 1e7])
+def test_weights_sum_to_one_in_the_gradient_however_large_scores_are(scale, mask, dtype):
+    """The gradient of a sum of outputs to the values is one of the weights: each row gives 1, whatever the scores."""
+    query, key, value = (torch.randn(1, 1, 64, 8, generator=seeded(seed)).to(dtype) for seed in range(3))
+    query = (scale * query.double()).to(dtype)
+    ran = 0
+    for engine in (*ENGINES, "auto"):
+        leaf = value.clone().requires_grad_()
+        try:
+            output = attend(query, key, leaf, mask=mask, engine=engine)
+        except RefusedError:
+            continue
+        ran += 1
+        (gradient,) = torch.autograd.grad(output, leaf, torch.ones_like(output))
+        rows = 60 if isinstance(mask, Lengths) else 64
+        share = {torch.float32: 2e-5, torch.float64: 1e-13, torch.bfloat16: 4e-3}[dtype]
+        assert abs(gradient.double().sum().item() / (rows * 8) - 1) < share, engine
+    assert ran >= 3
+
+
+@pytest.mark.parametrize("size", [8, 64, 100])
+@pytest.mark.parametrize("large", [1.0, 1e2, 1e3, 1e4])
+def test_weights_sum_to_one_in_the_gradient_where_large_terms_cancel(large, size):
+    """Scores of a few, as sums of terms that aren't: the forward and the backward pass may round them otherwise."""
+    query, key, value = (torch.randn(1, 1, 256, size, generator=seeded(seed)) for seed in range(3))
+    query[..., :2], key[..., 0], key[..., 1] = large, large, -large
+    for engine in ("fused", "auto", "blocked"):
+        leaf = value.clone().requires_grad_()
+        output = attend(query, key, leaf, engine=engine)
+        (gradient,) = torch.autograd.grad(output, leaf, torch.ones_like(output))
+        assert abs(gradient.double().sum().item() / (256 * size) - 1) < 2e-5, engine
+
+
+def test_where_scores_are_large_the_gradient_is_that_of_tiles():
+    """And where they aren't, PyTorch's: a bound that is always exceeded would cost every call its speed."""
+    x = torch.randn(1, 1, 64, 8, generator=seeded(0))
+    for scale, large in ((1.0, False), (1e4, True), (float("nan"), True)):
+        request = request_of(Case().make())
+        request = type(request).of(
+            scale * x, x, x, score="dot", weights="softmax", mask=None, position=None, dropout=0.0, seed=0
+        )
+        assert fused.loses_digits(request.reduced()[0]) is large
+
+
+def test_gradients_of_a_function_without_setup_context():
+    """An `autograd.Function` as older packages write them works as a normaliser of one's own, to the second order."""
+    for mask in (None, "causal"):
+        results = []
+        for engine in ("dense", "blocked", "auto"):
+            query, key, value = (numbers(1, 2, 5, 3, seed=seed) for seed in range(3))
+            output = attend(
+                query, key, value, weights=lambda scores, allowed: OldSoftmax.apply(scores), mask=mask, engine=engine
+            )
+            first = torch.autograd.grad(output.square().sum(), (query, key, value), create_graph=True)
+            second = torch.autograd.grad(sum(gradient.square().sum() for gradient in first), (query, key, value))
+            results.append((output, *first, *second))
+        for other in results[1:]:
+            for one, definition in zip(other, results[0], strict=True):
+                torch.testing.assert_close(one, definition)
+
+
+class OldSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores):
+        weights = scores.softmax(-1)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx, grad_weights):
+        (weights,) = ctx.saved_tensors
+        return weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
+
+
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.func.jacrev, torch.vmap])
+def test_a_function_without_setup_context_is_refused_under_transforms(transform):
+    x = torch.randn(1, 1, 1, 4, 3)
+
+    def call(query):
+        output = attend(query[0], x[0], x[0], weights=lambda scores, allowed: OldSoftmax.apply(scores))
+        return output if transform is torch.vmap else output.sum()
+
+    with pytest.raises(ArgumentError, match=r"uses a torch\.autograd\.Function without setup_context"):
+        transform(call)(x[None] if transform is torch.vmap else x)

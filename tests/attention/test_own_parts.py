@@ -70,7 +70,10 @@ class Power:
     exponent: Tensor
 
     def __call__(self, scores, allowed):
-        above = torch.nn.functional.softplus(scores) ** self.exponent
+        hidden = torch.zeros_like(scores, dtype=torch.bool) if allowed is None else ~allowed
+        # At minus infinity the power has no second derivative.
+        above = torch.nn.functional.softplus(scores.masked_fill(hidden, 0.0)) ** self.exponent
+        above = above.masked_fill(hidden, 0.0)
         return above / (above.sum(-1, keepdim=True) + 1e-6)
 
 
@@ -230,6 +233,29 @@ def test_a_score_without_derivative_at_the_padding(engine):
     assert torch.isfinite(x.grad).all()
     assert (x.grad[1, :, 3:] == 0).all()
     assert (x.grad[1, :, :3] != 0).all()
+
+
+@dataclass(frozen=True)
+class Louder:
+    """A normaliser: softmax times a gain that is trained. Of a row of minus infinities softmax makes NaN."""
+
+    gain: Tensor
+
+    def __call__(self, scores, allowed):
+        return self.gain * scores.softmax(-1)
+
+
+@pytest.mark.parametrize("make", [Louder, Power])
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+def test_a_normaliser_is_spared_rows_that_see_nothing(make, engine):
+    """Whatever it would make of them, what it trains has a gradient, and one of that."""
+    x = torch.randn(2, 1, 5, 4, dtype=torch.float64, requires_grad=True)
+    for mask in (Lengths([5, 3]), Lengths([5, 0]), Causal()):
+        number = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+        output = attend(x, x, x, weights=make(number), mask=mask, engine=engine)
+        first = torch.autograd.grad(output.square().sum(), (number, x), create_graph=True)
+        second = torch.autograd.grad(first[0] + first[1].square().sum(), (number, x))
+        assert all(torch.isfinite(gradient).all() for gradient in (*first, *second))
 
 
 CARELESS = {

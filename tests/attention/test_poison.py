@@ -7,9 +7,10 @@ import torch
 
 from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation, seeded
 from attention.comparing import Cut, gaps, outcome
-from regard.attention import Bias, Causal, Lengths, Softmax, attend, weigh
+from regard.attention import Bias, Causal, Lengths, Sigmoid, Softmax, Window, attend, weigh
 from regard.attention.engines import ENGINES
 from regard.errors import RefusedError
+from regard.modules.huggingface import SoftCapped
 
 # Large is finite, but no product with it is: infinity times a weight of 0 would be NaN.
 POISONS = {"nan": float("nan"), "inf": float("inf"), "-inf": -float("inf"), "large": 1e300}
@@ -185,6 +186,91 @@ def test_a_huge_number_that_is_hidden_cannot_matter():
     query.requires_grad_()
     (3 * attend(query, key, value, mask="causal")[:, :, :-1]).sum().backward()
     assert torch.isfinite(query.grad).all()
+
+
+def squashed(query, key):
+    """A score of a user's own, differentiated on the tile: its slope is NaN where its product is."""
+    return (query @ key.mT).tanh()
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+@pytest.mark.parametrize("score", [squashed, SoftCapped(1.0, 1.0)], ids=["own", "soft-capped"])
+def test_a_huge_key_gives_no_gradient_to_a_row_that_does_not_see_it(score, engine):
+    """By hand: s = tanh(-.2), w = sigmoid(s), and the gradient w (1 - w) (1 - s^2) k = .2380 k."""
+    query = torch.tensor([[[[2.0, -2.0], [2.0, -2.0]]]], requires_grad=True)
+    key = torch.tensor([[[[0.1, 0.2], [3e38, 3e38]]]], requires_grad=True)
+    output = attend(query, key, torch.ones(1, 1, 2, 1), score=score, weights=Sigmoid(0.0), mask="causal", engine=engine)
+    of_query, of_key = torch.autograd.grad(output[0, 0, 0, 0], (query, key))
+    torch.testing.assert_close(of_query[0, 0, 0], torch.tensor([0.0238, 0.0476]), atol=1e-4, rtol=0)
+    torch.testing.assert_close(of_key[0, 0, 0], torch.tensor([0.4759, -0.4759]), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_one_huge_number_is_huge_in_vectors_of_any_size(size):
+    """The length of a vector of one number is found without a square, which would overflow."""
+    query, key = torch.ones(1, 1, 2, size, requires_grad=True), torch.ones(1, 1, 2, size)
+    key[0, 0, 1] = 3e38
+    output = attend(query, key, torch.ones(1, 1, 2, 1), score=squashed, weights="sigmoid", mask="causal")
+    (gradient,) = torch.autograd.grad(output[0, 0, 0, 0], query)
+    assert (gradient[0, 0, 0] > 0).all()
+    assert (gradient[0, 0, 1] == 0).all()
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("mask", [None, "causal", Lengths([5]), Window(1, 0)], ids=str)
+@pytest.mark.parametrize("what", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("size", [4, 64])
+def test_a_diverged_encoder_shows(size, what, mask, grad):
+    """Keys that are no numbers at all make outputs that are none, in every engine."""
+    query = torch.randn(1, 2, 5, size, generator=seeded(0)).requires_grad_(grad)
+    key = torch.full((1, 2, 5, size), POISONS[what])
+    value = torch.randn(1, 2, 5, size, generator=seeded(1))
+    ran = 0
+    for engine in ("auto", *ENGINES):
+        try:
+            output = attend(query, key, value, mask=mask, engine=engine)
+        except RefusedError:
+            continue
+        ran += 1
+        assert torch.isnan(output).all(), engine
+    assert ran >= 3
+
+
+def test_a_row_whose_logarithm_is_zero_is_not_taken_for_a_diverged_one():
+    """A key with a score of 0 beside one of minus infinity has all the weight; the logarithm of the row's sum is 0."""
+    key = torch.tensor([[[[-float("inf"), 0.0], [0.0, 0.0]]]])
+    value = torch.tensor([[[[2.0, 3.0], [4.0, 5.0]]]])
+    for engine in ("auto", "fused", "dense", "blocked"):
+        output = attend(torch.ones(1, 1, 1, 2), key, value, score="dot", engine=engine)
+        assert torch.equal(output, value[:, :, 1:]), engine
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+def test_a_key_of_minus_infinity_that_is_seen_has_no_weight(engine):
+    key = torch.tensor([0.0, -float("inf"), 0.0]).view(1, 1, 3, 1)
+    output = attend(
+        torch.ones(1, 1, 1, 1), key, torch.ones(1, 1, 3, 1), mask=lambda batch, head, query, key: key < 2, engine=engine
+    )
+    assert output.item() == 1.0
+
+
+@pytest.mark.parametrize("engine", ["blocked", "auto"])
+@pytest.mark.parametrize(
+    "case", [Case(mask="causal"), Case(mask="window"), Case(weights="entmax", mask="causal & lengths")]
+)
+def test_what_comes_from_above_reaches_nothing_that_is_hidden(case, engine):
+    """A loss of NaN in one row: its own gradient is NaN, and that of what it sees; no other's."""
+    arguments = case.make()
+    output = arguments(attend, engine=engine)
+    above = torch.ones_like(output)
+    above[:, :, 3] = torch.nan
+    seen = visible(case)[:, :, 3]
+    of_query, of_key, of_value = torch.autograd.grad(output, (arguments.query, arguments.key, arguments.value), above)
+    others = torch.arange(13) != 3
+    assert torch.isfinite(of_query[:, :, others]).all()
+    assert torch.isfinite(of_key[~seen]).all()
+    assert torch.isfinite(of_value[~seen]).all()
+    assert torch.isnan(of_value[seen]).any()
 
 
 @pytest.mark.parametrize("mask", [Lengths([3]), Causal() & Lengths([3])], ids=str)

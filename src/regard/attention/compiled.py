@@ -27,8 +27,9 @@ from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.parts import Slot
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
+from regard.attention.scores import Dot, ScaledDot
 from regard.attention.weights import Softmax
-from regard.errors import RefusedError
+from regard.errors import ArgumentError, RefusedError
 from regard.version import __version__
 
 __all__ = ["attend", "wanted"]
@@ -62,6 +63,8 @@ def attend(
             "A compiled function can't apply torch.func's transforms to attend: apply them to a function that isn't "
             "compiled, or compile without fullgraph."
         )
+    if query.is_nested or key.is_nested or value.is_nested:
+        raise ArgumentError("`query`, `key` and `value` must be tensors (batch, head, length, size), not nested ones.")
     operands: list[Tensor] = []
     task = _task(_described(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled())
     drawn = None
@@ -292,7 +295,7 @@ def _forward(
         if not row_sums.numel() or call.engine_of(request) is not fused:
             return _rows_first(call.output(request)), row_sums
         output, row_sums = fused.begin(_prepared(request))
-        return _rows_first(output), row_sums.contiguous()
+        return _rows_first(output.to(query.dtype)), row_sums.contiguous()
 
 
 def _backward(
@@ -346,9 +349,12 @@ def _prepared(request: Request) -> Request:
 def _row_sums(task: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     """The shape of what the fused kernel keeps; nothing where it won't run, as far as can be told without numbers."""
     call, gradients = _read(task)
-    _, weights, mask, _ = call.spec
+    score, weights, mask, position = call.spec
+    # An output that was rounded to half precision is no good for the gradient of a call that isn't computed in it.
+    narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
     may = (
         gradients
+        and (query.dtype == wide_dtype(query) or (narrow and position is None))
         and query.device.type == "cpu"
         and key.shape[-1] == value.shape[-1]
         and (isinstance(weights, str) or type(weights) is Softmax)

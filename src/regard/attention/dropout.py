@@ -14,7 +14,7 @@ __all__ = ["keep_scale"]
 _MASK = 0xFFFFFFFF
 
 
-def keep_scale(at: Index, dropout: float, seed: int) -> Tensor:
+def keep_scale(at: Index, dropout: float, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """What to multiply the weights by: 0 where dropped, 1 / (1 - dropout) where kept; broadcasts against the index.
 
     Example:
@@ -25,11 +25,11 @@ def keep_scale(at: Index, dropout: float, seed: int) -> Tensor:
         torch.Size([4, 4])
     """
     if dropout >= 1.0:
-        return torch.zeros_like(at.offset, dtype=torch.float32)
+        return torch.zeros_like(at.offset, dtype=dtype)
     state = _mix(torch.as_tensor(seed & _MASK, device=at.batch.device) ^ (seed >> 32 & _MASK) * 0x9E3779B1 & _MASK)
     for index in (at.batch, at.head, at.query, at.key):
         state = _mix((state + (index.long() + 1) * 0x9E3779B1) & _MASK)
-    return (state >= int(dropout * 2**32)).float() / (1.0 - dropout)
+    return (state >= int(dropout * 2**32)).to(dtype) * (1.0 / (1.0 - dropout))
 
 
 def _mix(x: Tensor) -> Tensor:

@@ -92,6 +92,11 @@ def _called(name: str, function: Callable[..., Any], given: tuple[Tensor, ...], 
     try:
         result = function(*given, *extra)
     except RuntimeError as error:
+        if "setup_context" in str(error):
+            raise ArgumentError(
+                f"`{name}` of your own uses a torch.autograd.Function without setup_context, which PyTorch refuses "
+                "under torch.func's transforms. Write its setup_context, or call attend outside of the transform."
+            ) from error
         if "in-place" not in str(error):
             raise
         raise _written(name) from error

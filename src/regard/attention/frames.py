@@ -46,6 +46,16 @@ class Index:
         """The key's place less the query's. It is a number for every pair: to compare, `key` and `place` are enough."""
         return self.key - self.place
 
+    def pairs(self, group: Tensor, row: Tensor, column: Tensor) -> "Index":
+        """Some of these pairs, one by one: (pair, 1, 1)."""
+        shape = torch.broadcast_shapes(*(axis.shape for axis in (self.batch, self.head, self.query, self.key)))
+        picked = {
+            name: value.expand(shape)[group, row, column].view(-1, 1, 1)
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor) and name != "corner"
+        }
+        return dataclasses.replace(self, corner=None, **picked)
+
     def of_first_group(self) -> "Index":
         """The same pairs of one item, whatever the head: `head` stays as it is."""
         cut = {name: value[:1] for name, value in vars(self).items() if name != "head" and isinstance(value, Tensor)}

@@ -3,7 +3,6 @@
 The gradient of that gradient, which such a kernel doesn't have, is computed by `blocked` from the inputs again.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
@@ -18,6 +17,8 @@ from regard.attention.request import Parts, Request
 
 __all__ = ["kept"]
 
+_NO_POSITION = Position()
+
 
 def kept(request: Request, engine: ModuleType) -> Tensor:
     """The output of a reduced request, (batch, head, query, value), with its gradient.
@@ -28,7 +29,8 @@ def kept(request: Request, engine: ModuleType) -> Tensor:
             `finish(request, grad_output, output, *kept) -> gradients of query, key and value`.
     """
     # What the position does to the heads has been done; such an engine knows no other hooks.
-    parts = dataclasses.replace(request.parts, position=Position())
+    parts = request.parts
+    parts = Parts(parts.score, parts.weights, parts.mask, _NO_POSITION)
     apply: Any = _Kept.apply
     return apply(engine, parts, request._found, request.query, request.key, request.value)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.attention.parts import join, offer, operands, split
 from regard.attention.request import Request
+from regard.attention.vjp import vjp
 
 __all__ = ["Gradients", "ReducedGradients", "pull_through_reduction"]
 
@@ -41,6 +42,9 @@ def pull_through_reduction(
         compute: from the reduced request, and query and key as the position's scores see them, to their gradients.
     """
     spec, held = split(request.parts)
+    if 0 in (request.query.shape[2], request.key.shape[2]):
+        # Nothing is seen. Back through the reduction a gradient of 0 would meet what queries hold, even NaN.
+        return [*map(torch.zeros_like, (request.query, request.key, request.value)), *[None] * len(held)]
     of_score, of_position = len(operands(request.parts.score)), len(operands(request.parts.position))
     position = slice(len(held) - of_position, len(held))
     weights = slice(of_score, of_score + len(operands(request.parts.weights)))
@@ -64,7 +68,7 @@ def pull_through_reduction(
         stashed["score"], score_operands = split(reduced.parts.score)
         return reduced.query, reduced.key, *plain, *score_operands
 
-    results, pull, *_ = torch.func.vjp(reduce, request.query, request.key, *(held[i] for i in changing))
+    results, pull = vjp(reduce, request.query, request.key, *(held[i] for i in changing))
     query, key, *plain = results[:4]
     score = join(stashed["score"], results[4:])
     # What passed unchanged is to be seen as the same.
@@ -72,9 +76,7 @@ def pull_through_reduction(
     parts = dataclasses.replace(request.parts, score=score)
     found = compute(dataclasses.replace(request, query=query, key=key, parts=parts, _found=request._found), plain)
     above = (found.query, found.key, found.plain_query, found.plain_key, *found.score)
-    pulled = pull(
-        tuple(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, above, strict=True))
-    )
+    pulled = pull(*(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, above, strict=True)))
     grads[weights], grads[position] = found.weights, found.position
     for i, grad in zip(changing, pulled[2:], strict=True):
         own = grads[i]

@@ -15,7 +15,7 @@ from regard.attention.masks import Causal, Dense, Mask, as_mask
 from regard.attention.parts import join, offer, operands, resolve, split
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import wide_dtype
-from regard.attention.scores import SCORES
+from regard.attention.scores import SCORES, ScaledDot
 from regard.attention.sparsity import Csr
 from regard.attention.weights import WEIGHTS
 from regard.errors import ArgumentError, RefusedError
@@ -150,6 +150,10 @@ class Request:
         """Whether nothing hidden can reach what is seen: nothing is hidden, or all is finite."""
         return self.hides_nothing or self.finite
 
+    def safe_with(self, grad_output: Tensor) -> bool:
+        """Whether that holds in the gradient too, where NaN for one query mustn't reach the keys hidden from it."""
+        return self.hides_nothing or (self.finite and _is_finite(grad_output))
+
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
         """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
         heads = max(self.query.shape[1], 1)
@@ -160,24 +164,30 @@ class Request:
         """The same scores from simpler parts, and query and key as the position's scores see them.
 
         What grows with n and not n x n is done here, once, before the tiles: the position's change of the heads, and
-        what the score can do to each query and key alone.
+        what the score can do to each query and key alone. What comes out is in float32 or wider, and the value with it:
+        rounded to half precision once more, changed vectors would have other scores.
         """
         query, key = plain = self.turned()
         parts = self.parts
         reduce = offer(parts.score, "reduce")
         if reduce is not None:
+            # The scaled product changes no vector.
+            if type(parts.score) is not ScaledDot:
+                query, key = plain = _wide(query), _wide(key)
             score, query, key = check_reduced(parts.score, reduce(query, key), query, key)
             parts = Parts(score, parts.weights, parts.mask, parts.position)
-        return Request(query, key, self.value, parts, self.dropout, self.seed, self._found), plain
+        value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
+        return Request(query, key, value, parts, self.dropout, self.seed, self._found), plain
 
     def turned(self) -> tuple[Tensor, Tensor]:
-        """Query and key after the position's change of the heads."""
+        """Query and key after the position's change of the heads, if it makes one in float32 or wider."""
         if type(self.parts.position).heads is Position.heads:
             return self.query, self.key
+        query, key = _wide(self.query), _wide(self.key)
         places = self.frame.places.to(self.query.device).unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
         position = self.parts.position
-        return check_heads(position, position.heads(self.query, self.key, places, columns), self.query, self.key)
+        return check_heads(position, position.heads(query, key, places, columns), query, key)
 
     def once(self, name: str, find: Any) -> Any:
         """What `find` gives, found at the first asking. Shared by all that became of this request."""
@@ -199,11 +209,19 @@ def _named(score: str, weights: str, mask: Any) -> Parts:
     return _parts(score, weights, as_mask(mask), None)
 
 
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.to(wide_dtype(tensor))
+
+
 def _is_finite(tensor: Tensor) -> bool:
-    # A norm takes one pass and no memory, and overflows where a product would.
-    norm = torch.linalg.vector_norm(tensor.detach(), dtype=wide_dtype(tensor))
+    # The sum of the squares takes one pass and no memory. On a CPU the library's inner product is the fastest.
+    tensor, wide = tensor.detach(), wide_dtype(tensor)
+    if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
+        squares = torch.dot(tensor.view(-1), tensor.view(-1))
+    else:
+        squares = torch.linalg.vector_norm(tensor, dtype=wide).square()
     try:
-        return bool(torch.isfinite(norm))
+        return bool(torch.isfinite(squares))
     except RuntimeError as error:
         raise RefusedError(
             "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask: whether what "
@@ -258,16 +276,27 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether all are what `query` must be. Asked at every call, so it is one expression."""
     if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
         return False
+    if query.is_nested or key.is_nested or value.is_nested:
+        return False
     return (
         query.ndim == key.ndim == value.ndim == 4
         and query.dtype == key.dtype == value.dtype
         and query.device == key.device == value.device
+        and query.layout == key.layout == value.layout == torch.strided
         and query.is_floating_point()
     )
 
 
 def _refuse_unlike(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if isinstance(tensor, Tensor) and tensor.is_nested:
+            raise ArgumentError(
+                f"`{name}` must be a tensor (batch, head, length, size), but is a nested tensor. Pad it by "
+                "torch.nested.to_padded_tensor and pass mask=Lengths(lengths); or put all sequences into one, with "
+                "mask=Documents.of_lengths(lengths)."
+            )
+        if isinstance(tensor, Tensor) and tensor.layout != torch.strided:
+            raise ArgumentError(f"`{name}` must be dense, but is {tensor.layout}. Convert it with .to_dense().")
         if not isinstance(tensor, Tensor) or tensor.ndim != 4:
             shape = tuple(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__
             raise ArgumentError(f"`{name}` must be a tensor (batch, head, length, size), but is {shape}.")

@@ -27,7 +27,7 @@ def shortcut(
         return None
     if (score, weights) not in _PARTS or engine not in ("auto", "fused"):
         return None
-    if not (type(query) is type(key) is type(value) is Tensor):
+    if not (type(query) is type(key) is type(value) is Tensor) or query.is_nested or key.is_nested or value.is_nested:
         return None
     shape, key_shape, dtype = query.shape, key.shape, query.dtype
     # A last query sees all there is.

@@ -242,7 +242,7 @@ def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index,
         for work in blocked.walk(request, twins=twins, budget=budget):
             yield work.tile, work.at, work.allowed, work.weights()
         return
-    for tile, at in blocked.indexed(request, blocked.ROWS, budget):
+    for tile, at in blocked.careful(request, blocked.ROWS, budget):
         weights, allowed = tile_weights(
             request, tile, at, take(request.query, tile, "rows"), take(request.key, tile, "keys"), safe=False
         )

@@ -17,7 +17,7 @@ def test_the_same_bits(dtype, dropout, seed):
     batch, head = torch.tensor([0, 4, 70_000]), torch.tensor([1, 3, 2])
     query, key = torch.arange(5, 22), torch.randint(0, 100_000, (29,), generator=generator)
     at = Frame(1, 1, 1).index(batch.view(-1, 1, 1), head.view(-1, 1, 1), query.view(1, -1, 1), key.view(1, 1, -1))
-    true = weights * keep_scale(at, dropout, seed).to(dtype)
+    true = weights * keep_scale(at, dropout, seed, dtype)
     assert torch.equal(drop(weights, dropout, seed, batch, head, query, key), true)
     assert torch.equal(weights, true)
 

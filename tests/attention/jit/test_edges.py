@@ -83,7 +83,7 @@ def dense(problem: Problem, allowed: Tensor) -> tuple[Tensor, Tensor]:
             places.query.view(1, -1, 1),
             places.key.view(1, 1, -1),
         )
-        weights = weights * keep_scale(at, problem.dropout, problem.seed).to(weights.dtype)
+        weights = weights * keep_scale(at, problem.dropout, problem.seed, weights.dtype)
     return weights @ problem.value, weights
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.engines.fused import flash, flash_backward, inner_refusal, scale_of
+from regard.attention.engines.fused import by_tiles, flash, flash_backward, inner_refusal, loses_digits, scale_of
 from regard.attention.kept import kept
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
@@ -46,12 +46,12 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     reduced, _ = request.reduced()
-    return kept(reduced, sys.modules[__name__])
+    return kept(reduced, sys.modules[__name__]).to(request.query.dtype)
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads equal."""
-    return begin(request.reduced()[0])[0]
+    return begin(request.reduced()[0])[0].to(request.query.dtype)
 
 
 def begin(request: Request) -> tuple[Tensor, ...]:
@@ -70,6 +70,8 @@ def begin(request: Request) -> tuple[Tensor, ...]:
 
 def finish(request: Request, grad_output: Tensor, output: Tensor, *sums: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
+    if loses_digits(request) or not request.safe_with(grad_output):
+        return by_tiles(request, grad_output)
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
     wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums

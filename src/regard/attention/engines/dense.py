@@ -10,7 +10,7 @@ from regard.attention.dropout import keep_scale
 from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
 from regard.attention.masks import allows
-from regard.attention.parts import select
+from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 
@@ -26,15 +26,15 @@ def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
     request = request.expanded
     if not request.key.shape[2]:
-        # Zeros, for nothing can be seen; of the query, so that a gradient may be asked for.
-        nothing = request.query[..., :0].sum(-1, keepdim=True)
-        return nothing.expand(*request.query.shape[:3], request.value.shape[3])
+        # Nothing can be seen.
+        output = request.query.new_zeros(*request.query.shape[:3], request.value.shape[3])
+        return _with_gradients(output, request)
     # Position hooks and parts see (group, query, feature): one group for each head of each item.
     weights = weigh(request).flatten(0, 1)
     value = _wide(request.value).flatten(0, 1)
     at = _pairs(request)
     if request.dropout:
-        weights = weights * keep_scale(at, request.dropout, request.seed).to(weights.dtype)
+        weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     if request.safe:
         output = weights @ value
     else:
@@ -46,7 +46,15 @@ def run(request: Request) -> Tensor:
     output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
     seen = allows(request.parts.mask, at).expand(weights.shape).any(-1, keepdim=True)
     output = torch.where(seen, output, 0.0)
-    return output.unflatten(0, request.query.shape[:2]).to(request.query.dtype)
+    return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
+
+
+def _with_gradients(output: Tensor, request: Request) -> Tensor:
+    """The same output, with gradients of 0 for what it doesn't depend on, so that they can be asked for."""
+    if not request.differentiable:
+        return output
+    tensors = (request.query, request.key, request.value, *operands(request.parts))
+    return output + sum(tensor.flatten()[:0].sum() for tensor in tensors if tensor.requires_grad)
 
 
 def weigh(request: Request) -> Tensor:
@@ -62,7 +70,7 @@ def weigh(request: Request) -> Tensor:
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
-    scores = torch.where(allowed, scores, -torch.inf)
+    scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
     normaliser = select(request.parts.weights, at.head.flatten())
     weights = applied("weights", normaliser, normaliser, scores, extra=(allowed,), like=scores)
     return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])

@@ -2,7 +2,8 @@
 
 Every score that reduces to an inner product comes here: dot, scaled, bilinear, cosine, and what a rotary position has
 turned. On a CPU so does padding: minus infinity for each hidden key, one row for an item, not one for each query. The
-gradient of its gradient, which PyTorch has not for CPUs, is that of `blocked`.
+gradient of its gradient, which PyTorch has not for CPUs, is that of `blocked`; and so is the gradient where scores are
+so large that PyTorch's would lose digits.
 """
 
 import math
@@ -14,22 +15,26 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from regard.attention.engines import blocked
 from regard.attention.kept import kept
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.parts import is_own
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
+from regard.attention.recompute import recomputed
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
 
 __all__ = [
     "begin",
+    "by_tiles",
     "finish",
     "flash",
     "flash_backward",
     "forward",
     "inner_refusal",
+    "loses_digits",
     "pads",
     "pairs",
     "refuse",
@@ -41,6 +46,10 @@ __all__ = [
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 # Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
+# How large scores may be for PyTorch's gradient. It computes the weights again, as exp(score - logarithm of the row's
+# sum), from numbers that were rounded to float32 at that size, so that they don't sum to 1: they are off by up to 6e-8
+# of the size, measured a quarter of it. Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
+LARGEST = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
 
 
 def refuse(request: Request) -> str | None:
@@ -108,15 +117,16 @@ def pairs(request: Request) -> int:
 
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its gradient."""
-    if request.query.device.type != "cpu" or not request.differentiable:
+    if not request.differentiable:
         return forward(request)
+    if request.query.device.type != "cpu":
+        return recomputed(request.expanded, blocked) if loses_digits(request.reduced()[0]) else forward(request)
     # Reduced outside of the kernel's own gradient, by ordinary autograd: it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    return _cut(
-        kept(Request(query, key, value, reduced.parts, 0.0, 0, reduced._found), sys.modules[__name__]),
-        request.value.shape[-1],
-    )
+    output = kept(Request(query, key, value, reduced.parts, 0.0, 0, reduced._found), sys.modules[__name__])
+    output = _cut(output, request.value.shape[-1])
+    return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 
 
 def begin(request: Request) -> tuple[Tensor, Tensor]:
@@ -130,12 +140,34 @@ def begin(request: Request) -> tuple[Tensor, Tensor]:
 
 def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
+    if loses_digits(request) or not request.safe_with(grad_output):
+        return by_tiles(request, grad_output)
     causal, lengths = _hiding(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
     unseen = _unseen(request, lengths)
     grad_output = grad_output.contiguous() if unseen is None else grad_output.masked_fill(unseen, 0.0).contiguous()
     bias = _key_bias(request, lengths)
     return flash_backward(grad_output, *three, output, row_sums, 0.0, causal, attn_mask=bias, scale=scale)
+
+
+def by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of query, key and value of a reduced request, by `blocked`."""
+    three = request.query, request.key, request.value
+    found = blocked.backward(request, grad_output)
+    return tuple(grad.to(t.dtype) for grad, t in zip(found, three, strict=False) if grad is not None)
+
+
+def loses_digits(reduced: Request) -> bool:
+    """Whether PyTorch's gradient would, by the longest query and the longest key, which bound the scores.
+
+    Terms that cancel lose digits too, so that the logarithms of the rows' sums, which are at hand, don't tell.
+    """
+    largest = _longest(reduced.query) * _longest(reduced.key) * abs(scale_of(reduced.parts))
+    return not largest <= LARGEST[reduced.query.dtype]  # NaN is no bound
+
+
+def _longest(vectors: Tensor) -> float:
+    return torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide_dtype(vectors)).amax().item()
 
 
 def forward(request: Request) -> Tensor:
@@ -151,13 +183,13 @@ def forward(request: Request) -> Tensor:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
     if query.device.type == "cpu":
-        output = weighted(query, key, value, causal=causal, bias=_key_bias(request, lengths), scale=scale)[0]
+        output = weighted(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
     else:
         with sdpa_kernel(_LINEAR):
             output = F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
     if stacks:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _hide(_cut(output, width), request, lengths)
+    return _hide(_cut(output, width), request, lengths).to(request.query.dtype)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
@@ -186,13 +218,7 @@ def scale_of(parts: Parts) -> float:
 
 
 def weighted(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    causal: bool = False,
-    bias: Tensor | None = None,
-    scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum.
 
@@ -200,11 +226,35 @@ def weighted(
         bias: added to the scores, (batch, 1, 1, key).
     """
     output, row_sums = flash(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
-    # Of a query that isn't finite it makes zeros, and a logarithm of 0; elsewhere that is rare.
+    # A logarithm of 0 is rare, but what the kernel gives, with zeros, for a row whose largest score is no number.
     if torch.count_nonzero(row_sums).item() < row_sums.numel():
-        broken = (row_sums == 0) & ~torch.isfinite(query).all(-1)
-        output = output.masked_fill(broken.unsqueeze(-1), math.nan)
+        lost = _lost_rows(query, key, row_sums, scale, causal, bias)
+        if lost is not None:
+            output, row_sums = output.masked_fill(lost.unsqueeze(-1), math.nan), row_sums.masked_fill(lost, math.nan)
     return output, row_sums
+
+
+def _lost_rows(
+    query: Tensor, key: Tensor, row_sums: Tensor, scale: float, causal: bool, bias: Tensor | None
+) -> Tensor | None:
+    """The rows (batch, head, query) of which the kernel made zeros although they see something: NaN, or only -inf."""
+    lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
+    if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
+        return None
+    lost = row_sums == 0
+    step = max(1, blocked.BUDGET // key.shape[2])
+    place = torch.arange(key.shape[2])
+    for item, head in lost.flatten(2).any(2).nonzero().tolist():
+        keys = key[item, head].to(wide_dtype(key)).mT
+        for first in range(0, query.shape[2], step):
+            rows = slice(first, first + step)
+            scores = query[item, head, rows].to(keys.dtype) @ keys * scale
+            if bias is not None:
+                scores = scores + bias[item % len(bias), 0, 0]
+            if causal:
+                scores = scores.masked_fill(place > place[rows].unsqueeze(1), -math.inf)
+            lost[item, head, rows] &= ~torch.isfinite(scores.amax(-1))
+    return lost if lost.any() else None
 
 
 # The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.

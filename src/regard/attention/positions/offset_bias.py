@@ -3,13 +3,13 @@
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from regard.attention.frames import Index
 from regard.attention.parts import join, offer, split
 from regard.attention.positions.position import Position
 from regard.attention.positions.shearing import diagonals, offsets, shear
+from regard.attention.vjp import vjp
 
 __all__ = ["OffsetBias"]
 
@@ -18,6 +18,7 @@ class OffsetBias(Position):
     """score_ij += b(j - i). Subclass it as a frozen dataclass and write `bias`, in linear memory for any length.
 
     Example:
+        >>> import torch
         >>> from dataclasses import dataclass
         >>> from regard.attention import weigh
         >>> @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class OffsetBias(Position):
 
         grads: list[Tensor | None] = [None] * len(held)
         if smooth:
-            pull = torch.func.vjp(biases, *(held[i] for i in smooth))[1]
+            _, pull = vjp(biases, *(held[i] for i in smooth))
             for i, grad in zip(smooth, pull(gradient), strict=True):
                 grads[i] = grad
         return tuple(grads)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.engines.blocked.definition import tile_output
+from regard.attention.engines.blocked.definition import apart, tamed, tile_output
 from regard.attention.engines.blocked.tile import Allowed, TileGradients, TileWork, Twins, drop_weights, take
 from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles
 from regard.attention.frames import Index
@@ -22,9 +22,10 @@ from regard.attention.pieces import added
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, pull_through_reduction
 from regard.attention.request import Request
+from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
-__all__ = ["backward", "forward", "indexed", "refuse", "refuse_captured", "second", "walk"]
+__all__ = ["backward", "careful", "forward", "indexed", "refuse", "refuse_captured", "second", "walk"]
 
 
 def refuse(request: Request) -> str | None:
@@ -43,7 +44,7 @@ def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, b
     batch, heads, queries = request.query.shape[:3]
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:
-        for tile, at in indexed(request, rows, budget):
+        for tile, at in careful(request, rows, budget):
             result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
         return output.unflatten(0, (batch, heads))
@@ -67,7 +68,7 @@ def backward(
     budget: int = BUDGET,
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, in float32 or wider where they are summed."""
-    if not request.safe:
+    if not request.safe_with(grad_output):
         return _careful_backward(request, grad_output, rows, budget)
 
     def compute(reduced: Request, plain: tuple[Tensor, Tensor]) -> ReducedGradients:
@@ -145,9 +146,9 @@ def _careful_backward(request: Request, grad_output: Tensor, rows: int, budget: 
     spec, held = split(request.parts)
     smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
     totals = _Sums(request, [held[i] for i in smooth])
-    for tile, at in indexed(request, rows, budget):
+    for tile, at in careful(request, rows, budget):
         call = _tile_call(request, tile, at, spec, held, smooth, safe=False)
-        _, pull, *_ = torch.func.vjp(call, *_taken(request, tile), *(held[i] for i in smooth))
+        _, pull = vjp(call, *_taken(request, tile), *(held[i] for i in smooth))
         totals.add(tile, pull(take(grad_output, tile, "rows")))
     return totals.result(smooth, len(held))
 
@@ -171,22 +172,22 @@ def second(
     smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
     totals = _Sums(request, [held[i] for i in smooth])
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
-    safe = request.safe
+    safe = request.safe_with(grad_output)
     places = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in smooth)))}
-    for tile, at in indexed(request, rows, budget):
+    for tile, at in (indexed if safe else careful)(request, rows, budget):
         call = _tile_call(request, tile, at, spec, held, smooth, safe=safe)
 
         def first(upward: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-            found = torch.func.vjp(call, *tensors)[1](upward)  # noqa: B023 - used within the turn
+            found = gradients([call(*tensors)], tensors, [upward], create_graph=True)  # noqa: B023 - used within the turn
             return tuple(found[places[i]] for i in wanted)
 
         upward = take(grad_output, tile, "rows")
-        _, pull, *_ = torch.func.vjp(first, upward, *_taken(request, tile), *(held[i] for i in smooth))
+        _, pull = vjp(first, upward, *_taken(request, tile), *(held[i] for i in smooth))
         weighed = tuple(
             take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
             for i, grad in zip(wanted, above, strict=True)
         )
-        of_upward, *rest = pull(weighed)
+        of_upward, *rest = pull(*weighed)
         grad_above[tile.groups, tile.rows] += of_upward
         totals.add(tile, rest)
     return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result(smooth, len(held))]
@@ -281,15 +282,37 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
 
 def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
     """The tiles of a request, and where each stands in the whole."""
+    for tile in tiles(request.parts.mask, request.spans, request.frame, request.query.shape[1], rows, budget):
+        yield tile, _index(request, tile)
+
+
+def careful(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+    """The same for `tile_output` and `tile_weights` of a request that isn't safe.
+
+    A pair that is scored by itself takes as much memory as it has features, so of a tile with many of them only a few
+    rows are taken at once.
+    """
+    size = max(request.query.shape[-1], request.key.shape[-1], 1)
+    for tile, at in indexed(request, rows, budget):
+        query, key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
+        allowed = allows(request.parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
+        single, _ = apart(request, *tamed(query, key, allowed), allowed)
+        if single is None or size * int(single.sum()) <= budget:
+            yield tile, at
+            continue
+        few = max(1, budget // (size * len(query) * tile.columns))
+        for first in range(tile.rows.start, tile.rows.stop, few):
+            part = dataclasses.replace(tile, rows=slice(first, min(first + few, tile.rows.stop)))
+            yield part, _index(request, part)
+
+
+def _index(request: Request, tile: Tile) -> Index:
     device = request.query.device
-    frame = request.frame
-    for tile in tiles(request.parts.mask, request.spans, frame, request.query.shape[1], rows, budget):
-        group, row = (torch.arange(part.start, part.stop, device=device) for part in (tile.groups, tile.rows))
-        if isinstance(tile.keys, Tensor):
-            yield tile, request.index(group, row, tile.keys.to(device))
-        else:
-            column = torch.arange(tile.keys.start, tile.keys.stop, device=device)
-            yield tile, request.index(group, row, column, tile=(tile.rows.start, tile.keys.start))
+    group, row = (torch.arange(part.start, part.stop, device=device) for part in (tile.groups, tile.rows))
+    if isinstance(tile.keys, Tensor):
+        return request.index(group, row, tile.keys.to(device))
+    column = torch.arange(tile.keys.start, tile.keys.stop, device=device)
+    return request.index(group, row, column, tile=(tile.rows.start, tile.keys.start))
 
 
 def _taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:

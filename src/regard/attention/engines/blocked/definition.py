@@ -1,10 +1,11 @@
 """One tile as one differentiable function of its inputs, with no work done ahead: for what must not be hurried.
 
-Where NaN or infinity stands behind a mask, nothing of it may enter a product; and the gradient of a gradient wants a
-function that autograd can take twice.
+Where NaN, infinity or a huge number stands behind a mask, or comes from above, nothing of it may enter a product over
+pairs that are hidden; and the gradient of a gradient wants a function that autograd can take twice.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,27 +15,24 @@ from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
 from regard.attention.masks import allows
-from regard.attention.parts import select
+from regard.attention.parts import is_own, select
 from regard.attention.request import Request
 
-__all__ = ["tile_output", "tile_weights"]
+__all__ = ["apart", "tamed", "tile_output", "tile_weights"]
 
 
 def tile_output(
     request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
 ) -> Tensor:
-    """The output of one tile, (group, row, value). `safe`: nothing in it is NaN, infinite or hidden."""
+    """The output of one tile, (group, row, value). `safe`: nothing in it is hidden, or all is finite and small."""
     weights, allowed = tile_weights(request, tile, at, query, key, safe=safe)
-    broken = None
-    if not safe:
-        broken = ~torch.isfinite(value)
-        value = value.masked_fill(broken, 0.0)
     if request.dropout:
-        weights = weights * keep_scale(at, request.dropout, request.seed).to(weights.dtype)
-    output = weights @ value
-    if broken is not None:
-        seen = torch.ones_like(weights) if allowed is None else allowed.to(weights.dtype)
-        output = output.masked_fill(seen @ broken.to(weights.dtype) > 0, math.nan)
+        weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
+    if safe:
+        output = weights @ value
+    else:
+        seen = torch.ones_like(weights, dtype=torch.bool) if allowed is None else allowed
+        output: Tensor = _Averaged.apply(weights, value, seen)  # pyright: ignore[reportAssignmentType]
     position = select(request.parts.position, at.head.flatten())
     output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
     # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
@@ -49,32 +47,107 @@ def tile_weights(
     Args:
         request: not reduced.
         query, key: the tile's own, wide.
-        safe: nothing in it is NaN, infinite or hidden.
+        safe: nothing in it is hidden, or all is finite and small.
     """
     parts = request.parts
-    heads = at.head.flatten()
-    score, weigh, position = (select(part, heads) for part in (parts.score, parts.weights, parts.position))
     allowed = None
     if not tile.full:
         allowed = allows(parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
-        # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative.
-        query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
-        key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
-    broken = None
-    if not safe:
-        # A product of a whole tile multiplies hidden entries by 0, and 0 x NaN is NaN: nothing that is not finite may
-        # enter it. It is put back, as NaN, only where it may be seen.
-        broken_query, broken_key = ~torch.isfinite(query).all(-1), ~torch.isfinite(key).all(-1)
-        broken = broken_query.unsqueeze(2) | broken_key.unsqueeze(1)
-        query = query.masked_fill(broken_query.unsqueeze(-1), 0.0)
-        key = key.masked_fill(broken_key.unsqueeze(-1), 0.0)
+        query, key = tamed(query, key, allowed)
+    scores = (_scores if safe else _scores_apart)(request, query, key, at, allowed)
+    if allowed is not None:
+        scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
+    weigh = select(parts.weights, at.head.flatten())
+    weights = applied("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
+    return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
+
+
+def tamed(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """A tile's queries and keys, with ones where nothing is seen: padding is often zeros, without a derivative."""
+    return (
+        torch.where(allowed.any(2).unsqueeze(-1), query, 1.0),
+        torch.where(allowed.any(1).unsqueeze(-1), key, 1.0),
+    )
+
+
+def apart(request: Request, query: Tensor, key: Tensor, allowed: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """Which pairs a tile's product must leave out, (group, row, column): those to score one by one, and those of NaN.
+
+    They are seen, but what they hold would reach rows that don't see it through a product that goes over hidden pairs:
+    NaN, infinity, and numbers so large that a product of two overflows. The package's own scores make NaN of NaN, which
+    need not be computed; a diverged model has many such pairs.
+
+    Args:
+        query, key: tamed.
+    """
+    rows, columns = _wild(query), _wild(key)
+    if not (rows.any() or columns.any()):
+        return None, None
+    wild = rows.unsqueeze(2) | columns.unsqueeze(1)
+    wild = wild if allowed is None else wild & allowed
+    if not (is_own(request.parts.score) and is_own(request.parts.position)):
+        return wild, None
+    lost = torch.isnan(query).any(-1).unsqueeze(2) | torch.isnan(key).any(-1).unsqueeze(1)
+    return wild & ~lost, wild & lost
+
+
+def _scores(request: Request, query: Tensor, key: Tensor, at: Index, allowed: Tensor | None) -> Tensor:
+    heads = at.head.flatten()
+    score, position = select(request.parts.score, heads), select(request.parts.position, heads)
     turned = position.heads(query, key, at.place.squeeze(2), at.key.squeeze(1))
     query, key = check_heads(position, turned, query, key)
     scores = applied("score", score, score, query, key, like=None)
-    scores = applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
-    if broken is not None:
-        scores = scores.masked_fill(broken, math.nan)
-    if allowed is not None:
-        scores = torch.where(allowed, scores, -torch.inf)
-    weights = applied("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
-    return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
+    return applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
+
+
+def _scores_apart(request: Request, query: Tensor, key: Tensor, at: Index, allowed: Tensor | None) -> Tensor:
+    """The scores, of which none depends on what stands in another pair; hidden ones are of no use."""
+    single, lost = apart(request, query, key, allowed)
+    if single is None:
+        return _scores(request, query, key, at, allowed)
+    tame = torch.where(_wild(query).unsqueeze(-1), 1.0, query), torch.where(_wild(key).unsqueeze(-1), 1.0, key)
+    scores = _scores(request, *tame, at, allowed)
+    if lost is not None:
+        # The inner one keeps the gradient of other pairs from being 0 x NaN.
+        scores = torch.where(lost, torch.where(lost, scores, 0.0) * math.nan, scores)
+    which = single.nonzero(as_tuple=True)
+    if not len(which[0]):
+        return scores
+    # (pair 1 feature): one query and one key to a tile.
+    group, row, column = which
+    found = _scores(request, query[group, row].unsqueeze(1), key[group, column].unsqueeze(1), at.pairs(*which), None)
+    return scores.index_put(which, found.flatten())
+
+
+class _Averaged(torch.autograd.Function):
+    """The product of weights (group, row, column) and values (group, column, value) along pairs that are seen alone.
+
+    The weights are 0 elsewhere, but 0 x NaN is NaN: in the product, and in that of the gradient from above.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, value: Tensor, seen: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx.save_for_backward(weights, value, seen)
+        finite = torch.isfinite(value)
+        output = weights @ torch.where(finite, value, 0.0)
+        if finite.all():
+            return output
+
+        def count(pairs: Tensor, entries: Tensor) -> Tensor:
+            return pairs.to(output.dtype) @ entries.to(output.dtype) > 0
+
+        high, low, above, below = value == math.inf, value == -math.inf, weights > 0, weights < 0
+        output = torch.where(count(above, high) | count(below, low), math.inf, output)
+        output = torch.where(count(above, low) | count(below, high), output - math.inf, output)
+        return output.masked_fill(count(seen, torch.isnan(value)) | count(seen & (weights == 0), high | low), math.nan)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        weights, value, seen = ctx.saved_tensors
+        # The gradient of a hidden weight is thrown away, whatever it is.
+        return grad_output @ value.mT, _Averaged.apply(weights.mT, grad_output, seen.mT), None  # pyright: ignore[reportReturnType]
+
+
+def _wild(vectors: Tensor) -> Tensor:
+    """Which vectors (..., size) hold what isn't finite, or is so large that a product of two overflows."""
+    return ~(torch.linalg.vector_norm(vectors.detach(), dim=-1) <= torch.finfo(vectors.dtype).max ** 0.5)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
+from regard.attention.engines.blocked.definition import tamed
 from regard.attention.engines.blocked.products import Inner, averaged, times_key, times_query
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.foreign import applied
@@ -21,6 +22,7 @@ from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
+from regard.attention.vjp import vjp
 
 __all__ = ["Allowed", "TileGradients", "TileWork", "Twins", "drop_weights", "take"]
 
@@ -38,7 +40,7 @@ class Twins(Protocol):
 
 def drop_weights(weights: Tensor, at: Index, dropout: float, seed: int) -> Tensor:
     """The weights, some of them set to 0 and the rest scaled up."""
-    return weights * keep_scale(at, dropout, seed).to(weights.dtype)
+    return weights * keep_scale(at, dropout, seed, weights.dtype)
 
 
 class Allowed:
@@ -105,10 +107,8 @@ class TileWork:
             self._score = Inner(parts.score.scale)
 
     def _tame(self, allowed: Tensor) -> None:
-        """What stands beside no allowed pair is padding, often zeros, where a score may have no derivative."""
-        rows, columns = allowed.any(2).unsqueeze(-1), allowed.any(1).unsqueeze(-1)
-        self.query, self.plain_query = (torch.where(rows, t, 1.0) for t in (self.query, self.plain_query))
-        self.key, self.plain_key = (torch.where(columns, t, 1.0) for t in (self.key, self.plain_key))
+        self.query, self.key = tamed(self.query, self.key, allowed)
+        self.plain_query, self.plain_key = tamed(self.plain_query, self.plain_key, allowed)
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
@@ -242,7 +242,7 @@ class TileWork:
             whole = select(join(spec, tuple(changed)), self._heads)
             return applied(name, whole, getattr(whole, method), *tensors[: len(inputs)], extra=extra, like=like)
 
-        result, back, *_ = torch.func.vjp(call, *inputs, *(held[i] for i in smooth))
+        result, back = vjp(call, *inputs, *(held[i] for i in smooth))
 
         def pull(gradient: Tensor) -> tuple[Any, ...]:
             found = back(gradient.to(result.dtype))
@@ -269,8 +269,11 @@ class TileWork:
         return (picks @ gradient.expand(groups, *operand.shape[1:]).reshape(groups, -1)).reshape(operand.shape)
 
     def _masked(self, scores: Tensor) -> Tensor:
-        """Hidden scores at minus infinity."""
-        return self._hidden(scores, -torch.inf, in_place=self._own_scores)
+        """Hidden scores at minus infinity; in a row that may see nothing, for a user's normaliser, at 0."""
+        scores = self._hidden(scores, -torch.inf, in_place=self._own_scores)
+        if self._all_see or is_own(self.request.parts.weights):
+            return scores
+        return self._seen(scores)
 
     def _shown(self, weights: Tensor) -> Tensor:
         """Hidden weights at 0."""

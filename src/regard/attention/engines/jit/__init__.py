@@ -69,7 +69,7 @@ def forward(request: Request) -> Tensor:
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts."""
-    if takes_edges(request):
+    if takes_edges(request) and request.safe_with(grad_output):
         along = _module("along_edges")
         return pull_through_reduction(request, lambda reduced, plain: along.backward(reduced, grad_output))
     return blocked.backward(request, grad_output, twins=_module("twins"))

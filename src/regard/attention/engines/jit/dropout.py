@@ -42,11 +42,10 @@ def steps(index: Tensor) -> np.ndarray:
 
 
 def kept(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, np.floating]:
-    """From which state on a weight is kept, and what it is multiplied by then: 1 / (1 - dropout), in float32 always."""
+    """From which state on a weight is kept, and what it is multiplied by then: 1 / (1 - dropout)."""
     if dropout >= 1.0:
         return np.uint32(0), number(0.0, dtype)
-    scale = number(float(torch.ones(()) / (1.0 - dropout)), dtype)
-    return np.uint32(int(dropout * 2**32)), scale
+    return np.uint32(int(dropout * 2**32)), number(1.0 / (1.0 - dropout), dtype)
 
 
 @compiled(keep=False)
