@@ -26,7 +26,7 @@ from attention.cases import (
     numbers,
     seeded,
 )
-from regard.attention import Causal, Edges, attend, plan
+from regard.attention import Bilinear, Causal, Edges, attend, plan
 
 pytestmark = [
     pytest.mark.usefixtures("only_on_a_cpu"),
@@ -178,6 +178,30 @@ def test_the_peak_is_what_the_plan_says():
     for line in found.splitlines():
         took, said = map(float, line.split()[:2])
         assert took <= 1.25 * said + 6, found
+
+
+def careful(length: int) -> None:
+    """In a process of its own: the peak where every pair is seen by some and must be scored by itself."""
+    torch.set_num_threads(1)
+    three = [numbers(1, HEADS, length, 64, seed=seed, dtype=torch.float32) for seed in range(3)]
+    matrix = numbers(HEADS, 64, 64, seed=4, dtype=torch.float32)
+    with torch.no_grad():
+        three[1][:, :, ::2] = torch.inf
+    few = [t.detach()[:, :, :16].requires_grad_() for t in three]
+    attend(*few, score=Bilinear(matrix), mask="causal").sum().backward()
+    ctypes.CDLL(None).mallopt(-3, 1 << 18)
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = held("VmRSS")
+    attend(*three, score=Bilinear(matrix), mask="causal").sum().backward()
+    print((held("VmHWM") - before) / 1024)
+
+
+def test_pairs_that_are_scored_by_themselves_share_what_their_head_has():
+    """A matrix of 64 x 64 for each of 256 x 256 / 2 pairs and 4 heads would be 2 GiB."""
+    command = [sys.executable, "-c", "from attention.test_memory import careful; careful(256)"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=str(Path(__file__).parents[1]))
+    assert float(ran.stdout) < 96
 
 
 def test_the_peak_of_the_second_order_is_far_below_all_pairs():

@@ -217,14 +217,15 @@ def test_one_huge_number_is_huge_in_vectors_of_any_size(size):
 
 
 @pytest.mark.parametrize("grad", [False, True])
-@pytest.mark.parametrize("mask", [None, "causal", Lengths([5]), Window(1, 0)], ids=str)
+@pytest.mark.parametrize("mask", [None, "causal", Lengths([64]), Window(1, 0)], ids=str)
 @pytest.mark.parametrize("what", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("size", [4, 64])
-def test_a_diverged_encoder_shows(size, what, mask, grad):
+def test_a_diverged_encoder_shows(size, dtype, what, mask, grad):
     """Keys that are no numbers at all make outputs that are none, in every engine."""
-    query = torch.randn(1, 2, 5, size, generator=seeded(0)).requires_grad_(grad)
-    key = torch.full((1, 2, 5, size), POISONS[what])
-    value = torch.randn(1, 2, 5, size, generator=seeded(1))
+    query = torch.randn(1, 2, 64, size, generator=seeded(0)).to(dtype).requires_grad_(grad)
+    key = torch.full((1, 2, 64, size), POISONS[what], dtype=dtype)
+    value = torch.randn(1, 2, 64, size, generator=seeded(1)).to(dtype)
     ran = 0
     for engine in ("auto", *ENGINES):
         try:
@@ -233,7 +234,75 @@ def test_a_diverged_encoder_shows(size, what, mask, grad):
             continue
         ran += 1
         assert torch.isnan(output).all(), engine
+        if grad:
+            (gradient,) = torch.autograd.grad(output.sum(), query)
+            assert torch.isnan(gradient).all(), engine
     assert ran >= 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("keys", [3, 64])
+def test_one_infinite_key_shows(keys, dtype):
+    """As the definition has it: a score of infinity makes NaN of its row, one of minus infinity has no weight."""
+    key = torch.randn(1, 1, keys, 4, generator=seeded(0)).to(dtype)
+    value = torch.randn(1, 1, keys, 4, generator=seeded(1)).to(dtype)
+    query = torch.ones(1, 1, 3, 4, dtype=dtype)
+    query[:, :, 1] *= -1
+    key[0, 0, 2, 0] = torch.inf
+    expected = attend(query, key, value, engine="dense")
+    assert torch.isnan(expected).any(-1).flatten().tolist() == [True, False, True]
+    for engine in ("auto", "fused", "blocked"):
+        output = attend(query, key, value, engine=engine)
+        torch.testing.assert_close(output, expected, equal_nan=True, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+@pytest.mark.parametrize("place", ["value", "key", "query"])
+@pytest.mark.parametrize("poison", POISONS)
+def test_what_is_hidden_cannot_matter_to_the_second_order(poison, place, engine):
+    results = []
+    for held in (0.0, POISONS[poison]):
+        arguments = Case(position="relative", mask="causal").make()
+        arguments.parts["mask"] = arguments.parts["mask"] & (lambda batch, head, query, key: (key != 5) & (query != 5))
+        with torch.no_grad():
+            getattr(arguments, place)[:, :, 5] = held
+        wanted = list(arguments.named.values())
+        first = torch.autograd.grad(arguments(attend, engine=engine).square().sum(), wanted, create_graph=True)
+        results.append((*first, *torch.autograd.grad(sum(gradient.square().sum() for gradient in first), wanted)))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(
+    "parts", [{"weights": "entmax by head"}, {"weights": "softmax by head"}, {"score": "cosine by head"}]
+)
+@pytest.mark.parametrize("mask", ["dense", "causal"])
+def test_nan_in_one_head_stays_in_it(mask, parts):
+    """In the gradient of parameters that each head has to itself, too."""
+    for engine in ("dense", "blocked", "jit", "auto"):
+        arguments = Case(mask=mask, **parts).make()
+        with torch.no_grad():
+            arguments.key[:, 1] = torch.nan
+        parameter = list(arguments.named.values())[3]
+        try:
+            output = arguments(attend, engine=engine)
+        except RefusedError:
+            continue
+        (gradient,) = torch.autograd.grad(output.sum(), parameter)
+        assert torch.isnan(gradient).tolist() == [False, True, False, False], engine
+
+
+def test_a_score_that_overflows_by_its_temperature_stays_in_its_row():
+    """Finite vectors, and a finite product, that a small temperature makes infinite."""
+    for engine in ("dense", "blocked", "auto"):
+        query, key = (torch.full((1, 1, 200, 8), number) for number in (1e17, 1e-18))
+        key[:, :, 100] = 1e18
+        value = torch.randn(1, 1, 200, 8, generator=seeded(0)).requires_grad_()
+        output = attend(query, key, value, mask=Window(3, 3), weights=Softmax(1e-4), engine=engine)
+        (gradient,) = torch.autograd.grad(output.sum(), value)
+        lost = torch.isnan(gradient).any(-1).flatten().nonzero().flatten()
+        # Rows 97 to 103 see it; these rows see the keys 94 to 106.
+        assert lost.tolist() == list(range(94, 107)), engine
 
 
 def test_a_row_whose_logarithm_is_zero_is_not_taken_for_a_diverged_one():
@@ -254,23 +323,33 @@ def test_a_key_of_minus_infinity_that_is_seen_has_no_weight(engine):
     assert output.item() == 1.0
 
 
-@pytest.mark.parametrize("engine", ["blocked", "auto"])
-@pytest.mark.parametrize(
-    "case", [Case(mask="causal"), Case(mask="window"), Case(weights="entmax", mask="causal & lengths")]
-)
-def test_what_comes_from_above_reaches_nothing_that_is_hidden(case, engine):
+ABOVE = {
+    "fused": Case(mask="causal"),
+    "banded": Case(mask="window", size="even, long"),
+    "jit": Case(mask="edges"),
+    "blocked": Case(weights="entmax", mask="causal & lengths"),
+}
+
+
+@pytest.mark.parametrize("name", ["named", "auto", "blocked", "dense"])
+@pytest.mark.parametrize("engine", ABOVE)
+def test_what_comes_from_above_reaches_nothing_that_is_hidden(engine, name):
     """A loss of NaN in one row: its own gradient is NaN, and that of what it sees; no other's."""
+    row, case = 5, ABOVE[engine]
     arguments = case.make()
-    output = arguments(attend, engine=engine)
+    output = arguments(attend, engine=engine if name == "named" else name)
     above = torch.ones_like(output)
-    above[:, :, 3] = torch.nan
-    seen = visible(case)[:, :, 3]
+    above[:, :, row] = torch.nan
+    seen = visible(case)[:, :, row]
+    assert seen.any()
+    assert not seen.all()
     of_query, of_key, of_value = torch.autograd.grad(output, (arguments.query, arguments.key, arguments.value), above)
-    others = torch.arange(13) != 3
-    assert torch.isfinite(of_query[:, :, others]).all()
+    assert torch.isfinite(of_query[:, :, torch.arange(output.shape[2]) != row]).all()
+    # (batch, head, key) -> (batch, key_head, key): heads that share a key see the same.
+    seen = seen.unflatten(1, (of_key.shape[1], -1)).any(2)
     assert torch.isfinite(of_key[~seen]).all()
     assert torch.isfinite(of_value[~seen]).all()
-    assert torch.isnan(of_value[seen]).any()
+    assert torch.isnan(of_value[seen]).all()
 
 
 @pytest.mark.parametrize("mask", [Lengths([3]), Causal() & Lengths([3])], ids=str)

@@ -17,11 +17,19 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from attention import compiled_checks
-from regard.attention import attend, masks, positions, transformed
+from regard.attention import attend, masks, positions, transformed, weights
 from regard.errors import ArgumentError, RefusedError
 from regard.modules import MultiHeadAttention
 
 BATCH, HEADS, KEYS, FEATURE, SAMPLES = 2, 2, 5, 4, 3
+
+WEIGHTS = (
+    weights.Softmax(),
+    weights.Entmax(torch.tensor([1.3, 1.8], dtype=torch.float64)),
+    weights.Sparsemax(),
+    weights.Budget(2),
+    weights.TopK(3),
+)
 
 # For each engine that auto may choose, and for those that keep something for their gradient, a call that it gets.
 CALLS = {
@@ -108,15 +116,28 @@ class TestDerivatives:
             with forward_ad.dual_level(), pytest.raises(RefusedError, match="forward mode"):
                 attend(forward_ad.make_dual(query, key), key, value, **parts)
 
-    def test_dense_has_forward_mode(self, three):
-        query, key, value = three
+    @pytest.mark.parametrize("of", range(3))
+    @pytest.mark.parametrize("mask", [None, "causal"])
+    @pytest.mark.parametrize("weights", [*WEIGHTS], ids=lambda weights: type(weights).__name__)
+    def test_dense_has_forward_mode(self, weights, mask, of, three):
+        def run(changed: Tensor) -> Tensor:
+            return attend(*three[:of], changed, *three[of + 1 :], weights=weights, mask=mask, engine="dense")
 
-        def run(query: Tensor, engine: str = "dense") -> Tensor:
-            return attend(query, key, value, mask="causal", engine=engine)
+        at, direction, step = three[of], torch.randn_like(three[of]), 1e-6
+        _, tangent = jvp(run, (at,), (direction,))
+        by_steps = (run(at + step * direction) - run(at - step * direction)) / (2 * step)
+        assert_close(tangent, by_steps, rtol=1e-5, atol=1e-7)
+        assert_close(hessian(lambda at: loss(run(at)))(at), jacrev(jacrev(lambda at: loss(run(at))))(at))
 
-        _, tangent = jvp(run, (query,), (key,))
-        step = 1e-6
-        assert_close(tangent, (run(query + step * key) - run(query - step * key)) / (2 * step), rtol=1e-5, atol=1e-7)
+    def test_dense_has_forward_mode_for_a_trained_alpha(self, three):
+        def run(alpha: Tensor) -> Tensor:
+            return attend(*three, weights=weights.Entmax(alpha), mask="causal", engine="dense")
+
+        at, direction, step = torch.tensor([1.3, 1.8]).double(), torch.tensor([1.0, -2.0]).double(), 1e-6
+        _, tangent = jvp(run, (at,), (direction,))
+        by_steps = (run(at + step * direction) - run(at - step * direction)) / (2 * step)
+        assert tangent.abs().max() > 1e-3
+        assert_close(tangent, by_steps, rtol=1e-5, atol=1e-7)
 
     @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
     @pytest.mark.parametrize("call", CALLS)

@@ -16,6 +16,8 @@ from torch import Tensor
 
 __all__ = ["budgeted", "pull_budgeted"]
 
+_AT_ONCE = 2**19  # scores worked on at once, as many as `thresholds` takes
+
 
 def budgeted(scores: Tensor, budget: float) -> Tensor:
     """The weights over the last axis; 1 for every key where there are no more than the budget.
@@ -44,17 +46,27 @@ def pull_budgeted(grad_weights: Tensor, weights: Tensor) -> Tensor:
 class _Budgeted(torch.autograd.Function):
     @staticmethod
     def forward(scores: Tensor, budget: float) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _weights(scores, budget) if scores.numel() else torch.zeros_like(scores)
+        if not scores.numel():
+            return torch.zeros_like(scores)
+        rows = scores.reshape(-1, scores.shape[-1])
+        step = max(1, _AT_ONCE // rows.shape[-1]) if rows.device.type == "cpu" else len(rows)
+        return torch.cat([_weights(some, budget) for some in rows.split(step)]).view(scores.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
 
     @staticmethod
     def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (weights,) = ctx.saved_tensors
         # Where the weights are inside is the same all around, so that they count as a constant.
         return pull_budgeted(grad_weights, weights.detach()), None
+
+    @staticmethod
+    def jvp(ctx: Any, change: Tensor, _: None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        # The Jacobian is symmetric.
+        return pull_budgeted(change, ctx.saved_tensors[0].detach())
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], scores: Tensor, budget: float) -> tuple[Tensor, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -84,9 +96,11 @@ def _threshold(scores: Tensor, budget: float, done: Tensor) -> Tensor:
     threshold, piece = low, torch.full_like(low, -1.0)
     while not bool(done.all()):
         weights = (scores - threshold).clamp(0.0, 1.0)
-        inside = ((weights > 0) & (weights < 1)).sum(-1, keepdim=True, dtype=scores.dtype)
-        here = (weights == 1).sum(-1, keepdim=True, dtype=scores.dtype) * (scores.shape[-1] + 1) + inside
-        excess = weights.sum(-1, keepdim=True) - budget
+        full = (weights == 1).sum(-1, keepdim=True, dtype=scores.dtype)
+        inside = (weights > 0).sum(-1, keepdim=True, dtype=scores.dtype) - full
+        here = full * (scores.shape[-1] + 1) + inside
+        # Ones are counted apart: a sum of thousands would be rounded before the budget is taken from it.
+        excess = torch.where(weights == 1, 0.0, weights).sum(-1, keepdim=True) + (full - budget)
         low, high = torch.where(excess >= 0, threshold, low), torch.where(excess < 0, threshold, high)
         step, middle = threshold + excess / inside, (low + high) / 2
         # The same piece again, from nearby: it takes off the rounding of the step from afar.

@@ -87,14 +87,24 @@ def pull_alpha(grad_weights: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
         >>> pull_alpha(torch.tensor([[1.0, 0.0, 0.0]]), weights, alpha)
         tensor([[0.1846]])
     """
+    return (grad_weights * _of_alpha(weights, alpha)).sum_to_size(alpha.shape).to(alpha.dtype)
+
+
+def _of_alpha(weights: Tensor, alpha: Tensor) -> Tensor:
+    """What a change of alpha is worth in each weight, in float64."""
     wide, bend = weights.double(), alpha.double() - 1.0
     wide = wide / _at_least_one(wide)
     share = _share(wide, alpha.double())
     share = share / _at_least_one(share)
     # Of 0, the entropy's term is 0, but its derivative infinite: 1 stands in, whose term is 0 too.
     entropy = torch.special.entr(torch.where(wide == 0, 1.0, wide))
-    change = (wide - share) / bend.square() + (entropy - share * entropy.sum(-1, keepdim=True)) / bend
-    return (grad_weights * change).sum_to_size(alpha.shape).to(alpha.dtype)
+    return (wide - share) / bend.square() + (entropy - share * entropy.sum(-1, keepdim=True)) / bend
+
+
+def _of_scores(change: Tensor, weights: Tensor, alpha: float | Tensor) -> Tensor:
+    """The Jacobian, which is symmetric, times a change."""
+    share = _share(weights, alpha)
+    return share * (change - (share * change).sum(-1, keepdim=True) / _at_least_one(share))
 
 
 def _share(weights: Tensor, alpha: float | Tensor) -> Tensor:
@@ -129,16 +139,24 @@ class _Entmax(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         alpha = inputs[1]
         ctx.alpha = None if isinstance(alpha, Tensor) else alpha
-        ctx.save_for_backward(output, *([alpha] if isinstance(alpha, Tensor) else []))
+        held = (output, *([alpha] if isinstance(alpha, Tensor) else []))
+        ctx.save_for_backward(*held)
+        ctx.save_for_forward(*held)
 
     @staticmethod
     def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         weights, *held = ctx.saved_tensors
         alpha = held[0] if held else ctx.alpha
-        share = _share(weights, alpha)
-        mean = (share * grad_weights).sum(-1, keepdim=True) / _at_least_one(share)
         grad_alpha = pull_alpha(grad_weights, weights, alpha) if ctx.needs_input_grad[1] else None
-        return share * (grad_weights - mean), grad_alpha
+        return _of_scores(grad_weights, weights, alpha), grad_alpha
+
+    @staticmethod
+    def jvp(ctx: Any, of_scores: Tensor | None, of_alpha: Tensor | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        weights, *held = ctx.saved_tensors
+        alpha = held[0] if held else ctx.alpha
+        # The Jacobian of the scores is symmetric.
+        change = torch.zeros_like(weights) if of_scores is None else _of_scores(of_scores, weights, alpha)
+        return change if of_alpha is None else change + (of_alpha * _of_alpha(weights, alpha)).to(weights.dtype)
 
     @staticmethod
     def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -155,7 +173,7 @@ def _by_rows(alpha: float | Tensor, scores: Tensor, step: int) -> Iterable[float
     if not isinstance(alpha, Tensor):
         return itertools.repeat(alpha, -(-scores.shape[:-1].numel() // step) if scores.numel() else 1)
     alpha = alpha.to(scores.dtype).expand(*scores.shape[:-1], 1).reshape(-1, 1)[: scores.numel()]
-    return torch.where(alpha > 1, alpha, torch.nan).split(step)
+    return torch.where((alpha > 1) & (alpha < torch.inf), alpha, torch.nan).split(step)
 
 
 def _below_largest(scores: Tensor) -> tuple[Tensor, Tensor]:

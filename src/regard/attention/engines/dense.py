@@ -9,6 +9,7 @@ from torch import Tensor
 from regard.attention.dropout import keep_scale
 from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
+from regard.attention.masked_products import averaged
 from regard.attention.masks import allows
 from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
@@ -35,17 +36,11 @@ def run(request: Request) -> Tensor:
     at = _pairs(request)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
-    if request.safe:
-        output = weights @ value
-    else:
-        # Pair by pair: what a hidden pair would add is never computed with.
-        allowed = allows(request.parts.mask, at).expand(weights.shape).unsqueeze(-1)
-        hidden = value.new_zeros(())
-        output = (weights.unsqueeze(-1) * torch.where(allowed, value.unsqueeze(1), hidden)).sum(2)
+    allowed = allows(request.parts.mask, at).expand(weights.shape)
+    output = weights @ value if request.hides_nothing else averaged(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
     output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
-    seen = allows(request.parts.mask, at).expand(weights.shape).any(-1, keepdim=True)
-    output = torch.where(seen, output, 0.0)
+    output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
     return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
 
 

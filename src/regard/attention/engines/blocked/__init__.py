@@ -25,7 +25,7 @@ from regard.attention.request import Request
 from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
-__all__ = ["backward", "careful", "forward", "indexed", "refuse", "refuse_captured", "second", "walk"]
+__all__ = ["backward", "careful", "forward", "refuse", "refuse_captured", "second", "walk"]
 
 
 def refuse(request: Request) -> str | None:
@@ -289,10 +289,12 @@ def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, In
 def careful(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
     """The same for `tile_output` and `tile_weights` of a request that isn't safe.
 
-    A pair that is scored by itself takes as much memory as it has features, so of a tile with many of them only a few
-    rows are taken at once.
+    A pair that is scored by itself takes as much memory as it has features, or a head parameters in a part of the
+    user's own, so of a tile with many of them only a few rows are taken at once.
     """
-    size = max(request.query.shape[-1], request.key.shape[-1], 1)
+    foreign = [part for part in (request.parts.score, request.parts.position) if not is_own(part)]
+    by_head = [t.numel() // len(t) for part in foreign for t in operands(part) if t.ndim and len(t)]
+    size = max(request.query.shape[-1], request.key.shape[-1], 1, *by_head)
     for tile, at in indexed(request, rows, budget):
         query, key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         allowed = allows(request.parts.mask, at).expand(len(query), query.shape[1], key.shape[1])

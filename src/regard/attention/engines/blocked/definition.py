@@ -5,7 +5,7 @@ pairs that are hidden; and the gradient of a gradient wants a function that auto
 """
 
 import math
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.foreign import applied, check_heads
 from regard.attention.frames import Index
+from regard.attention.masked_products import averaged
 from regard.attention.masks import allows
 from regard.attention.parts import is_own, select
 from regard.attention.request import Request
@@ -28,11 +29,7 @@ def tile_output(
     weights, allowed = tile_weights(request, tile, at, query, key, safe=safe)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
-    if safe:
-        output = weights @ value
-    else:
-        seen = torch.ones_like(weights, dtype=torch.bool) if allowed is None else allowed
-        output: Tensor = _Averaged.apply(weights, value, seen)  # pyright: ignore[reportAssignmentType]
+    output = weights @ value if safe or allowed is None else averaged(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
     output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
     # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
@@ -54,10 +51,11 @@ def tile_weights(
     if not tile.full:
         allowed = allows(parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
         query, key = tamed(query, key, allowed)
-    scores = (_scores if safe else _scores_apart)(request, query, key, at, allowed)
+    heads = at.head.flatten()
+    scores = _scores(request, query, key, at, heads) if safe else _scores_apart(request, query, key, at, heads, allowed)
     if allowed is not None:
         scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
-    weigh = select(parts.weights, at.head.flatten())
+    weigh = select(parts.weights, heads)
     weights = applied("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
     return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
 
@@ -85,14 +83,13 @@ def apart(request: Request, query: Tensor, key: Tensor, allowed: Tensor | None) 
         return None, None
     wild = rows.unsqueeze(2) | columns.unsqueeze(1)
     wild = wild if allowed is None else wild & allowed
-    if not (is_own(request.parts.score) and is_own(request.parts.position)):
+    if not _is_own(request):
         return wild, None
     lost = torch.isnan(query).any(-1).unsqueeze(2) | torch.isnan(key).any(-1).unsqueeze(1)
     return wild & ~lost, wild & lost
 
 
-def _scores(request: Request, query: Tensor, key: Tensor, at: Index, allowed: Tensor | None) -> Tensor:
-    heads = at.head.flatten()
+def _scores(request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor) -> Tensor:
     score, position = select(request.parts.score, heads), select(request.parts.position, heads)
     turned = position.heads(query, key, at.place.squeeze(2), at.key.squeeze(1))
     query, key = check_heads(position, turned, query, key)
@@ -100,52 +97,43 @@ def _scores(request: Request, query: Tensor, key: Tensor, at: Index, allowed: Te
     return applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
 
 
-def _scores_apart(request: Request, query: Tensor, key: Tensor, at: Index, allowed: Tensor | None) -> Tensor:
+def _is_own(request: Request) -> bool:
+    return is_own(request.parts.score) and is_own(request.parts.position)
+
+
+def _scores_apart(
+    request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor, allowed: Tensor | None
+) -> Tensor:
     """The scores, of which none depends on what stands in another pair; hidden ones are of no use."""
     single, lost = apart(request, query, key, allowed)
     if single is None:
-        return _scores(request, query, key, at, allowed)
+        return _scores(request, query, key, at, heads)
     tame = torch.where(_wild(query).unsqueeze(-1), 1.0, query), torch.where(_wild(key).unsqueeze(-1), 1.0, key)
-    scores = _scores(request, *tame, at, allowed)
+    scores = _scores(request, *tame, at, heads)
     if lost is not None:
         # The inner one keeps the gradient of other pairs from being 0 x NaN.
         scores = torch.where(lost, torch.where(lost, scores, 0.0) * math.nan, scores)
-    which = single.nonzero(as_tuple=True)
-    if not len(which[0]):
-        return scores
-    # (pair 1 feature): one query and one key to a tile.
-    group, row, column = which
-    found = _scores(request, query[group, row].unsqueeze(1), key[group, column].unsqueeze(1), at.pairs(*which), None)
-    return scores.index_put(which, found.flatten())
+    for which, chosen in _singles(single, heads, _is_own(request)):
+        group, row, column = which
+        # (pair 1 feature): one query and one key to a tile.
+        alone = query[group, row].unsqueeze(1), key[group, column].unsqueeze(1)
+        scores = scores.index_put(which, _scores(request, *alone, at.pairs(*which), chosen).flatten())
+    return scores
 
 
-class _Averaged(torch.autograd.Function):
-    """The product of weights (group, row, column) and values (group, column, value) along pairs that are seen alone.
+def _singles(single: Tensor, heads: Tensor, own: bool) -> Iterator[tuple[tuple[Tensor, ...], Tensor]]:
+    """The pairs to score one by one, and whose parameters they are scored with, a head for each pair or one for all.
 
-    The weights are 0 elsewhere, but 0 x NaN is NaN: in the product, and in that of the gradient from above.
+    The package's own parts broadcast what a head has, so that it needn't be copied for each pair.
     """
-
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, value: Tensor, seen: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx.save_for_backward(weights, value, seen)
-        finite = torch.isfinite(value)
-        output = weights @ torch.where(finite, value, 0.0)
-        if finite.all():
-            return output
-
-        def count(pairs: Tensor, entries: Tensor) -> Tensor:
-            return pairs.to(output.dtype) @ entries.to(output.dtype) > 0
-
-        high, low, above, below = value == math.inf, value == -math.inf, weights > 0, weights < 0
-        output = torch.where(count(above, high) | count(below, low), math.inf, output)
-        output = torch.where(count(above, low) | count(below, high), output - math.inf, output)
-        return output.masked_fill(count(seen, torch.isnan(value)) | count(seen & (weights == 0), high | low), math.nan)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        weights, value, seen = ctx.saved_tensors
-        # The gradient of a hidden weight is thrown away, whatever it is.
-        return grad_output @ value.mT, _Averaged.apply(weights.mT, grad_output, seen.mT), None  # pyright: ignore[reportReturnType]
+    which = single.nonzero(as_tuple=True)
+    if not own:
+        yield which, heads[which[0]]
+        return
+    # Sorted by group, as they are found.
+    for pairs in zip(*(axis.split(single.flatten(1).sum(1).tolist()) for axis in which), strict=True):
+        if len(pairs[0]):
+            yield pairs, heads[pairs[0][:1]]
 
 
 def _wild(vectors: Tensor) -> Tensor:

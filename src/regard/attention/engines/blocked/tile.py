@@ -262,11 +262,13 @@ class TileWork:
         return *found[:inputs], *grads
 
     def _back_to_heads(self, gradient: Tensor, operand: Tensor) -> Tensor:
-        # A product with zeros and ones, not an index_add: it adds in one order on every device.
-        groups = len(self._heads)
-        picks = torch.zeros(len(operand), groups, dtype=gradient.dtype, device=gradient.device)
-        picks[self._heads, torch.arange(groups, device=gradient.device)] = 1.0
-        return (picks @ gradient.expand(groups, *operand.shape[1:]).reshape(groups, -1)).reshape(operand.shape)
+        gradient = gradient.expand(len(self._heads), *operand.shape[1:])
+        if len(self._heads) >= len(operand):
+            # All heads of some items, item by item.
+            return gradient.unflatten(0, (-1, len(operand))).sum(0)
+        total = torch.zeros(operand.shape, dtype=gradient.dtype, device=gradient.device)
+        total[self._heads] = gradient  # some heads of one item
+        return total
 
     def _masked(self, scores: Tensor) -> Tensor:
         """Hidden scores at minus infinity; in a row that may see nothing, for a user's normaliser, at 0."""
