@@ -497,6 +497,17 @@ def large_scores_have_the_gradient_of_tiles() -> None:
     output = compiled(attend)[0](1e5 * query.detach(), key, value)
     (gradient,) = torch.autograd.grad(output, value, torch.ones_like(output))
     assert abs(gradient.double().mean().item() - 1) < 2e-5
+    for parts in ({"position": "rotary"}, {"position": "rotary", "mask": "causal"}, {"score": "cosine"}):
+        for scale, above in ((1e3, 1.0), (1.0, torch.nan)):
+            found = []
+            for function in (attend, compiled(attend)[0]):
+                three = [t.detach().clone().requires_grad_() for t in (scale * query, key, value)]
+                output = function(*three, **parts)
+                upward = torch.ones_like(output)
+                upward[:, :, 40] = above
+                found.append([t.nan_to_num(nan=7.0) for t in torch.autograd.grad(output, three, upward)])
+            for one, eager in zip(*found, strict=True):
+                assert_close(one, eager, rtol=1e-4, atol=1e-5)
 
 
 @check(COMPILED)

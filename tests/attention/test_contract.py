@@ -44,7 +44,7 @@ class Squared:
 
 
 def _normal(*shape, seed):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, generator=seeded(seed))
 
 
 # Parts that do something to the vectors before they are scored: their numbers, and the parts made of these.

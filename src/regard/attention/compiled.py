@@ -343,7 +343,7 @@ def _prepared(request: Request) -> Request:
     reduced, _ = request.expanded.reduced()
     three = (reduced.query, reduced.key, reduced.value)
     query, key, value = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in three)
-    return dataclasses.replace(reduced, query=query, key=key, value=value)
+    return dataclasses.replace(reduced, query=query, key=key, value=value, parts=reduced.parts.turned)
 
 
 def _row_sums(task: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:

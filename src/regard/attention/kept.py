@@ -11,13 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.positions import Position
 from regard.attention.recompute import samples, second_order, stacked
 from regard.attention.request import Parts, Request
 
 __all__ = ["kept"]
-
-_NO_POSITION = Position()
 
 
 def kept(request: Request, engine: ModuleType) -> Tensor:
@@ -29,10 +26,8 @@ def kept(request: Request, engine: ModuleType) -> Tensor:
             `finish(request, grad_output, output, *kept) -> gradients of query, key and value`.
     """
     # What the position does to the heads has been done; such an engine knows no other hooks.
-    parts = request.parts
-    parts = Parts(parts.score, parts.weights, parts.mask, _NO_POSITION)
     apply: Any = _Kept.apply
-    return apply(engine, parts, request._found, request.query, request.key, request.value)
+    return apply(engine, request.parts.turned, request._found, request.query, request.key, request.value)
 
 
 class _Kept(torch.autograd.Function):

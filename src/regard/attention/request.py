@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,11 @@ class Parts:
     weights: Any
     mask: Mask
     position: Position
+
+    @property
+    def turned(self) -> "Parts":
+        """The same without a position: for a request whose position has changed the heads, and does nothing else."""
+        return Parts(self.score, self.weights, self.mask, _NO_POSITION)
 
     def frame(self, batch: int, queries: int, keys: int) -> Frame:
         """The sizes as this mask sees them."""
@@ -139,11 +145,16 @@ class Request:
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers are finite, and small enough that no product of two overflows.
+        """Whether all numbers are finite, and small enough that neither a product of two nor a score overflows.
 
         If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
         """
-        return self.once("finite", lambda: all(_is_finite(t) for t in (self.query, self.key, self.value)))
+        return self.once("finite", self._is_finite)
+
+    def _is_finite(self) -> bool:
+        query, key, value = map(_length, (self.query, self.key, self.value))
+        factor = max(1.0, _number(self.parts.score, "scale") / _number(self.parts.weights, "temperature"))
+        return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
 
     @property
     def safe(self) -> bool:
@@ -152,7 +163,7 @@ class Request:
 
     def safe_with(self, grad_output: Tensor) -> bool:
         """Whether that holds in the gradient too, where NaN for one query mustn't reach the keys hidden from it."""
-        return self.hides_nothing or (self.finite and _is_finite(grad_output))
+        return self.hides_nothing or (self.finite and math.isfinite(_length(grad_output)))
 
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
         """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
@@ -213,20 +224,27 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.to(wide_dtype(tensor))
 
 
-def _is_finite(tensor: Tensor) -> bool:
-    # The sum of the squares takes one pass and no memory. On a CPU the library's inner product is the fastest.
+def _length(tensor: Tensor) -> float:
+    """The root of the sum of all squares; infinite where that overflows, NaN where there is NaN."""
+    # One pass and no memory. On a CPU the library's inner product is the fastest.
     tensor, wide = tensor.detach(), wide_dtype(tensor)
     if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
         squares = torch.dot(tensor.view(-1), tensor.view(-1))
     else:
         squares = torch.linalg.vector_norm(tensor, dtype=wide).square()
     try:
-        return bool(torch.isfinite(squares))
+        return math.sqrt(squares.item())
     except RuntimeError as error:
         raise RefusedError(
             "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask: whether what "
             "it hides is finite must be looked at. Use attend with engine='auto', or no mask."
         ) from error
+
+
+def _number(part: Any, name: str) -> float:
+    """The size of a number that a part may have; 1 if it has none, 0, or something else by that name."""
+    value = getattr(part, name, None)
+    return (abs(value) or 1.0) if isinstance(value, int | float) else 1.0
 
 
 def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:

@@ -47,8 +47,8 @@ _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inne
 # Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 # How large scores may be for PyTorch's gradient. It computes the weights again, as exp(score - logarithm of the row's
-# sum), from numbers that were rounded to float32 at that size, so that they don't sum to 1: they are off by up to 6e-8
-# of the size, measured a quarter of it. Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
+# sum), from numbers that were rounded at that size, so that they don't sum to 1: in float32 they are off by up to 6e-8
+# of it, measured a quarter of that. Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
 LARGEST = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
 
 
@@ -67,18 +67,9 @@ def refuse(request: Request) -> str | None:
     scale = getattr(request.parts.score, "scale", 1.0)
     if causal and not isinstance(scale, Tensor) and scale <= 0:
         return "it hides by minus infinity before it scales, and so can't scale by a number that isn't positive"
-    if not request.finite or (lengths is not None and not _small(request)):
+    if not request.finite:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
     return None
-
-
-def _small(request: Request) -> bool:
-    """Whether no score of a hidden pair overflows: minus infinity is added to it."""
-    scale = getattr(request.parts.score, "scale", 1.0) / request.parts.weights.temperature
-    if isinstance(scale, Tensor) or abs(scale) <= 1:
-        return True  # `finite` has seen to it
-    sizes = [torch.linalg.vector_norm(t.detach(), dtype=torch.float64) for t in (request.query, request.key)]
-    return bool(abs(scale) * sizes[0] * sizes[1] <= torch.finfo(wide_dtype(request.query)).max)
 
 
 def inner_refusal(request: Request) -> str | None:
@@ -120,7 +111,10 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     if request.query.device.type != "cpu":
-        return recomputed(request.expanded, blocked) if loses_digits(request.reduced()[0]) else forward(request)
+        # While a CUDA graph is captured no number can be looked at.
+        looks = not torch.cuda.is_current_stream_capturing()
+        large = looks and loses_digits(request.reduced()[0])
+        return recomputed(request.expanded, blocked) if large else forward(request)
     # Reduced outside of the kernel's own gradient, by ordinary autograd: it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
@@ -226,35 +220,33 @@ def weighted(
         bias: added to the scores, (batch, 1, 1, key).
     """
     output, row_sums = flash(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
-    # A logarithm of 0 is rare, but what the kernel gives, with zeros, for a row whose largest score is no number.
-    if torch.count_nonzero(row_sums).item() < row_sums.numel():
-        lost = _lost_rows(query, key, row_sums, scale, causal, bias)
+    # The kernel gives zeros for a row whose largest score is NaN or infinite, and a logarithm of 0, which is rare, or
+    # in half precision an infinite one.
+    half = row_sums.dtype != query.dtype
+    if torch.count_nonzero(row_sums).item() < row_sums.numel() or (half and not torch.isfinite(row_sums.sum())):
+        lost = _lost_rows(query, key, row_sums, scale)
         if lost is not None:
-            output, row_sums = output.masked_fill(lost.unsqueeze(-1), math.nan), row_sums.masked_fill(lost, math.nan)
+            output = output.masked_fill(lost.unsqueeze(-1), math.nan)
     return output, row_sums
 
 
-def _lost_rows(
-    query: Tensor, key: Tensor, row_sums: Tensor, scale: float, causal: bool, bias: Tensor | None
-) -> Tensor | None:
-    """The rows (batch, head, query) of which the kernel made zeros although they see something: NaN, or only -inf."""
+def _lost_rows(query: Tensor, key: Tensor, row_sums: Tensor, scale: float) -> Tensor | None:
+    """The rows (batch, head, query) whose largest score is no finite number; None where all are known to have one.
+
+    Where a row of them is, nothing is hidden: what hides is given to the kernel with finite scores alone.
+    """
     lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
     if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
         return None
-    lost = row_sums == 0
+    lost = (row_sums == 0) | ~torch.isfinite(row_sums)
     step = max(1, blocked.BUDGET // key.shape[2])
-    place = torch.arange(key.shape[2])
     for item, head in lost.flatten(2).any(2).nonzero().tolist():
         keys = key[item, head].to(wide_dtype(key)).mT
         for first in range(0, query.shape[2], step):
             rows = slice(first, first + step)
             scores = query[item, head, rows].to(keys.dtype) @ keys * scale
-            if bias is not None:
-                scores = scores + bias[item % len(bias), 0, 0]
-            if causal:
-                scores = scores.masked_fill(place > place[rows].unsqueeze(1), -math.inf)
             lost[item, head, rows] &= ~torch.isfinite(scores.amax(-1))
-    return lost if lost.any() else None
+    return lost
 
 
 # The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.
