@@ -19,6 +19,8 @@ WRONG = {
     "Relu('n')": "`divisor` must be a number, but is 'n'.",
     "Entmax(None)": "`alpha` must be a number, or a tensor () or (head,), but is None.",
     "LearnedEntmax(alpha='1.5')": "`alpha` must be a number, but is '1.5'.",
+    "LearnedEntmax(2.5)": "`heads` must be how many heads there are, 1 or more, but is 2.5.",
+    "LearnedSigmoid(5, 'two')": "`heads` must be how many heads there are, 1 or more, but is 'two'.",
     "Budget(torch.tensor(1.5))": "`budget` must be a number, but is a tensor ().",
     "TopK('3')": "`keys` must be how many keys a query attends to at most, 1 or more, but is '3'.",
     "Dot('one')": "`scale` must be a number, but is 'one'.",

@@ -130,7 +130,7 @@ def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine
     # Each value is a unit vector of its own, so that outputs are weights.
     output = attend(query, key, torch.eye(keys).expand(batch, 1, -1, -1), mask=mask, weights="sigmoid", engine=engine)
     expected = oracle.weigh(query, key, mask=rule, weights="sigmoid")
-    torch.testing.assert_close(output, torch.from_numpy(expected).float())
+    torch.testing.assert_close(output, torch.as_tensor(expected, dtype=torch.float32))
 
 
 def test_a_guided_band_keeps_to_each_items_own_lengths():

@@ -120,7 +120,7 @@ def test_every_engine_equals_the_oracle(case):
             except RefusedError:
                 assert engine not in ("dense", "blocked")
                 continue
-        gap = np.abs(output.numpy() - wanted).max(initial=0.0)
+        gap = np.abs(output.cpu().numpy() - wanted).max(initial=0.0)
         assert gap <= 1e-11 * max(1.0, np.abs(wanted).max(initial=0.0)), f"{engine}: {gap:.2g}"
 
 
@@ -131,7 +131,7 @@ def test_weigh_equals_the_oracle(mask):
         arguments = case.make()
         found = weigh(arguments.query, arguments.key, **arguments.parts)
         wanted = oracle.weigh(arguments.query, arguments.key, mask=RULES[mask](ALL_SIZES[case.size]))
-        assert np.abs(found.detach().numpy() - wanted).max() < 1e-12
+        assert np.abs(found.detach().cpu().numpy() - wanted).max() < 1e-12
 
 
 @pytest.mark.parametrize("case", each_part(size="tiny", mask="window & causal"), ids=str)
@@ -148,7 +148,7 @@ def test_gradients_are_the_oracles_slopes(case):
         for sign in (1, -1):
             moved = case.make()
             shift(moved, place, sign * step)
-            rise.append((expected(case, moved) * upward.numpy()).sum())
+            rise.append((expected(case, moved) * upward.cpu().numpy()).sum())
         slope, claimed = (rise[0] - rise[1]) / 2e-6, float((found[place] * step).sum()) / 1e-6
         assert abs(slope - claimed) < 1e-6 * max(1.0, abs(claimed)), f"{name}: {slope} where {claimed} was said"
 

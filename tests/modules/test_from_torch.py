@@ -140,7 +140,13 @@ def test_the_masks_of_one_sequence_are_refused_for_a_batch():
     """PyTorch refuses them too; broadcast, they would hide the same places in every item."""
     theirs, ours = pair()
     query, key, value = inputs(theirs)
-    for masks in ({"key_padding_mask": PADDING[1]}, {"attn_mask": HIDDEN[:HEADS]}):
+    added = numbers(HEADS, QUERIES, KEYS)
+    for masks in (
+        {"key_padding_mask": PADDING[1]},
+        {"attn_mask": HIDDEN[:HEADS]},
+        {"attn_mask": added},
+        {"key_padding_mask": added[0, 0]},
+    ):
         with pytest.raises((AssertionError, RuntimeError)):
             theirs(query, key, value, **masks)
         with pytest.raises(

@@ -96,16 +96,32 @@ def cost(name: str, request: Request) -> Cost:
         if fused.pads(request):
             counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
     work = 2 * pairs * sizes
+    copied = 0 if name == "dense" else _copied(request, name)
     if name in ("fused", "banded"):
-        reduces = offer(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
-        copies = reduces or feature != value or type(request.parts.position).heads is not Position.heads
-        numbers = sum(t.numel() for t in (request.query, request.key, request.value)) if copies else 0
-        return Cost(work, numbers * _width(request) + output, counts)
+        return Cost(work, copied + output, counts)
     largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
     # Scores, weights, what is allowed and two temporaries stand at once; with positions and dropout some more.
     width = _width(request)
     beside = 5 * width + (8 + width) * _has_position(request) + 3 * 8 * (request.dropout > 0 and name != "jit")
-    return Cost(work, int(largest * beside) + output, counts)
+    return Cost(work, int(largest * beside) + copied + output, counts)
+
+
+def _copied(request: Request, name: str) -> int:
+    """Bytes of what is made of queries, keys and values before they are scored."""
+    three = request.query, request.key, request.value
+    reduces = offer(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
+    turns = type(request.parts.position).heads is not Position.heads
+    numbers = 0
+    if reduces or turns:
+        # The value goes with them where they are in half precision; and while it is made, a change takes some more.
+        numbers += sum(t.numel() for t in three[: 2 if request.query.element_size() >= 4 else 3])
+        numbers += 3 * max(request.query.numel(), request.key.numel())
+    if name == "fused" and request.query.shape[-1] != request.value.shape[-1]:
+        numbers += sum(t.numel() for t in three)
+    if name == "banded":
+        # Made contiguous, if they aren't; and what the kernel gives is copied.
+        numbers += request.query.numel() + sum(t.numel() for t in three if not t.is_contiguous())
+    return numbers * _width(request)
 
 
 def _width(request: Request) -> int:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["check_count", "check_number", "check_per_head", "check_tensor"]
+__all__ = ["check_count", "check_heads", "check_number", "check_per_head", "check_tensor"]
 
 
 def check_number(name: str, value: Any, instead: str = "") -> None:
@@ -48,6 +48,7 @@ def check_per_head(name: str, value: Any) -> None:
     if isinstance(value, Tensor):
         if value.ndim > 1:
             raise ArgumentError(f"`{name}` must be a number, () or (head,), but is {tuple(value.shape)}.")
+        _check_real(name, value)
     elif not _is_number(value):
         raise ArgumentError(f"`{name}` must be a number, or a tensor () or (head,), but is {value!r:.60}.")
 
@@ -71,6 +72,20 @@ def check_tensor(name: str, value: Any, form: str, dims: tuple[int, ...]) -> Non
         )
     if value.ndim not in dims:
         raise ArgumentError(f"`{name}` must be {form}, but is {tuple(value.shape)}.")
+    _check_real(name, value)
+
+
+def check_heads(heads: Any) -> None:
+    """Whether a number of heads is one, or None.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    if heads is not None:
+        check_count("heads", heads, "how many heads there are")
+
+
+def _check_real(name: str, value: Tensor) -> None:
     if value.is_complex() or value.dtype == torch.bool:
         raise ArgumentError(f"`{name}` must hold real numbers, but holds {value.dtype}.")
 

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.fields import check_number, check_per_head, check_tensor
+from regard.attention.fields import check_heads, check_number, check_per_head, check_tensor
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
 
@@ -301,6 +301,7 @@ class LearnedAdditive(nn.Module):
         slope: float = 0.2,
     ):
         super().__init__()
+        check_heads(heads)
         shape = (head_size,) if heads is None else (heads, head_size)
         self.vector = nn.Parameter(torch.empty(shape))
         # A sum of head_size activations of about 1 each: so that the scores start with a spread of about 1.
@@ -331,6 +332,7 @@ class LearnedBilinear(nn.Module):
 
     def __init__(self, head_size: int, heads: int | None = None, *, key_size: int | None = None):
         super().__init__()
+        check_heads(heads)
         sizes = (head_size, head_size if key_size is None else key_size)
         self.matrix = nn.Parameter(torch.empty(sizes if heads is None else (heads, *sizes)))
         # A sum of query_size x key_size products of unit terms: so that the scores start with a spread of about 1.
@@ -358,6 +360,7 @@ class LearnedCosine(nn.Module):
 
     def __init__(self, heads: int | None = None, *, scale: float = 10.0):
         super().__init__()
+        check_heads(heads)
         self.scale = nn.Parameter(torch.full(() if heads is None else (heads,), float(scale)))
 
     def part(self) -> Cosine:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.budgets import budgeted, pull_budgeted
-from regard.attention.fields import check_count, check_number, check_per_head
+from regard.attention.fields import check_count, check_heads, check_number, check_per_head
 from regard.attention.thresholds import entmax, pull_alpha, pull_entmax
 from regard.errors import ArgumentError
 
@@ -329,7 +329,7 @@ class Budget:
             raise ArgumentError(f"`budget` must be above 0, but is {self.budget!r}.")
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return budgeted(scores, self.budget)
+        return budgeted(scores, float(self.budget))
 
     def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (pull_budgeted(grad_weights, weights),)
@@ -373,7 +373,7 @@ class TopK:
         above, equal = scores > least, scores == least
         room = self.keys - above.sum(-1, keepdim=True)
         # NaN compares with nothing, and must be seen.
-        return above | (equal & (equal.cumsum(-1) <= room)) | torch.isnan(scores)
+        return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room)) | torch.isnan(scores)
 
 
 class LearnedSoftmax(nn.Module):
@@ -395,6 +395,7 @@ class LearnedSoftmax(nn.Module):
 
     def __init__(self, heads: int | None = None, *, temperature: float = 1.0):
         super().__init__()
+        check_heads(heads)
         Softmax(temperature)  # A temperature that isn't above 0 is refused here.
         self.log_temperature = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(temperature)))
 
@@ -413,8 +414,8 @@ class LearnedEntmax(nn.Module):
     Raises:
         ArgumentError: alpha doesn't lie between 1.01 and 2.
 
-    Source: Correia et al. 2019 (arXiv 1909.00015), section 3, where alpha is 1 plus a sigmoid of the parameter; near 1
-        it is kept apart from it, as in the authors' code.
+    Source: Correia et al. 2019 (arXiv 1909.00015), section 3, where alpha is 1 + sigmoid(parameter). Here it is
+        1.01 + 0.99 sigmoid(parameter), since the gradient of alpha divides by (alpha - 1)^2.
 
     Example:
         >>> LearnedEntmax(heads=2).part().alpha
@@ -423,6 +424,7 @@ class LearnedEntmax(nn.Module):
 
     def __init__(self, heads: int | None = None, *, alpha: float = 1.5):
         super().__init__()
+        check_heads(heads)
         check_number("alpha", alpha)
         if not _LEAST_ALPHA < alpha < 2.0:
             raise ArgumentError(f"`alpha` must lie between {_LEAST_ALPHA} and 2, but is {alpha!r}.")
@@ -457,6 +459,7 @@ class LearnedSigmoid(nn.Module):
 
     def __init__(self, length: int, heads: int | None = None):
         super().__init__()
+        check_heads(heads)
         check_count("length", length, "how many keys a query typically sees")
         self.bias = nn.Parameter(torch.full(() if heads is None else (heads,), -math.log(length)))
 
@@ -476,8 +479,7 @@ def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:
 def _check_heads(name: str, parameter: float | Tensor | None, heads: int) -> None:
     if isinstance(parameter, Tensor) and tuple(parameter.shape) not in ((), (heads,)):
         raise ArgumentError(
-            f"`weights` must have a {name} (), or ({heads},) for one to each head, "
-            f"but its {name} is {tuple(parameter.shape)}."
+            f"`{name}` of the weights must be (), or ({heads},) for one to each head, but is {tuple(parameter.shape)}."
         )
 
 

@@ -47,6 +47,9 @@ class Pairs(Mask):
         table, indices = places(self.table, at)
         return table[indices]
 
+    def hides_nothing(self, frame: Frame) -> bool:
+        return bool(self.table.all())
+
     def check(self, frame: Frame) -> None:
         if self.items not in (None, frame.batch):
             raise ArgumentError(
@@ -118,4 +121,7 @@ def torch_masks(
             shown = allowed if shown is None else shown & allowed
         if added is not None:
             bias = added if bias is None else bias + added
+    if shown is None and items is not None:
+        # It hides nothing, but knows for how many items the bias is.
+        shown = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=None if bias is None else bias.device)
     return {"mask": None if shown is None else Pairs(shown, items), "bias": bias}

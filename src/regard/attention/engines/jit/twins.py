@@ -1,6 +1,7 @@
 """Compiled twins of the parts that a matrix product can't do: they compute the same, tile by tile, faster."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ class CompiledEntmax:
         if not isinstance(self.alpha, Tensor):
             return thresholds.entmax(scores, self.alpha, out=out)
         for result, score, number in zip(out, scores, self._numbers(scores), strict=True):
-            if number > 1.0:
+            if 1.0 < number < math.inf:
                 thresholds.entmax(score, number, out=result)
             else:
                 result.fill_(torch.nan)
