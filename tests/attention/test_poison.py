@@ -207,8 +207,8 @@ def test_a_huge_key_gives_no_gradient_to_a_row_that_does_not_see_it(score, engin
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_one_huge_number_is_huge_in_vectors_of_any_size(size):
-    """The length of a vector of one number is found without a square, which would overflow."""
-    query, key = torch.ones(1, 1, 2, size, requires_grad=True), torch.ones(1, 1, 2, size)
+    """The length of a vector of one number is found without a square; its product with another overflows."""
+    query, key = torch.full((1, 1, 2, size), 2.0, requires_grad=True), torch.ones(1, 1, 2, size)
     key[0, 0, 1] = 3e38
     output = attend(query, key, torch.ones(1, 1, 2, 1), score=squashed, weights="sigmoid", mask="causal")
     (gradient,) = torch.autograd.grad(output[0, 0, 0, 0], query)
@@ -254,6 +254,19 @@ def test_one_infinite_key_shows(keys, dtype):
     for engine in ("auto", "fused", "blocked"):
         output = attend(query, key, value, engine=engine)
         torch.testing.assert_close(output, expected, equal_nan=True, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+def test_infinite_values_that_are_seen_add_up(engine):
+    """Row by row: nothing yet, infinity, less than it, both; and beside them a number that all rows see."""
+    value = torch.tensor([[1.0, 1.0], [torch.inf, 1.0], [1.0, -torch.inf], [-torch.inf, 1.0]])[None, None]
+    query = torch.zeros(1, 1, 4, 2)
+    output = attend(query, query, value, mask="causal", engine=engine)[0, 0]
+    expected = torch.tensor([[1.0, 1.0], [torch.inf, 1.0], [torch.inf, -torch.inf], [torch.nan, -torch.inf]])
+    torch.testing.assert_close(output, expected, equal_nan=True)
+    negative = attend(query, query, value, mask="causal", weights=lambda scores, allowed: scores - 1.0, engine=engine)
+    expected = torch.tensor([[-1.0, -1.0], [-torch.inf, -2.0], [-torch.inf, torch.inf], [torch.nan, torch.inf]])
+    torch.testing.assert_close(negative[0, 0], expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
@@ -327,19 +340,21 @@ ABOVE = {
     "fused": Case(mask="causal"),
     "banded": Case(mask="window", size="even, long"),
     "jit": Case(mask="edges"),
+    "jit, zeros among the weights": Case("dot", "sparsemax", "edges"),
     "blocked": Case(weights="entmax", mask="causal & lengths"),
 }
 
 
 @pytest.mark.parametrize("name", ["named", "auto", "blocked", "dense"])
 @pytest.mark.parametrize("engine", ABOVE)
-def test_what_comes_from_above_reaches_nothing_that_is_hidden(engine, name):
+@pytest.mark.parametrize("lost", [torch.nan, torch.inf])
+def test_what_comes_from_above_reaches_nothing_that_is_hidden(lost, engine, name):
     """A loss of NaN in one row: its own gradient is NaN, and that of what it sees; no other's."""
     row, case = 5, ABOVE[engine]
     arguments = case.make()
-    output = arguments(attend, engine=engine if name == "named" else name)
+    output = arguments(attend, engine=engine.split(",")[0] if name == "named" else name)
     above = torch.ones_like(output)
-    above[:, :, row] = torch.nan
+    above[:, :, row] = lost
     seen = visible(case)[:, :, row]
     assert seen.any()
     assert not seen.all()
@@ -349,7 +364,8 @@ def test_what_comes_from_above_reaches_nothing_that_is_hidden(engine, name):
     seen = seen.unflatten(1, (of_key.shape[1], -1)).any(2)
     assert torch.isfinite(of_key[~seen]).all()
     assert torch.isfinite(of_value[~seen]).all()
-    assert torch.isnan(of_value[seen]).all()
+    assert not torch.isfinite(of_key[seen]).any()
+    assert not torch.isfinite(of_value[seen]).any()
 
 
 @pytest.mark.parametrize("mask", [Lengths([3]), Causal() & Lengths([3])], ids=str)
