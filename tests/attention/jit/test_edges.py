@@ -8,7 +8,7 @@ from torch import Tensor
 
 import regard
 from attention.jit.closeness import assert_close
-from regard.attention import Edges
+from regard.attention import Edges, Entmax
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.jit.edges import Places, Problem, attend, pull, weigh
 from regard.attention.engines.jit.thresholds import entmax
@@ -231,6 +231,24 @@ def test_what_would_lead_out_of_bounds_is_refused():
         Problem(graph, query, key, query)
     with pytest.raises(ArgumentError, match="`places` must be given"):
         Problem(graph, query, key, key, dropout=0.5)
+
+
+@pytest.mark.parametrize("alpha", [1.5, [1.3, 1.7], [1.3, torch.nan], [0.5, 1.7]], ids=str)
+def test_a_trained_alpha_has_its_gradient(alpha):
+    """A head whose alpha is out of range is NaN, and no other."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(1, 2, 9, 4, generator=generator, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    mask = Edges([[0, 1, 2, 5, 8], [1, 1, 0, 5, 3]])
+    results = []
+    for engine in ("jit", "dense"):
+        parameter = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+        output = regard.attend(*inputs, mask=mask, weights=Entmax(parameter), engine=engine)
+        results.append([output, *torch.autograd.grad(output.square().sum(), [*inputs, parameter])])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, equal_nan=True)
+    gradient = results[0][-1]
+    assert torch.equal(gradient.isfinite(), parameter > 1)
+    assert gradient.any()
 
 
 def test_the_gradient_of_a_sum_is_one_number_expanded():
