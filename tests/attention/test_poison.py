@@ -9,6 +9,7 @@ from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, ro
 from attention.comparing import Cut, gaps, outcome
 from regard.attention import Bias, Causal, Lengths, Sigmoid, Softmax, Window, attend, weigh
 from regard.attention.engines import ENGINES
+from regard.attention.masked_products import averaged
 from regard.errors import RefusedError
 from regard.modules.huggingface import SoftCapped
 
@@ -383,3 +384,12 @@ def test_padding_that_overflows_when_it_is_scaled(mask):
         results.append([output, *torch.autograd.grad(output.square().sum(), inputs)])
     for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_the_gradient_of_a_hidden_weight_is_zero_by_itself():
+    """Not only once the mask's own gradient has passed over it."""
+    weights = torch.tensor([[[0.5, 0.0], [0.5, 0.5]]], requires_grad=True)
+    value = torch.tensor([[[1.0], [torch.nan]]])
+    allowed = torch.tensor([[[True, False], [True, True]]])
+    averaged(weights, value, allowed).sum().backward()
+    torch.testing.assert_close(weights.grad, torch.tensor([[[1.0, 0.0], [1.0, torch.nan]]]), equal_nan=True)
