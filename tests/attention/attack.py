@@ -559,8 +559,10 @@ def _of_the_kernel(attack: Attack, upward: Tensor) -> tuple[float, float]:
         return 0.0, 0.0
     output = attend(attack.query, attack.key, attack.value, **attack.parts, mask=attack.mask, **attack.rest)
     row = 2**-8 * (output * upward).nan_to_num().abs().sum(-1, keepdim=True) * abs(scale / temperature)
-    longest = attack.key.nan_to_num().abs().max()
-    return float((row * longest).max()), float((row * attack.query.nan_to_num().abs()).sum(2).max())
+    if not row.numel() or not attack.key.numel():
+        return 0.0, 0.0
+    query, key = attack.query.nan_to_num().abs(), attack.key.nan_to_num().abs()
+    return float(row.max() * key.max()), float((row * query).sum(2).max())
 
 
 def _rounded_attack(attack: Attack, dtype: torch.dtype) -> Attack:
