@@ -67,7 +67,10 @@ def measured(
 
 
 def _figures(judged: Judged) -> dict[str, Any]:
-    return {"score": round(judged.score, 4), "interval": [round(each, 4) for each in judged.interval]}
+    return {
+        "score": round(judged.score, 4),
+        "interval": judged.interval and [round(each, 4) for each in judged.interval],
+    }
 
 
 def _described(model: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_text(place, capsys):
     said = " ".join(capsys.readouterr().out.split())
     for text in (
         "of 9 words in 3 sentences are right (95% interval",
-        "bootstrap",
+        "Wilson score interval over sentences",
         "Of 1 words that training never had",
     ):
         assert text in said

@@ -296,8 +296,9 @@ def test_numbers_are_judged_by_source():
     tagger = untrained(Vectors(), vectors, [row for _, row in pairs], task={"kind": "tagger"})
     judged = tagger.evaluate([*pairs[:2], (vectors[2], [1.0, None, None, 2.0, None]), (torch.zeros(0, 3), [])])
     assert (judged.examples, judged.empty) == (7, 1)
-    assert "bootstrap over sources" in judged.method
-    assert "bootstrap over items" in tagger.evaluate(pairs[2:]).method
+    assert "too few sources" in judged.method
+    assert "too few items" in tagger.evaluate(pairs[2:]).method
+    assert "bootstrap over sources" in tagger.evaluate(pairs * 4).method
 
 
 @pytest.mark.parametrize(
@@ -386,7 +387,7 @@ def test_a_graph_has_an_interval():
     scores = tagger.evaluate([(graph, ["a", "b", "a", None, "b", "a", "b"])])
     assert (scores.words, scores.sentences) == (6, 1)
     assert scores.interval[0] < scores.accuracy < scores.interval[1]
-    assert "bootstrap over items" in scores.method
+    assert "Wilson score interval over items" in scores.method
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must be a label or None, but is 0\.0"):
         tagger.evaluate([(graph, [0.0] * 7)])
 

@@ -27,13 +27,16 @@ def test_numbers_that_are_all_the_same_have_no_variance_to_explain():
 
 def test_the_items_of_a_source_are_drawn_together():
     answer = Number(mean=0.0, spread=1.0)
-    # Of two recordings one is off by 0 in each frame, the other by 2: drawn anew, it is one, the other, or both.
+    # Of ten recordings five are off by 0 in each frame, five by 2: drawn anew, two to eight of them.
     given, wanted = torch.tensor([0.0] * 60 + [2.0] * 60)[:, None], torch.zeros(120)
-    together = judge(answer, given, wanted, lengths=[60, 60])
-    assert (together.interval, together.examples) == ((0.0, 2.0), 120)
+    together = judge(answer, given, wanted, lengths=[12] * 10)
+    assert together.examples == 120
+    assert together.interval == pytest.approx((2 * 0.2**0.5, 2 * 0.8**0.5))
     assert "bootstrap over sources" in together.method
     low, high = judge(answer, given, wanted).interval
     assert 1.2 < low < together.score < high < 1.6
+    few = judge(answer, given, wanted, lengths=[60, 60])
+    assert (few.interval, few.method) == (None, "too few sources to say: an interval takes 10")
 
 
 def test_of_a_single_source_the_items_are_drawn():
@@ -44,6 +47,14 @@ def test_of_a_single_source_the_items_are_drawn():
     assert judged.examples == 20
     assert judged.interval[0] < judged.score < judged.interval[1]
     assert "bootstrap over items" in judged.method
+
+
+def test_labels_that_are_right_or_wrong_each_by_itself_have_an_interval_of_wilson():
+    """50 of 50: at least 92.9 % are right, as Wilson says of a share of 1: n / (n + 1.96 squared)."""
+    given = torch.eye(2)[torch.zeros(50, dtype=torch.long)]
+    judged = judge(Label(("a", "b")), given, torch.zeros(50, dtype=torch.long))
+    assert judged.interval == pytest.approx((50 / (50 + 1.96**2), 1.0), abs=1e-4)
+    assert judged.method == "95 % Wilson score interval over examples"
 
 
 @pytest.mark.parametrize(
@@ -57,4 +68,4 @@ def test_of_a_single_source_the_items_are_drawn():
 def test_only_what_is_known_is_counted(answer, targets, count):
     judged = judge(answer, torch.zeros(4, answer.outputs), answer.tensor(targets))
     assert judged.examples == count
-    assert "bootstrap over examples" in judged.method
+    assert "examples" in judged.method

@@ -12,7 +12,8 @@ def test_by_hand():
     assert scores.accuracy == pytest.approx(3 / 5)
     # What holds nothing isn't judged.
     assert (scores.words, scores.sentences) == (5, 2)
-    assert "bootstrap over sentences" in scores.method
+    # Two sentences are too few to draw from.
+    assert "Wilson score interval over sentences" in scores.method
     assert scores.labels["A"].precision == pytest.approx(1 / 2)
     assert scores.labels["A"].recall == pytest.approx(1 / 2)
     assert scores.labels["B"].precision == pytest.approx(2 / 3)
@@ -39,11 +40,11 @@ def test_the_interval_is_the_same_every_time_and_widens_with_fewer_sentences():
     true, given = [["A", "B"]] * 40, [["A", "B"], ["A", "A"]] * 20
     low, high = score_labels(true, given).interval
     assert (low, high) == score_labels(true, given).interval
-    few_low, few_high = score_labels(true[:6], given[:6]).interval
+    few_low, few_high = score_labels(true[:12], given[:12]).interval
     assert few_high - few_low > high - low > 0
 
 
-def test_of_a_single_source_the_items_are_drawn():
+def test_of_a_single_source_the_items_are_counted():
     draw = np.random.default_rng(5)
     covered = 0
     for _ in range(101):
@@ -51,7 +52,7 @@ def test_of_a_single_source_the_items_are_drawn():
         scores = score_labels([["A"] * 173, []], given, called=("sources", "items"))
         low, high = scores.interval
         assert low < scores.accuracy < high
-        assert "bootstrap over items" in scores.method
+        assert scores.method == "95 % Wilson score interval over items"
         covered += low <= 0.9 <= high
     assert 90 <= covered <= 100
     assert "over sources" in score_labels([["A"], ["A"]], [["A"], ["B"]], called=("sources", "items")).method

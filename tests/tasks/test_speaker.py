@@ -88,7 +88,7 @@ def test_learned_by_heart_saved_and_loaded(tmp_path, speaker):
     judged = speaker.evaluate(PAIRS)
     assert judged.measure == "error in dB"
     assert judged.score < 3
-    assert judged.interval[0] <= judged.score <= judged.interval[1]
+    assert (judged.interval, judged.method) == (None, "too few examples to say: an interval takes 10")
     speaker.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert isinstance(loaded, Speaker)

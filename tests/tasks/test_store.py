@@ -77,7 +77,7 @@ def test_the_card_says_what_is_known(tagger, tmp_path):
         "- licence: CC0",
         "- train: 5 sentences, 20 words",
         f"| test | {100 * scores['accuracy']:.2f} %",
-        "bootstrap",
+        "Wilson score interval over sentences",
         "float16",
         f"- parameters: {tagger.parameters:,}",
         "- seed: 0",

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -121,12 +121,11 @@ def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data
 def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
 
-    low, high = scores.interval
     seconds = scores.seconds or 0.0
     words, sentences = called
     said = [
         f"{100 * scores.accuracy:.2f}% of {scores.words:,} {words} in {scores.sentences:,} {sentences} are right "
-        f"(95% interval {100 * low:.2f} to {100 * high:.2f}; {scores.method}).",
+        f"({_interval(scores, lambda share: f'{100 * share:.2f}')}).",
         f"The mean F1 of {len(scores.labels)} labels is {100 * scores.macro_f1:.2f}%.",
     ]
     if scores.roc_auc is not None:
@@ -155,6 +154,14 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
     return Page(title, tuple(blocks))
 
 
+def _interval(scores: "Judged | Scores", said: Callable[[float], str]) -> str:
+    from regard.tasks.intervals import interval_said
+
+    if scores.interval is None:
+        return f"no 95% interval: {scores.method}"
+    return f"95% interval {interval_said(scores.interval, said)}; {scores.method}"
+
+
 def _left_out(empty: int) -> list[str]:
     from regard.page.numbers import counted
 
@@ -168,12 +175,11 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page.numbers import counted
 
     said = model.measure.said
-    low, high = map(said, judged.interval)
     seconds = judged.seconds or 0.0
     called = "item" if model.kind == "tagger" else "example"
     text = (
-        f"The {judged.measure} on {counted(judged.examples, called)} is {said(judged.score)} (95% interval {low} to "
-        f"{high}; {judged.method})."
+        f"The {judged.measure} on {counted(judged.examples, called)} is {said(judged.score)} "
+        f"({_interval(judged, said)})."
     )
     if judged.macro_f1 is not None:
         text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."

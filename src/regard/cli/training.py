@@ -16,6 +16,7 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Scores, bundled, train
+from regard.tasks.intervals import interval_said
 from regard.tasks.run import RunFolder
 
 __all__ = ["train_and_save"]
@@ -199,7 +200,7 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
             (
                 split,
                 f"{100 * score.accuracy:.2f}%",
-                f"{100 * score.interval[0]:.2f} to {100 * score.interval[1]:.2f}",
+                interval_said(score.interval, lambda share: f"{100 * share:.2f}"),
                 *([_share(score.unseen_accuracy)] if unseen else []),
                 f"{score.words:,}",
             )
@@ -209,7 +210,7 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
     else:
         said = model.measure.said
         rows = tuple(
-            (split, said(score.score), " to ".join(map(said, score.interval)), f"{score.examples:,}")
+            (split, said(score.score), interval_said(score.interval, said), f"{score.examples:,}")
             for split, score in scores.items()
         )
         columns = ("split", model.measure.name, "95% interval", "items" if model.kind == "tagger" else "examples")

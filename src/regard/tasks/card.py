@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from regard.page.numbers import plural
 from regard.tasks.inputs import INPUTS
+from regard.tasks.intervals import interval_said
 
 __all__ = ["model_card", "score_said"]
 
@@ -163,6 +165,7 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
     if not scores:
         return []
     first = next(iter(scores.values()))
+    methods = "; ".join(dict.fromkeys(score["method"] for score in scores.values()))
     of_words = _input(model) == "words"
     if "measure" in first:
         rows, about = _answers(scores), _more(scores)
@@ -172,7 +175,7 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
-    return ["## Scores", "\n".join(rows), f"{about}Interval: {first['method']}. {rounded}"]
+    return ["## Scores", "\n".join(rows), f"{about}Interval: {methods}. {rounded}"]
 
 
 def _more(scores: Mapping[str, Any]) -> str:
@@ -188,11 +191,10 @@ def _items(scores: Mapping[str, Any], called: str) -> list[str]:
     """The rows of a tagger's scores; which items training never had is known of words alone."""
     rows = [f"| split | accuracy | 95 % interval | {called} | macro F1 | unseen |", "|---|---|---|---|---|---|"]
     for split, score in scores.items():
-        low, high = score["interval"]
         unseen = score.get("unseen_accuracy")
         rows.append(
-            f"| {split} | {_percent(score['accuracy'])} | {_percent(low)} to {_percent(high)} | {score['words']} "
-            f"| {_percent(score['macro_f1'])} | {'' if unseen is None else _percent(unseen)} |"
+            f"| {split} | {_percent(score['accuracy'])} | {interval_said(score['interval'], _percent)} "
+            f"| {score['words']} | {_percent(score['macro_f1'])} | {'' if unseen is None else _percent(unseen)} |"
         )
     return rows
 
@@ -201,8 +203,9 @@ def _answers(scores: Mapping[str, Any]) -> list[str]:
     """The rows of scores by whatever measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
-        said, low, high = (score_said(score["measure"], value) for value in (score["score"], *score["interval"]))
-        rows.append(f"| {split} | {score['measure']} | {said} | {low} to {high} | {score['examples']} |")
+        said = partial(score_said, score["measure"])
+        interval = interval_said(score["interval"], said)
+        rows.append(f"| {split} | {score['measure']} | {said(score['score'])} | {interval} | {score['examples']} |")
     return rows
 
 

@@ -1,6 +1,6 @@
 """How good answers are: the figure of their kind, with an interval, and beside it what else says something."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,8 +10,9 @@ from torch import Tensor
 
 from regard.extras import require
 from regard.tasks.answers import Answer, Label, Number
+from regard.tasks.intervals import Interval, interval_of_share, resampled
 
-__all__ = ["Judged", "interval_of_sums", "judge"]
+__all__ = ["Judged", "judge"]
 
 _RESAMPLES = 1000
 
@@ -23,9 +24,9 @@ class Judged:
     Args:
         measure: what the score is.
         score: the figure.
-        interval: between which it lies with 95 % confidence.
-        method: how the interval was made, and of what: examples were drawn anew; of a tagger sources, or, of a single
-            one, its items.
+        interval: between which it lies with 95 % confidence; None where there are too few examples to say.
+        method: how the interval was found, and of what: of examples; of a tagger sources, or, of a single one, its
+            items.
         examples: how many were judged: those of which something is known; of a tagger, items.
         macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
         confusions: (true label, label given, how often), most frequent first; of labels only.
@@ -38,7 +39,7 @@ class Judged:
 
     measure: str
     score: float
-    interval: tuple[float, float]
+    interval: Interval
     method: str
     examples: int
     macro_f1: float | None = None
@@ -70,55 +71,42 @@ def judge(answer: Answer, given: Tensor, wanted: Tensor, *, lengths: Sequence[in
     """
     known = answer.known(wanted)
     given, wanted = given[known], wanted[known]
-    what, sources = "examples", ()
-    if lengths is not None:
-        what, counts = "items", [count for own in known.split([*lengths]) if (count := int(own.sum()))]
-        if len(counts) > 1:
-            what, sources = "sources", torch.arange(len(given)).split(counts)
-    # One after the other: a thousand times the frames of an hour would take gigabytes.
-    figures = [answer.judge(given[each], wanted[each]) for each in _drawn(len(given), sources)]
-    low, high = np.quantile(figures, [0.025, 0.975])
+    counts = [] if lengths is None else [count for own in known.split([*lengths]) if (count := int(own.sum()))]
+    if isinstance(answer, Label):
+        right = (given.argmax(-1) == wanted).numpy()
+        interval, method = interval_of_share(
+            right, np.array(counts) if counts else None, ("sources", "examples" if lengths is None else "items")
+        )
+    else:
+        called = "examples" if lengths is None else "sources" if len(counts) > 1 else "items"
+        sources = torch.arange(len(given)).split(counts) if called == "sources" else ()
+
+        def draw(count: int) -> list[float]:
+            # One after the other: a thousand times the frames of an hour would take gigabytes.
+            return [answer.judge(given[each], wanted[each]) for each in _drawn(count, sources)]
+
+        interval, method = resampled(len(sources) or len(given), draw, called)
     more: dict[str, Any] = {}
     if isinstance(answer, Label):
         more = _of_labels(answer, given, wanted)
     elif isinstance(answer, Number):
         more = {"r2": _explained(given[:, 0], wanted)}
     score = answer.judge(given, wanted)
-    return Judged(answer.measure.name, score, (float(low), float(high)), _method(what), len(given), **more)
+    return Judged(answer.measure.name, score, interval, method, len(given), **more)
 
 
-def _drawn(things: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
+def _drawn(count: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
     """As many as there are, again and again: of the things, or of the sources that hold them, if there are any."""
-    generator, count = np.random.default_rng(0), len(sources) or things
+    generator = np.random.default_rng(0)
     for _ in range(_RESAMPLES):
         chosen = generator.integers(count, size=count)
         yield torch.cat([sources[each] for each in chosen.tolist()]) if sources else torch.from_numpy(chosen)
-
-
-def _method(what: str) -> str:
-    return f"95 % percentile bootstrap over {what}, {_RESAMPLES} resamples, seed 0"
 
 
 def _explained(given: Tensor, wanted: Tensor) -> float | None:
     if len(wanted.unique()) < 2:
         return None
     return float(require("sklearn.metrics", extra="train").r2_score(wanted.double(), given.double()))
-
-
-def interval_of_sums(counts: np.ndarray, figure: Callable[[Any], float]) -> tuple[tuple[float, float], str]:
-    """Between which a figure lies that is made of sums over examples, and how that was found.
-
-    Args:
-        counts: (example, count) what each example adds to the sums.
-        figure: of the sums.
-
-    Example:
-        >>> interval_of_sums(np.array([[1.0, 2.0], [1.0, 2.0]]), lambda sums: float(sums[0] / sums[1]))[0]
-        (0.5, 0.5)
-    """
-    drawn = np.random.default_rng(0).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_RESAMPLES)
-    low, high = np.quantile([figure(sums) for sums in drawn @ counts], [0.025, 0.975])
-    return (float(low), float(high)), _method("examples")
 
 
 def _of_labels(answer: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:

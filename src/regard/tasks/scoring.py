@@ -9,10 +9,9 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.extras import require
+from regard.tasks.intervals import Interval, interval_of_share
 
 __all__ = ["LabelScore", "Scores", "score_labels"]
-
-_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,8 @@ class Scores:
     Args:
         accuracy: right words / all words.
         interval: between which the accuracy lies with 95 % confidence.
-        method: how the interval was made, and of what: sentences were drawn anew, or, of a single one, its words.
+        method: how the interval was found, and of what: sentences were drawn anew; of a few, or where all are alike,
+            it is Wilson's.
         words: words judged.
         sentences: sentences judged: those that have a word whose label is known.
         macro_f1: the mean F1 over the labels that truly occur.
@@ -48,7 +48,7 @@ class Scores:
     """
 
     accuracy: float
-    interval: tuple[float, float]
+    interval: Interval
     method: str
     words: int
     sentences: int
@@ -98,7 +98,7 @@ def score_labels(
         raise ArgumentError("`true` must hold at least one word to judge, but holds none.")
     right = np.array([a == b for a, b in zip(flat_true, flat_given, strict=True)])
     lengths = np.array([len(row) for row in true if row])
-    interval, method = _interval(right, lengths, called)
+    interval, method = interval_of_share(right, lengths, called)
 
     metrics = require("sklearn.metrics", extra="train")
     labels = [label for label, _ in sorted(Counter(flat_true).items(), key=lambda item: (-item[1], item[0]))]
@@ -127,23 +127,3 @@ def score_labels(
         unseen_words=unseen_words,
         unseen_accuracy=unseen_accuracy,
     )
-
-
-def _interval(right: np.ndarray, lengths: np.ndarray, called: tuple[str, str]) -> tuple[tuple[float, float], str]:
-    """Draw as many sentences as there are, again and again: words of one sentence are right or wrong together.
-
-    Of one alone, a graph, that would say nothing: there its words are drawn.
-    """
-    generator = np.random.default_rng(0)
-    if len(lengths) == 1:
-        what = called[1]
-        # So many of the words drawn are right, each as often as any.
-        shares = generator.binomial(len(right), right.mean(), size=_RESAMPLES) / len(right)
-    else:
-        what = called[0]
-        ends = np.cumsum(lengths)
-        sums = np.diff(np.concatenate([[0], np.cumsum(right)[ends - 1]]))
-        drawn = generator.multinomial(len(lengths), np.full(len(lengths), 1 / len(lengths)), size=_RESAMPLES)
-        shares = (drawn @ sums) / (drawn @ lengths)
-    low, high = np.quantile(shares, [0.025, 0.975])
-    return (float(low), float(high)), f"95 % percentile bootstrap over {what}, {_RESAMPLES} resamples, seed 0"

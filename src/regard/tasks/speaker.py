@@ -12,7 +12,8 @@ from regard.inputs import Characters, Sound, Words, as_list
 from regard.inspection import Record
 from regard.modules import FrameSeq2Seq, Spoken, speak
 from regard.tasks.batching import batches_by_length
-from regard.tasks.judging import Judged, interval_of_sums
+from regard.tasks.intervals import interval_of_sums
+from regard.tasks.judging import Judged
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
 from regard.tasks.recipe import Recipe

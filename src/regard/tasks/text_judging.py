@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from regard.extras import require
-from regard.tasks.judging import Judged, interval_of_sums
+from regard.tasks.intervals import interval_of_share, interval_of_sums
+from regard.tasks.judging import Judged
 from regard.tasks.targets import Writing
 from regard.tasks.text_measures import TEXT_MEASURES
 
@@ -35,8 +36,11 @@ def judge_texts(
     measure = TEXT_MEASURES[task.measure]
     settings = {"tokenize": task.tokenize, "lowercase": task.lowercase}
     counts = np.array([measure.counts(text, known, settings) for text, known in zip(texts, right, strict=True)])
-    interval, method = interval_of_sums(counts, measure.figure)
     score = float(measure.figure(counts.sum(0)))
+    if measure.counted:
+        interval, method = interval_of_share(counts[:, 0] > 0, called=("", "examples"))
+    else:
+        interval, method = interval_of_sums(counts, measure.figure)
     more = _beside_bleu(texts, right, settings) if thorough and task.measure == "bleu" else {}
     return Judged(measure.measure.name, score, interval, method, len(counts), more=more)
 

@@ -26,11 +26,13 @@ class TextMeasure:
         counts: (text, right texts, settings) -> numbers; where several are right, the nearest counts. The settings are
             those of sacrebleu: tokenize, lowercase.
         figure: the sums of the numbers over all texts -> the figure.
+        counted: whether it is the share of texts whose first number is 1, not 0.
     """
 
     measure: Measure
     counts: Callable[[str, Sequence[str], dict[str, Any]], Sequence[float]]
     figure: Callable[[Sequence[float]], float]
+    counted: bool = False
 
 
 def _bleu_counts(text: str, right: Sequence[str], settings: dict[str, Any]) -> list[float]:
@@ -84,6 +86,6 @@ TEXT_MEASURES = {
         Measure("word error rate", share=True, falls=True), _edits(lambda text: text.split()), _share
     ),
     "character error rate": TextMeasure(Measure("character error rate", share=True, falls=True), _edits(list), _share),
-    "error": TextMeasure(Measure("error", share=True, falls=True), _wrong, _share),
+    "error": TextMeasure(Measure("error", share=True, falls=True), _wrong, _share, counted=True),
 }
 """The measures of texts by name. "error" is the share of texts that aren't right as a whole."""
