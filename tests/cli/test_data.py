@@ -148,10 +148,10 @@ def test_check_shows_no_control_characters(capfd, tmp_path):
     ("words", "code", "said"),
     [
         (["get", "ud-englich-ewt"], 2, "Did you mean 'ud-english-ewt'?"),
-        (["get"], 2, "Missing argument 'name'"),
+        (["get"], 2, "`NAME` is missing"),
         (["check", "ud-chinese"], 2, "Did you mean 'ud-chinese-gsd'?"),
         (["check", "./nowhere.conllu"], 1, "nowhere.conllu: there is no such file or folder."),
-        (["chek"], 2, "Did you mean 'check'?"),
+        (["chek"], 2, "Did you mean check?"),
         (["list", "--fromat", "json"], 2, "Did you mean --format?"),
         (["check", ".", "--width", "9"], 2, "`--width` must be 32 or more, but is 9."),
         (["check", ".", "--label", "pos"], 2, "`label` must be one of upos, xpos, feats, deprel"),

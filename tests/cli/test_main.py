@@ -31,9 +31,26 @@ def test_alone_it_prints_help_and_ends_well(capsys):
     assert "Examples:" in capsys.readouterr().out
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
+@pytest.mark.parametrize("words", [["--version"], ["version"]])
+def test_version(capsys, words):
+    assert main(words) == 0
     assert capsys.readouterr().out == f"regard {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["tag"], ["train", "classifier"]])
+def test_help_is_a_command_too(capsys, command):
+    assert main(["help", *command]) == 0
+    said = capsys.readouterr().out
+    assert main([*command, "--help"]) == 0
+    assert said == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["data"]])
+def test_the_list_of_commands_cuts_no_sentence(capsys, command):
+    assert main([*command, "--help"]) == 0
+    listed = capsys.readouterr().out.split("\nCommands:\n")[1].splitlines()
+    assert len(listed) >= 3
+    assert all(line.endswith(".") and not line.endswith("..") for line in listed)
 
 
 @pytest.mark.parametrize("command", ["tag", "models", "train", "evaluate", "data"])
@@ -48,18 +65,26 @@ def test_every_command_teaches_with_examples(capsys, command):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tga"], "regard: No such command 'tga'. Did you mean 'tag'? See regard --help.\n"),
-        (["tag", "--layr", "1"], "regard: No such option: --layr. Did you mean --layer? See regard tag --help.\n"),
-        (["tag", "--xyzzy"], "regard: No such option: --xyzzy. See regard tag --help.\n"),
+        (["tga"], "regard: there is no command tga. Did you mean tag? See regard --help.\n"),
+        (["xyzzy"], "regard: there is no command xyzzy. See regard --help.\n"),
+        (["tag", "--layr", "1"], "regard: there is no option --layr. Did you mean --layer? See regard tag --help.\n"),
+        (["tag", "--xyzzy"], "regard: there is no option --xyzzy. See regard tag --help.\n"),
         (["tag", "-5 degrees"], "Before a text that begins with a hyphen write --."),
         (["tag", "--or not"], "Before a text that begins with a hyphen write --."),
-        (["models", "-5"], "regard: No such option: -5. See regard models --help.\n"),
-        (["tag", "a", "--format", "jsn"], "'jsn' is not one of 'text', 'json'. Did you mean json? See regard tag"),
+        (["models", "-5"], "regard: there is no option -5. See regard models --help.\n"),
+        (["tag", "a", "--format", "jsn"], "`--format` must be one of text, json, but is jsn. Did you mean json? See"),
+        (["tag", "a", "--top", "x"], "regard: `--top` must be a whole number, but is x. See regard tag --help.\n"),
+        (["tag", "a", "--top=1.5"], "regard: `--top` must be a whole number, but is 1.5. See regard tag --help.\n"),
+        (["tag", "a", "--top"], "regard: `--top` needs a value. See regard --help.\n"),
+        (["tag", "I", "saw", "a", "saw"], "Put it in quotes: regard tag 'I saw a saw'. See regard tag --help.\n"),
+        (["models", "a", "b"], "regard: regard models takes no more than it has: b is too many. See regard models"),
+        (["predict"], "regard: `MODEL` is missing: a model's name, or its folder. See regard predict --help.\n"),
+        (["evaluate", "m"], "`--data` is missing: a data set, a file, or a folder of files. See regard evaluate"),
+        (["evaluate", "m", "--data", "d", "--top", "-1"], "`--top` must be 0 or more, but is -1. See regard evaluate"),
         (["--modle"], None),
         (["tag", "a", "--layer", "one"], None),
         (["tag", "a", "--format", "yaml"], None),
         (["tag", "a", "b"], None),
-        (["tag", "a", "--top"], None),
     ],
 )
 def test_usage_errors_are_one_line_and_2(capsys, words, message):

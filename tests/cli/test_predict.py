@@ -172,6 +172,21 @@ def test_the_page_holds_every_source(predict, tmp_path):
     assert predict("words", "good", "--format", "json", "--html", "seen.html")[1] == alone
 
 
+def test_only_a_page_of_ours_is_written_over(predict, tmp_path):
+    for name, held in (("keep.txt", b"good\n"), ("keep.html", b"<!doctype html><title>mine</title>"), ("none", b"")):
+        (tmp_path / name).write_bytes(held)
+        code, out, err = predict("words", "-f", "keep.txt", "--html", name)
+        assert (code, out) == (2, "")
+        assert f"must be a new file, or a page that regard wrote, but {name} is neither. Give another name, or" in err
+        assert (tmp_path / name).read_bytes() == held
+    for name in ("seen.html", "seen.html", "./seen.html"):
+        assert predict("words", "good", "--html", name)[0] == 0
+    assert predict("words", "-f", "keep.txt", "--html", "keep.html", "--force")[0] == 0
+    assert (tmp_path / "keep.html").read_text("utf-8").count("<h2>") == 1
+    # A device would be replaced by a file.
+    assert "is a device" in predict("words", "good", "--html", "/dev/null", "--force")[2]
+
+
 def test_a_page_holds_fifty_sources(predict, tmp_path):
     found = predict("words", *["good"] * 51, "--html", "many.html")
     assert found == (2, "", "regard: `--html` takes up to 50 sources, but there are 51. Give fewer, or leave it out.\n")

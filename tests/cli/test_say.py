@@ -96,6 +96,10 @@ def test_where_it_looked_is_shown_and_written(trained, tmp_path, capsys):
     assert "1 0.00 s " in out
     assert "low high" in page.read_text(encoding="utf-8")
     assert err.endswith(f"\nWrote {page}.\n")
+    # The page doesn't take the place of the sound.
+    words[4] = tmp_path / "d.wav"
+    assert "is neither" in run(capsys, *words, "--html", tmp_path / "d.wav")[2]
+    assert (tmp_path / "d.wav").read_bytes() == (tmp_path / "a.wav").read_bytes()
     # Watched or not, it is the same sound.
     words[4] = tmp_path / "b.wav"
     code, plain, _ = run(capsys, *words)

@@ -269,6 +269,17 @@ def test_the_page_is_written_whole_and_offline(tag, tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_text_is_not_written_over_unless_forced(tag, tmp_path):
+    (tmp_path / "keep.txt").write_text("I saw\n")
+    words = "-f", tmp_path / "keep.txt", "--html", tmp_path / "keep.txt"
+    code, out, err = tag(*words)
+    assert (code, out) == (2, "")
+    assert "is neither. Give another name, or --force to write over it." in err
+    assert (tmp_path / "keep.txt").read_text() == "I saw\n"
+    assert tag(*words, "--force")[0] == 0
+    assert (tmp_path / "keep.txt").read_text("utf-8").startswith("<!doctype html>")
+
+
 def test_a_page_that_cannot_be_written_leaves_nothing(tag, tmp_path):
     (tmp_path / "file").write_text("mine")
     # Told before anything is tagged.

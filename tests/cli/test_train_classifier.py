@@ -208,14 +208,14 @@ def test_a_tagger_has_no_columns_to_name(capsys):
     assert main(["train", "tagger", "--help"]) == 0
     assert "--column" not in capsys.readouterr().out
     assert main(["train", "tagger", "--data", "x", "--out", "y", "--column", "text=review"]) == 2
-    assert "No such option: --column" in capsys.readouterr().err
+    assert "there is no option --column" in capsys.readouterr().err
 
 
 def test_evaluate(trained, capsys):
     words = ["evaluate", str(trained / "out"), "--data", str(trained / "data")]
     assert main(words) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The accuracy on 4 examples is 100.00 % (95% interval 100.00 % to 100.00 %" in said
+    assert "The accuracy on 4 examples is 100.00 % (95% interval 51.01 % to 100.00 %" in said
     assert main([*words, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["measure"], found["score"], found["examples"], found["split"]) == ("accuracy", 1.0, 4, "test")

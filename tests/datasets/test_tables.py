@@ -116,6 +116,13 @@ BROKEN = {
     "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
     "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),
     "two columns": ("text,text,label\n", None, 1, "two columns are called 'text'."),
+    "semicolons": (
+        "text;label\na;b\n",
+        None,
+        1,
+        "must be divided by commas in a .csv file, but seem to be by semicolons",
+    ),
+    "tabs": ("text\tlabel\na\tb\n", None, 1, "seem to be by tabs. Save the table with commas, or call it .tsv."),
     "no usual names": ("review,label\na,b\n", None, 1, "one column must be called text or path or smiles, but 0 of"),
     "two usual names": (
         "text,label,number\na,b,1\n",

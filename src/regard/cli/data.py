@@ -38,7 +38,7 @@ def _data(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("list")
+@app.command("list", short_help="List the data sets that regard knows.")
 def list_(
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -96,8 +96,8 @@ def list_(
     show(Page("", blocks), output_console(width=width, colour=color), plain=plain)
 
 
-@app.command()
-def get(name: Annotated[str, typer.Argument(help="A data set that regard data list names.")]) -> None:
+@app.command(short_help="Fetch a data set, and print its folder.")
+def get(name: Annotated[str, typer.Argument(metavar="NAME", help="A data set that regard data list names.")]) -> None:
     """Fetch a data set, compare its checksums, and print the folder that it is in.
 
     \b
@@ -112,7 +112,7 @@ def get(name: Annotated[str, typer.Argument(help="A data set that regard data li
     typer.echo(str(folder))
 
 
-@app.command()
+@app.command(short_help="Read every split, and say what stands out.")
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,

@@ -3,16 +3,14 @@
 Nothing heavy is imported here or at the top of a command's file: `regard --help` must not wait for torch.
 """
 
-import difflib
 import errno
 import os
-import re
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,6 +21,7 @@ from regard.cli.predict import predict
 from regard.cli.say import say
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.tag import tag
+from regard.cli.usage import is_usage_error, usage_sentence
 from regard.errors import ArgumentError, DoubtfulAnswer, RegardError
 from regard.version import __version__
 
@@ -38,15 +37,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(tag)
+# The list of commands cuts what is longer than 50 characters.
+app.command(short_help="Tag words, and show what each looked at.")(tag)
 for _name, _short in SHORT_NAMES.items():
-    app.command(_name, help=_short.help)(command_of(_name))
-app.command()(predict)
-app.command()(say)
-app.command()(models)
-app.add_typer(train.app, name="train")
-app.command()(evaluate)
-app.add_typer(data.app, name="data")
+    app.command(_name, help=_short.help, short_help=_short.summary)(command_of(_name))
+app.command(short_help="Ask any model, and show what it looked at.")(predict)
+app.command(short_help="Say texts, and write the sound as WAV files.")(say)
+app.command(short_help="List the bundled models, or print a card.")(models)
+app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
+app.command(short_help="Compare a model's answers with the right ones.")(evaluate)
+app.add_typer(data.app, name="data", short_help="List, get and check data sets.")
 
 
 @app.callback(invoke_without_command=True)
@@ -92,6 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     end = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:end]
     words = [word for word in words[:end] if word != "--debug"] + words[end:]
+    # As other programs take them.
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    elif words == ["version"]:
+        words = ["--version"]
     _mend_streams()
     try:
         code = _invoke(words)
@@ -105,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         else:
-            _say(_sentence(error))
+            _say(_sentence(error, words))
         code = _code(error)
         if isinstance(error, OSError):
             _give_up_output()
@@ -126,10 +131,10 @@ def _invoke(words: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception, words: Sequence[str]) -> str:
     """What went wrong, in one line."""
-    if _is_usage(error):
-        return _usage_sentence(error)
+    if is_usage_error(error):
+        return usage_sentence(error, words)
     if isinstance(error, RegardError):
         return str(error)
     if isinstance(error, BrokenPipeError):
@@ -145,32 +150,8 @@ def _sentence(error: Exception) -> str:
     )
 
 
-def _usage_sentence(error: Any) -> str:
-    """What is wrong with the command line: the nearest name where there is one, and where to read more."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "regard"
-    near = getattr(error, "possibilities", None)
-    # With possibilities the formatted message would list them all.
-    message = str(error.message) if near else error.format_message().replace(": Value error, ", ": ")
-    if unlisted := re.search(r"'([^']*)' is not one of (.*)", message):
-        near = difflib.get_close_matches(unlisted[1], re.findall(r"'([^']*)'", unlisted[2]), n=1, cutoff=0.5)
-    option = getattr(error, "option_name", None) or ""
-    hint = ""
-    if path == "regard tag" and option and (not option.startswith("--") or " " in option):
-        hint = " Before a text that begins with a hyphen write --."
-    elif near:
-        hint = f" Did you mean {near[0]}?"
-    ended = message if message.endswith(("?", ".")) else message + "."
-    return f"{ended}{hint} See {path} --help."
-
-
 def _code(error: Exception) -> int:
-    return USAGE if isinstance(error, ArgumentError) or _is_usage(error) else FAILURE
-
-
-def _is_usage(error: Exception) -> bool:
-    # typer has carried its own copy of click since 0.2x, and click's before: what both share is this method.
-    return hasattr(error, "format_message")
+    return USAGE if isinstance(error, ArgumentError) or is_usage_error(error) else FAILURE
 
 
 def _say(sentence: str) -> None:

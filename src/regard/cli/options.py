@@ -8,6 +8,7 @@ import typer
 __all__ = [
     "ColourOption",
     "ColumnOption",
+    "ForceOption",
     "Format",
     "FormatOption",
     "HeadOption",
@@ -70,4 +71,5 @@ HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this hea
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at, of up to 50 sources.")
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --html write over a file that is no page of regard's.")]
 WrittenOption = Annotated[Written, typer.Option(help="How to write it: json and csv have a line for each source.")]

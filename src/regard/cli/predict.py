@@ -10,6 +10,7 @@ import typer
 from regard.cli.asking import check_readable
 from regard.cli.options import (
     ColourOption,
+    ForceOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -42,6 +43,7 @@ class Wanted(NamedTuple):
     layer: int | None
     head: int | None
     html: str | None
+    force: bool
     format: Written
     plain: bool
     width: int | None
@@ -57,6 +59,7 @@ def predict(
     layer: LayerOption = None,
     head: HeadOption = None,
     html: HtmlOption = None,
+    force: ForceOption = False,
     format: WrittenOption = Written.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -84,7 +87,7 @@ def predict(
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)
+    wanted = Wanted(sources, file, top, map, layer, head, html, force, format, plain, width, color)
     loaded: list[Any] = []
 
     def model_of(line: Line) -> Any:
@@ -119,7 +122,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
 
     asked = wanted.map or wanted.layer is not None or wanted.head is not None
     shown = Show(wanted.layer, wanted.head, (_TOP if asked else 0) if wanted.top is None else wanted.top, wanted.map)
-    html = None if wanted.html is None else HtmlPage(wanted.html, sources=len(wanted.sources or ()))
+    html = None if wanted.html is None else HtmlPage(wanted.html, force=wanted.force, sources=len(wanted.sources or ()))
     console = output_console(width=wanted.width, colour=wanted.colour)
     file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file

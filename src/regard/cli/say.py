@@ -12,6 +12,7 @@ import typer
 from regard.cli.asking import what_it_is
 from regard.cli.options import (
     ColourOption,
+    ForceOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -51,6 +52,7 @@ def say(
     layer: LayerOption = None,
     head: HeadOption = None,
     html: HtmlOption = None,
+    force: ForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -106,7 +108,7 @@ def say(
         for line in lines:
             _check(loaded, line, name)
     shown = Show(layer, head, top=0, map=True)
-    page = None if html is None else HtmlPage(html, sources=len(lines))
+    page = None if html is None else HtmlPage(html, force=force, sources=len(lines))
     told: list[tuple[str, Page | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:

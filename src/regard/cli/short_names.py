@@ -9,6 +9,7 @@ import typer
 from regard.cli.asking import load_to_ask
 from regard.cli.options import (
     ColourOption,
+    ForceOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -35,12 +36,14 @@ class ShortName(NamedTuple):
         kind: of the model.
         usual: the model for a source.
         chinese: the model for a text with a Chinese character.
+        summary: the command in the list of commands, up to 50 characters.
         help: what the command says of itself.
     """
 
     kind: str
     usual: str
     chinese: str
+    summary: str
     help: str
 
     def model_for(self, text: str) -> str:
@@ -53,6 +56,7 @@ SHORT_NAMES = {
         "classifier",
         "english-sentiment",
         "chinese-sentiment",
+        "Say whether a text is in favour or against.",
         """Say whether a text is in favour or against, and show which words that was drawn from.
 
 A short name for regard predict with a classifier. Unless --model names one, each text has the model of its language:
@@ -69,6 +73,7 @@ Examples:
         "seq2seq",
         "german-english",
         "chinese-english",
+        "Translate texts into English.",
         """Translate texts into English, and show which words each word was drawn from.
 
 A short name for regard predict with a model that writes. Unless --model names one, each text has the model of its
@@ -86,6 +91,7 @@ Examples:
         "seq2seq",
         "spoken-strings",
         "spoken-strings",
+        "Write down what is said in recordings.",
         """Write down what is said in recordings, and show when each part of it was heard.
 
 A short name for regard predict with a model that writes. Unless --model names one, it is spoken-strings, which knows
@@ -118,12 +124,13 @@ def command_of(name: str) -> Callable[..., None]:
         layer: LayerOption = None,
         head: HeadOption = None,
         html: HtmlOption = None,
+        force: ForceOption = False,
         format: WrittenOption = Written.text,
         plain: PlainOption = False,
         width: WidthOption = None,
         color: ColourOption = None,
     ) -> None:
-        wanted = Wanted(sources, file, top, map, layer, head, html, format, plain, width, color)
+        wanted = Wanted(sources, file, top, map, layer, head, html, force, format, plain, width, color)
         loaded: dict[str, Any] = {}
         if model is None and sources and len(sources) > 1:
             _tell_of_model(sources[0])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.asking import load_tagger_of_words
-from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, WidthOption
 from regard.cli.reading import STANDARD_INPUT, Line, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
 
@@ -38,6 +38,7 @@ def tag(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write an offline page too, of up to 50 sentences.")
     ] = None,
+    force: ForceOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
@@ -74,7 +75,7 @@ def tag(
     if html is not None:
         from regard.cli.html_page import HtmlPage
 
-        written = HtmlPage(html)
+        written = HtmlPage(html, force=force)
     path = "-" if text == "-" else file
     # What messages call the place that the sentences come from; the command line has no lines to name.
     source = "" if path is None else STANDARD_INPUT if path == "-" else path

@@ -177,5 +177,11 @@ def _command(task: str) -> Callable[..., None]:
 
 
 _HELP = {"tagger": _TAGGER, "classifier": _CLASSIFIER, "seq2seq": _SEQ2SEQ, "synthesis": _SYNTHESIS}
+_SUMMARIES = {
+    "tagger": "Label each word, frame or node of a source.",
+    "classifier": "Give each source a label, or a number.",
+    "seq2seq": "Write a text for each source.",
+    "synthesis": "Say a sound for each source.",
+}
 for _task, _said in _HELP.items():
-    app.command(_task, help=_said)(_command(_task))
+    app.command(_task, help=_said, short_help=_SUMMARIES[_task])(_command(_task))

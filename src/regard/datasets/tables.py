@@ -91,6 +91,7 @@ def _rows(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[s
         for row in reader:
             if header is None and row:
                 header = row
+                _check_divided(row, kind, path)
                 twice = sorted({name for name in row if row.count(name) > 1})
                 if twice:
                     raise DataError(f"two columns are called {twice[0]!r}.", path=path, line=line)
@@ -105,6 +106,20 @@ def _rows(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[s
         raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
     if header is None:
         raise DataError("it is empty; its first line must name the columns.", path=path)
+
+
+def _check_divided(header: list[str], kind: str, path: Path) -> None:
+    """Spreadsheets of many countries write semicolons, and the whole line is then one name."""
+    wanted = "tabs" if kind == ".tsv" else "commas"
+    for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
+        if len(header) == 1 and mark in header[0] and called != wanted:
+            fitting = {"tabs": ", or call it .tsv", "commas": ", or call it .csv"}.get(called, "")
+            raise DataError(
+                f"columns must be divided by {wanted} in a {kind} file, but seem to be by {called}. "
+                f"Save the table with {wanted}{fitting}.",
+                path=path,
+                line=1,
+            )
 
 
 def _objects(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:

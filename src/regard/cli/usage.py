@@ -1,0 +1,104 @@
+"""What is wrong with a command line, in one sentence of the package's own: typer's are told by their parts.
+
+Typer's sentences name no next step, and change from version to version; what can't be told from them is passed on.
+"""
+
+import difflib
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["is_usage_error", "usage_sentence"]
+
+_WANTED = {
+    "valid integer": "a whole number",
+    "valid number": "a number",
+    "valid boolean": "true or false",
+    "greater than or equal to": "{} or more",
+    "less than or equal to": "{} or less",
+}
+
+
+def is_usage_error(error: Exception) -> bool:
+    """Whether typer refuses a command line."""
+    # Typer has carried its own copy of click since 0.2x, and click's before: what both share is this method.
+    return hasattr(error, "format_message")
+
+
+def usage_sentence(error: Any, words: Sequence[str]) -> str:
+    """What is wrong, the nearest name where there is one, and where to read more.
+
+    Args:
+        error: typer's.
+        words: the command line.
+    """
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "regard"
+    return f"{_said(error, path, words)} See {path} --help."
+
+
+def _said(error: Any, path: str, words: Sequence[str]) -> str:
+    message, parameter = str(error.message), getattr(error, "param", None)
+    option = getattr(error, "option_name", None) or ""
+    if command := re.match(r"No such command '(.*?)'\.", message):
+        near = re.search(r"Did you mean '(.*?)'", message)
+        return f"there is no command {command[1]}.{f' Did you mean {near[1]}?' if near else ''}"
+    if extra := re.match(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)$", message, re.DOTALL):
+        return _too_many(path, extra[1], words)
+    if message.startswith("No such option"):
+        return f"there is no option {option}.{_instead(error, path, option)}"
+    if option and message.endswith("requires an argument."):
+        return f"`{option}` needs a value."
+    if parameter is None:
+        return message if message.endswith(("?", ".")) else f"{message}."
+    name = _name(parameter)
+    if type(error).__name__ == "MissingParameter":
+        told = (getattr(parameter, "help", None) or "").split("  [")[0].rstrip(".")
+        return f"{name} is missing{f': {told[0].lower()}{told[1:]}' if told else ''}."
+    return _wrong(name, message.removeprefix("Value error, "), _value(parameter, words))
+
+
+def _too_many(path: str, extra: str, words: Sequence[str]) -> str:
+    if path != "regard tag":
+        return f"{path} takes no more than it has: {extra} is too many."
+    sentence = " ".join(word for word in words[1:] if not word.startswith("-"))
+    return f"a sentence is one argument. Put it in quotes: regard tag {shlex.quote(sentence)}."
+
+
+def _instead(error: Any, path: str, option: str) -> str:
+    if path == "regard tag" and (not option.startswith("--") or " " in option):
+        return " Before a text that begins with a hyphen write --."
+    near = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _wrong(name: str, message: str, value: str | None) -> str:
+    given = "" if value is None else f", but is {value}"
+    if unlisted := re.match(r"'(.*)' is not one of (.*?)\.?$", message):
+        names = re.findall(r"'([^']*)'", unlisted[2])
+        near = difflib.get_close_matches(unlisted[1], names, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"{name} must be one of {', '.join(names)}, but is {unlisted[1]}.{hint}"
+    for part, wanted in _WANTED.items():
+        if part in message:
+            bound = re.search(rf"{part} (\S+)", message)
+            return f"{name} must be {wanted.format(bound[1] if bound else '')}{given}."
+    return f"{name}: {message.rstrip('.')}."
+
+
+def _name(parameter: Any) -> str:
+    if getattr(parameter, "param_type_name", "") == "option":
+        return f"`{max(parameter.opts, key=len)}`"
+    return f"`{parameter.metavar or parameter.name.upper()}`"
+
+
+def _value(parameter: Any, words: Sequence[str]) -> str | None:
+    """What was given for an option, as it stands on the command line."""
+    for place, word in enumerate(words):
+        for option in (each for each in parameter.opts if each.startswith("-")):
+            if word == option and place + 1 < len(words):
+                return words[place + 1]
+            if word.startswith(f"{option}="):
+                return word.removeprefix(f"{option}=")
+    return None
