@@ -84,7 +84,7 @@ def test_a_run_is_not_overwritten(words, capsys):
     assert main(start) == 0
     capsys.readouterr()
     assert main(start) == 2
-    said = capsys.readouterr().err
+    said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("regard: `out` must be a new or empty folder, but ")
     assert "--resume" in said
 
@@ -140,9 +140,10 @@ def test_another_label_column(words):
 def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, message):
     start, out = words
     assert main([*start, *(word.replace("{}", str(out.parent)) for word in change)]) == 2
-    said = capsys.readouterr().err
+    # What the data were taken for may stand above.
+    *above, said = capsys.readouterr().err.splitlines()
     assert message.replace("{}", str(out.parent)) in said
-    assert len(said.splitlines()) == 1
+    assert all(" -> 5 labels; input: words" in line for line in above)
     assert not out.exists()
 
 

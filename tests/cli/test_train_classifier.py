@@ -1,14 +1,18 @@
 """The commands around a classifier: train on a table of one's own, judge, predict, and what is said of bad input."""
 
 import csv
+import dataclasses
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from regard import load
+from regard.cli import training
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
+from regard.datasets import Answers, Example
 from regard.errors import ArgumentError
 
 ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
@@ -302,3 +306,68 @@ def test_predict_with_a_tagger(model, capsys):
     assert main(["predict", model, "I saw a saw .", "--format", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [item["text"] for item in answer["items"]] == ["I", "saw", "a", "saw", "."]
+
+
+MOLECULES = [("CO", "alcohol"), ("CCO", "alcohol"), ("CN", "amine"), ("CCN", "amine")]
+
+
+@pytest.fixture
+def molecules(tmp_path):
+    pytest.importorskip("rdkit")
+    for split in ("train", "dev"):
+        with (tmp_path / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("smiles", "label"), *MOLECULES])
+    (tmp_path / "few.json").write_text(json.dumps({"task": {"kind": "classifier"}, "epochs": 1}), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "said"),
+    [
+        ([], "molecules", "4 molecules -> 2 labels; input: molecules, because of the column `smiles`.\n"),
+        (["--input", "texts"], "texts", "4 texts -> 2 labels; input: texts, as --input says.\n"),
+        (["--recipe", "{}/few.json"], "words", "4 texts -> 2 labels; input: words, as --recipe says.\n"),
+    ],
+)
+def test_a_column_of_molecules_is_read_as_molecules_and_training_says_so(
+    molecules, capsys, monkeypatch, more, kind, said
+):
+    real = training.train
+    monkeypatch.setattr(
+        training, "train", lambda recipe, *rest, **more: real(dataclasses.replace(recipe, epochs=1), *rest, **more)
+    )
+    words = ["train", "classifier", "--data", molecules, "--out", molecules / "out", "--progress", "none"]
+    assert main([str(word).replace("{}", str(molecules)) for word in [*words, *more]]) == 0
+    assert capsys.readouterr().err.startswith(said)
+    assert load(molecules / "out").recipe.input.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--input", "molecule"], "`--input` must be one of molecules, texts, words, but is 'molecule'. Did you mean"),
+        (["--input", "speech"], "`--input` must be one of molecules, texts, words, but is 'speech'."),
+        (
+            ["--input", "texts", "--recipe", "{}/few.json"],
+            "`--input` must be words, as --recipe has it, but is texts. Leave it out.",
+        ),
+    ],
+)
+def test_an_input_that_does_not_fit_is_refused(molecules, capsys, more, message):
+    words = ["train", "classifier", "--data", molecules, "--out", molecules / "out"]
+    assert main([str(word).replace("{}", str(molecules)) for word in [*words, *more]]) == 2
+    assert capsys.readouterr().err.startswith(f"regard: {message}")
+
+
+def test_what_the_data_were_taken_for_is_said(tmp_path):
+    (tmp_path / "train.csv").write_text("review,label\na,yes\n")
+    sound, number = [Example(Path("a.wav"), "yes"), Example(Path("b.wav"), "no")], [Example("a", 1.0)]
+    several = [Example("a", Answers((1, None), ("x", "y")))]
+    for task, examples, kind, said in (
+        ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of how the names of the"),
+        ("classifier", number, "words", "1 text -> numbers; input: words, because of the column `review`."),
+        ("classifier", several, "words", "1 text -> 2 questions; input: words"),
+        ("seq2seq", [Example("a", "b")], "texts", "1 text -> texts; input: texts, because of the column `review`."),
+    ):
+        data = TaskData(task, str(tmp_path), "mine", None, None, {"text": "review"})
+        assert data.understood(examples, kind).startswith(said)

@@ -39,6 +39,15 @@ _INPUTS_OF = {
     "molecule": ("molecules", "texts", "words"),
     "graph": ("graphs",),
 }
+_NOUNS = {
+    "words": "text",
+    "texts": "text",
+    "speech": "recording",
+    "pictures": "picture",
+    "vectors": "series",
+    "molecules": "molecule",
+    "graphs": "graph",
+}
 
 
 @dataclass(frozen=True)
@@ -184,20 +193,27 @@ class TaskData:
             about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
         return about
 
-    def usual_recipe(self, examples: list[Any]) -> "Recipe":
+    def usual_recipe(self, examples: list[Any], asked: str | None = None) -> "Recipe":
         """The recipe that was found on this data, else one whose input reads it.
 
         Args:
             examples: of train: of a user's own data they show what a source is.
+            asked: the kind of input, where a user says which.
+
+        Raises:
+            UnknownNameError: no kind of that name reads these sources.
         """
         from regard.tasks import RECIPES, Recipe, recipe_for
 
-        if found := recipe_for(self.name, self.label or "", self.task):
+        kinds = self.kinds(examples)
+        if asked is not None and asked not in kinds:
+            raise UnknownNameError("--input", asked, kinds)
+        if (found := recipe_for(self.name, self.label or "", self.task)) and asked in (None, found.recipe.input.kind):
             return found.recipe
         if self.is_treebank:
             return RECIPES["english-pos"]
-        kind = self.kinds(examples)[0]
-        if self.task in ("seq2seq", "synthesis") and kind == "words":
+        kind = asked or kinds[0]
+        if asked is None and self.task in ("seq2seq", "synthesis") and kind == "words":
             kind = "texts"
         source: dict[str, Any] = {"kind": kind}
         if self.task in ("seq2seq", "synthesis") and kind in ("graphs", "molecules"):
@@ -221,6 +237,30 @@ class TaskData:
         # Where what is said is the target, the set is turned round.
         turned = self.known.target(self.label or "") == "sound"
         return _INPUTS_OF["text" if turned else self.known.reads]
+
+    def understood(self, examples: list[Any], kind: str, because: str | None = None) -> str:
+        """What the examples of train were taken for, in a line: a column of another name would change it unseen.
+
+        Args:
+            examples: of train.
+            kind: of the input.
+            because: why, where it isn't what the data say.
+        """
+        from regard.page.numbers import counted
+
+        noun = "sentence" if self.is_treebank else _NOUNS[kind]
+        what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
+        return f"{what}; input: {kind}, {because or self._reason(kind)}."
+
+    def _reason(self, kind: str) -> str:
+        if self.is_treebank or self.known is not None:
+            return f"as usual for {self.name}"
+        if kind in ("speech", "pictures"):
+            return "because of how the names of the files end"
+        if kind in ("graphs", "vectors"):
+            return f"because of what {self.given} holds"
+        usual = "smiles" if kind == "molecules" else "text"
+        return f"because of the column `{(self.columns or {}).get(usual, usual)}`"
 
     def _check(self, gives: str) -> None:
         if gives not in _ABOUT[self.task]:
@@ -335,4 +375,25 @@ def _inputs_of(examples: list[Any]) -> tuple[str, ...]:
         ending = source.suffix.lower()
         # Their libraries read more kinds of files than are listed.
         return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
-    return ("vectors",) if isinstance(source, Tensor) else ("words", "texts", "molecules")
+    if isinstance(source, Tensor):
+        return ("vectors",)
+    # Of tables only molecules have a group, their scaffold: the column was called smiles, and each of them parses.
+    molecules = bool(examples) and examples[0].group is not None
+    return _INPUTS_OF["molecule"] if molecules else ("words", "texts", "molecules")
+
+
+def _targets(task: str, examples: list[Any]) -> str:
+    """What is to come out, in a few words."""
+    from regard.page.numbers import counted
+
+    if task in ("seq2seq", "synthesis"):
+        return {"seq2seq": "texts", "synthesis": "sounds"}[task]
+    targets = [each.labels if hasattr(each, "labels") else each.target for each in examples]
+    if task == "tagger":
+        targets = [item for each in targets for item in each]
+    known = [target for target in targets if target is not None]
+    if known and isinstance(known[0], tuple | list):
+        return counted(len(known[0]), "question")
+    if known and not isinstance(known[0], str):
+        return "numbers"
+    return counted(len({*known}), "label")

@@ -37,6 +37,8 @@ It gives a source one label, several yes or no, or a number: what the targets ar
 with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or
 what --column says stands for them (of several questions each has a column with 1, 0 or nothing, and --column
 labels=NAME of its own); or a folder train, dev and test, each with a folder of recordings or pictures for each class.
+The first line says what the data were taken for: a column smiles holds molecules, and --input texts reads them letter
+by letter.
 Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "input": {"kind": "speech"}}.
@@ -130,6 +132,10 @@ def _command(task: str) -> Callable[..., None]:
             str | None,
             typer.Option(metavar="FILE|NAME", help="A JSON file, or a recipe's name  [default: by data set]"),
         ] = None,
+        input: Annotated[
+            str | None,
+            typer.Option(metavar="KIND", help="What a source is, where there is a choice  [default: by data]"),
+        ] = None,
         resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
         seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the recipe's.")] = None,
         label: Annotated[
@@ -156,6 +162,7 @@ def _command(task: str) -> Callable[..., None]:
             data,
             out,
             recipe=recipe,
+            source=input,
             resume=resume,
             seed=seed,
             label=label,

@@ -30,6 +30,7 @@ def train_and_save(
     out: Path,
     *,
     recipe: str | None = None,
+    source: str | None = None,
     resume: bool = False,
     seed: int | None = None,
     label: str | None = None,
@@ -46,6 +47,7 @@ def train_and_save(
         task: the kind of the model.
         data: a data set's name, or a folder.
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
+        source: the kind of input, where the data leave a choice.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
         columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
@@ -62,7 +64,7 @@ def train_and_save(
     examples, dev = found.read("train"), found.read("dev")
     # Now, though it is judged at the end: a broken line is told before hours of training, not after.
     test = found.read("test") if "test" in splits else None
-    chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples))
+    chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
     if chosen.task.kind != task:
         step = usual if recipe in RECIPES else "Set its task."
@@ -72,10 +74,17 @@ def train_and_save(
         said = " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
         step = usual if recipe in RECIPES else "Set its input."
         raise ArgumentError(f"`--recipe` must read {said}, which {data} holds, but reads {chosen.input.kind}. {step}")
+    if source not in (None, chosen.input.kind):
+        whose = "the run in --out" if recipe is None else "--recipe"
+        raise ArgumentError(f"`--input` must be {chosen.input.kind}, as {whose} has it, but is {source}. Leave it out.")
+    because = (
+        "as --input says" if source else "as --recipe says" if recipe else "as the run in --out" if resume else None
+    )
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
+    typer.echo(found.understood(examples, chosen.input.kind, because), err=True)
     with _stoppable(out):
         model = train(
             chosen,
