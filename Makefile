@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 # Two worker processes of one thread each suit two cores; a larger machine takes more with WORKERS=8.
 # Whoever has nothing left takes from the others: the slow tests stand side by side.
@@ -15,14 +16,21 @@ TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(READY): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) for using regard: PyTorch is most of it."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --constraint constraints.txt --editable .
 	@touch $@
 
-demo: $(READY)  ## Tag the notes' two sentences, show what each word attended to, write a page
-	@$(BIN)/regard tag "I saw a saw." --map --html demo/english.html
-	@$(BIN)/regard tag "我 一 进门 就 看见 常威 在 打 来福" --html demo/chinese.html
+$(READY): $(CORE)
+	@echo "Adding what training, tests and docs need."
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# The pages are made anew, whatever wrote those that are there.
+demo: $(CORE)  ## Tag the notes' two sentences, show what each word attended to, write a page
+	@$(BIN)/regard tag "I saw a saw." --map --html demo/english.html --force
+	@$(BIN)/regard tag "我 一 进门 就 看见 常威 在 打 来福" --html demo/chinese.html --force
 
 test: $(READY)  ## The whole suite, without what is marked slow
 	$(TEST) -m "not slow"
