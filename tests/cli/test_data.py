@@ -154,7 +154,7 @@ def test_check_shows_no_control_characters(capfd, tmp_path):
         (["chek"], 2, "Did you mean check?"),
         (["list", "--fromat", "json"], 2, "Did you mean --format?"),
         (["check", ".", "--width", "9"], 2, "`--width` must be 32 or more, but is 9."),
-        (["check", ".", "--label", "pos"], 2, "`label` must be one of upos, xpos, feats, deprel"),
+        (["check", ".", "--label", "pos"], 2, "`--label` must be one of upos, xpos, feats, deprel"),
     ],
 )
 def test_failures_are_one_sentence(capfd, folder, monkeypatch, words, code, said):

@@ -74,7 +74,7 @@ def test_labels_of_another_kind_are_not_called_wrong(place, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["englsh-pos", "--data", "ud-english-ewt"], 2, "`model` must be one of"),
+        (["englsh-pos", "--data", "ud-english-ewt"], 2, "`MODEL` must be one of"),
         (["./none", "--data", "ud-english-ewt"], 1, "There is no model folder none"),
     ],
 )

@@ -99,10 +99,18 @@ def test_usage_errors_are_one_line_and_2(capsys, words, message):
         assert message in err
 
 
+def test_the_columns_of_a_file_are_no_options(capsys, tmp_path):
+    """`label` is a column there, though --label is an option."""
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text("text,label\na,b\nc,\n")
+    assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.endswith("train.csv, line 3: the column `label` is empty.\n")
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (ArgumentError("`top` must be 0."), 2, "regard: `top` must be 0.\n"),
+        (ArgumentError("`top` must be 0."), 2, "regard: `--top` must be 0.\n"),
         (DataError("it is broken.", path="a.txt", line=3), 1, "regard: a.txt, line 3: it is broken.\n"),
         (FileNotFoundError(2, "No such file", "a.txt"), 1, "regard: a.txt: No such file.\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "regard: No space left on device.\n"),

@@ -114,7 +114,7 @@ def test_where_it_looked_is_shown_and_written(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["low", "--out", "{}/x.wav", "--layer", "9"], 2, "`layer` must be"),
+        (["low", "--out", "{}/x.wav", "--layer", "9"], 2, "`--layer` must be"),
         (["low", "--out", "{}/x.wav", "--html", "{}"], 2, "`--html` must be a file to write, but"),
         (["low", "--out", "{}/x.wav", "--html", "{}/list.txt/page.html"], 2, "/list.txt is no folder."),
         (["low", "tone", "--out", "{}/x"], 2, "must be made of high, low, but 'tone' has 'tone'"),

@@ -68,9 +68,9 @@ def test_columns_decides_where_width_does_not(tag, monkeypatch):
 def test_layer_and_head_are_named_and_checked(tag):
     assert "Layer 1 of 2, head 3 of 4" in tag(SENTENCE, "--layer", 1, "--head", 3)[1]
     for words, message in (
-        (("--layer", 3), "`layer` must be from 1 to 2, but is 3"),
-        (("--layer", 0), "`layer` must be from 1 to 2, but is 0"),
-        (("--head", 5), "`head` must be from 1 to 4 in layer 2, but is 5"),
+        (("--layer", 3), "`--layer` must be from 1 to 2, but is 3"),
+        (("--layer", 0), "`--layer` must be from 1 to 2, but is 0"),
+        (("--head", 5), "`--head` must be from 1 to 4 in layer 2, but is 5"),
     ):
         code, out, err = tag(SENTENCE, *words)
         assert (code, out) == (2, "")

@@ -85,8 +85,20 @@ def test_a_run_is_not_overwritten(words, capsys):
     capsys.readouterr()
     assert main(start) == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith("regard: `out` must be a new or empty folder, but ")
+    assert said.startswith("regard: `--out` must be a new or empty folder, but ")
     assert "--resume" in said
+
+
+def test_a_folder_that_can_not_be_made_is_told_before_training(words, capsys, tmp_path):
+    start, out = words
+    (tmp_path / "file").write_text("mine")
+    start[start.index(str(out))] = str(tmp_path / "file" / "new" / "out")
+    assert main(start) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    above = tmp_path / "file" / "new"
+    wrong = f"`--out` must be a folder that can be made, but {above} can't be: Not a directory. Name another."
+    assert said == f"regard: {wrong}"
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_ctrl_c_says_how_to_go_on(words, capsys):
@@ -132,9 +144,9 @@ def test_another_label_column(words):
         (["--recipe", "{}/smal.json"], "Did you mean '{}/small.json'?"),
         (["--data", "ud-englsh-ewt"], "Did you mean 'ud-english-ewt'?"),
         (["--label", "upso"], "Did you mean 'upos'?"),
-        (["--seed", "-1"], "`seed` must be at least 0"),
-        (["--device", "tpu"], "`device` must be auto, cpu or gpu"),
-        (["--resume"], "`resume` needs a run to go on with"),
+        (["--seed", "-1"], "`--seed` must be at least 0"),
+        (["--device", "tpu"], "`--device` must be auto, cpu or gpu"),
+        (["--resume"], "`--resume` needs a run to go on with"),
     ],
 )
 def test_what_can_not_be_is_one_sentence_and_exit_2(words, capsys, change, message):
@@ -216,7 +228,7 @@ def test_a_typo_in_the_recipe_names_the_file_and_the_nearest(words, recipe, caps
     start, _ = words
     recipe.write_text('{"widht": 3}', encoding="utf-8")
     assert main(start) == 2
-    assert f"{recipe}: `recipe` has no 'widht'. Did you mean 'width'?" in capsys.readouterr().err
+    assert f"{recipe}: `--recipe` has no 'widht'. Did you mean 'width'?" in capsys.readouterr().err
 
 
 def test_help_teaches(capsys):

@@ -77,7 +77,7 @@ def test_a_mistyped_folder_of_ones_own_may_be_meant_as_well_as_a_data_set(traine
 
 def test_a_finished_run_is_resumed_and_another_refused(trained, capsys):
     assert main(start(trained)) == 2
-    assert "holds a run. Go on with it by `resume`" in capsys.readouterr().err
+    assert "holds a run. Go on with it by `--resume`" in capsys.readouterr().err
     assert main(start(trained, "--resume")) == 0
 
 
@@ -89,7 +89,7 @@ def test_a_finished_run_is_resumed_and_another_refused(trained, capsys):
         (["--data", "multi30k"], "for a classifier, but multi30k has a text."),
         (["--data", "fsdd", "--label", "speeker"], "Did you mean 'speaker'?"),
         (["--recipe", "english-pos"], "must be a classifier's, but is a tagger's"),
-        (["--label", "speaker"], "`label` must be None for"),
+        (["--label", "speaker"], "`--label` must be left out for"),
     ],
 )
 def test_what_can_not_be_trained(trained, tmp_path, capsys, change, message):

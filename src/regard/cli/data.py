@@ -97,7 +97,7 @@ def list_(
 
 
 @app.command(short_help="Fetch a data set, and print its folder.")
-def get(name: Annotated[str, typer.Argument(metavar="NAME", help="A data set that regard data list names.")]) -> None:
+def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set that regard data list names.")]) -> None:
     """Fetch a data set, compare its checksums, and print the folder that it is in.
 
     \b
@@ -108,7 +108,7 @@ def get(name: Annotated[str, typer.Argument(metavar="NAME", help="A data set tha
     from regard.datasets import fetch
 
     with _downloading() as progress:
-        folder = fetch(name, progress=progress)
+        folder = fetch(data, progress=progress)
     typer.echo(str(folder))
 
 

@@ -21,7 +21,7 @@ from regard.cli.predict import predict
 from regard.cli.say import say
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.tag import tag
-from regard.cli.usage import is_usage_error, usage_sentence
+from regard.cli.usage import as_typed, is_usage_error, usage_sentence
 from regard.errors import ArgumentError, DoubtfulAnswer, RegardError
 from regard.version import __version__
 
@@ -135,6 +135,8 @@ def _sentence(error: Exception, words: Sequence[str]) -> str:
     """What went wrong, in one line."""
     if is_usage_error(error):
         return usage_sentence(error, words)
+    if isinstance(error, ArgumentError):
+        return as_typed(str(error), typer.main.get_command(app), words)
     if isinstance(error, RegardError):
         return str(error)
     if isinstance(error, BrokenPipeError):

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_usage_error", "usage_sentence"]
+__all__ = ["as_typed", "is_usage_error", "usage_sentence"]
 
 _WANTED = {
     "valid integer": "a whole number",
@@ -90,7 +90,7 @@ def _wrong(name: str, message: str, value: str | None) -> str:
 def _name(parameter: Any) -> str:
     if getattr(parameter, "param_type_name", "") == "option":
         return f"`{max(parameter.opts, key=len)}`"
-    return f"`{parameter.metavar or parameter.name.upper()}`"
+    return f"`{(parameter.metavar or parameter.name.upper()).strip('[].')}`"
 
 
 def _value(parameter: Any, words: Sequence[str]) -> str | None:
@@ -102,3 +102,22 @@ def _value(parameter: Any, words: Sequence[str]) -> str | None:
             if word.startswith(f"{option}="):
                 return word.removeprefix(f"{option}=")
     return None
+
+
+def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
+    """A sentence about an argument of a function, about the option or argument that was typed for it instead.
+
+    Args:
+        sentence: what is wrong, which names `seed`.
+        command: typer's, of the program.
+        words: the command line, from which the command is found.
+    """
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    typed = {parameter.name: _name(parameter) for parameter in getattr(command, "params", ())}
+
+    def renamed(found: re.Match[str]) -> str:
+        return typed.get(found[1], found[0])
+
+    # A command line that is told of `--resume` needs no reminder.
+    return re.sub(r"`(\w+)`(?: \(--\w+\))?", renamed, sentence).replace("` must be None", "` must be left out")

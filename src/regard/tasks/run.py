@@ -48,7 +48,8 @@ class RunFolder:
             the identity of the run: the one given, or, resumed, the one that it began with.
 
         Raises:
-            ArgumentError: there is something here already, or nothing to resume, or another recipe or other data.
+            ArgumentError: there is something here already, or none can be made; or nothing to resume, or another recipe
+                or other data.
             ModelError: run.json is broken.
         """
         # What kills left of these two files; no one else writes a file of such a name.
@@ -62,6 +63,7 @@ class RunFolder:
                 raise ArgumentError(
                     f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another."
                 )
+            _check_can_be_made(self.folder)
             return dict(identity)
         if not self.begun():
             raise ArgumentError(
@@ -129,6 +131,19 @@ class RunFolder:
         if not isinstance(begun, dict):
             raise ModelError(f"{path} must hold a JSON object, but holds {begun!r:.60}. Start a new run.")
         return begun
+
+
+def _check_can_be_made(folder: Path) -> None:
+    """Before hours of work, and without leaving anything."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        if missing:
+            missing[-1].mkdir()
+            missing[-1].rmdir()
+    except OSError as error:
+        raise ArgumentError(
+            f"`out` must be a folder that can be made, but {missing[-1]} can't be: {error.strerror}. Name another."
+        ) from error
 
 
 def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
