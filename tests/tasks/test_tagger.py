@@ -40,6 +40,15 @@ def test_lengths_0_and_1(tagger):
     ]
 
 
+def test_predict_takes_texts_and_words_alike(tagger):
+    assert tagger.predict(["I saw a saw", ["I", "saw", "a", "saw"], ""]) == [
+        *tagger.tag([["I", "saw", "a", "saw"]] * 2),
+        [],
+    ]
+    with pytest.raises(ArgumentError, match="`sources` must be a list"):
+        tagger.predict("I saw")
+
+
 def test_an_iterator_of_tuples_will_do(tagger):
     assert len(tagger.tag(iter([("I", "saw"), ("a",)]))) == 2
     assert [word.text for word in tagger.tag([(letter for letter in "ab")])[0]] == ["a", "b"]

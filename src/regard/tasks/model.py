@@ -157,6 +157,37 @@ class Model(Generic[_Given]):
         """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
         raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
 
+    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Any]:
+        """Answer for each source, whatever kind of model it is.
+
+        | kind | the method of its own | an answer |
+        | --- | --- | --- |
+        | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
+        | classifier | `classify` | (label, probability), a dict question -> probability, or a number |
+        | seq2seq | `write` | a `Written` |
+        | synthesis | `say` | a `Said` |
+
+        Its own method has more settings; and a tagger of words takes texts here, too.
+
+        Args:
+            sources: what the recipe's `input` reads.
+            longest: how many items a source may have; None for any number.
+
+        Returns:
+            for each source, in the order given, its answer; of one that holds nothing None, from a tagger no items.
+
+        Raises:
+            ArgumentError: a source that the model can't read, or that is longer than `longest`.
+
+        Example:
+            >>> import regard
+            >>> [word.label for word in regard.load("english-pos").predict(["I saw a saw ."])[0]]
+            ['PRON', 'VERB', 'DET', 'NOUN', 'PUNCT']
+            >>> regard.load("english-sentiment").predict(["a warm film"])[0][0]
+            'positive'
+        """
+        return getattr(self, self.verb)(sources, longest=longest)
+
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
         """Answer for each source, and keep what was looked at.
 

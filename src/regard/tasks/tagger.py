@@ -94,6 +94,13 @@ class Tagger(Model[Answer]):
         said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
         return [list(islice(said, len(own))) for own in names]
 
+    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[list[Any]]:
+        """Answer for each item of each source; a text is cut into its words. See `Model.predict`."""
+        given = as_list("sources", sources, "sources")
+        if isinstance(self.recipe.input, Words):
+            given = [self.recipe.input.names(self.reader, each) if isinstance(each, str) else each for each in given]
+        return self.tag(given, longest=longest)
+
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The answer for each item, beside its name."""
         answers = [] if numbers is None else self.answer.read(numbers)
