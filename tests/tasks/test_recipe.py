@@ -86,6 +86,8 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"input": {"features": 3}}, "`features` must be a WordFeatures"),
         ({"input": 3}, "`input` must be an object of settings, or one of words, texts, speech, pictures, molecules,"),
         ({"input": {"kind": "wrods"}}, "Did you mean 'words'"),
+        ({"input": "wrods"}, "`input` must be one of words, texts, speech, "),
+        ({"task": "clasifier"}, "but is 'clasifier'. Did you mean 'classifier'?"),
         ({"input": {"word_widht": 3}}, "`input` has no 'word_widht'. Did you mean 'word_width'"),
         (
             {"task": Words()},
@@ -98,6 +100,21 @@ def test_what_can_not_be_is_refused(changes, message):
     with pytest.raises(ArgumentError) as caught:
         Recipe.from_json(changes)
     assert message in str(caught.value)
+
+
+def test_a_section_may_be_the_name_of_its_kind():
+    assert Recipe(task="classifier", input="texts") == Recipe(task={"kind": "classifier"}, input={"kind": "texts"})
+    assert Recipe.from_json({"task": "seq2seq"}).task.kind == "seq2seq"
+
+
+def test_a_mistyped_field_gets_the_nearest_name():
+    for make in (
+        lambda: Recipe(widht=64),
+        lambda: dataclasses.replace(Recipe(), widht=64),
+        lambda: Words(word_widht=3),
+    ):
+        with pytest.raises(UnknownNameError, match=r"has no '(word_)?widht'. Did you mean '(word_)?width'\?"):
+            make()
 
 
 def test_read(tmp_path):
@@ -121,7 +138,7 @@ def test_features_of_a_wrong_type():
     """In another process: this one checks annotations, which no user's does."""
     cases = [{"shape": "x"}, {"fold": []}, {"prefixes": True}, {"prefixes": "a"}]
     tried = f"""
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, UnknownNameError
 from regard.tasks import Recipe
 for features in {cases}:
     try:

@@ -20,9 +20,11 @@ class Recipe(Settings):
     """How to train a model; the defaults are the English tagger's, without its auxiliary labels.
 
     What goes in, and what comes out:
-        task: what the model is to give: settings of one of the kinds in `TASKS`, or an object of them, as for `input`.
-        input: what the sources are and how they become vectors: settings of one of the kinds in `INPUTS`, or an object
-            of those that differ from the default: `{"word_width": 32}`, `{"kind": "words", "word_width": 32}`.
+        task: what the model is to give: settings of one of the kinds in `TASKS`, its name, or an object of settings, as
+            for `input`.
+        input: what the sources are and how they become vectors: settings of one of the kinds in `INPUTS`, its name, or
+            an object of those that differ from the default: `{"word_width": 32}`, `{"kind": "words", "word_width":
+            32}`.
 
     The net (`regard.modules`):
         network: a name in `NETWORKS`: how an item learns of the others. "connected" leaves the attention out and
@@ -61,6 +63,7 @@ class Recipe(Settings):
         seed: of the first weights, the order of examples and dropout.
 
     Raises:
+        UnknownNameError: a field that there isn't; names the nearest.
         ArgumentError: a value of the wrong type or outside its range.
 
     Example:
@@ -69,10 +72,12 @@ class Recipe(Settings):
         (32, 64)
         >>> Recipe.from_json(recipe.to_json()) == recipe
         True
-        >>> Recipe.from_json({"widht": 64})
+        >>> Recipe(task="classifier").task.kind
+        'classifier'
+        >>> Recipe(widht=64)
         Traceback (most recent call last):
             ...
-        regard.errors.UnknownNameError: `recipe` has no 'widht'. Did you mean 'width'?
+        regard.errors.UnknownNameError: `Recipe` has no 'widht'. Did you mean 'width'?
     """
 
     task: Any = section(Tagging(), TASKS)

@@ -28,6 +28,14 @@ class Settings:
         # In the class itself, where `dataclass` leaves it alone: its own would fail at a read-only view.
         cls.__hash__ = Settings.__hash__
 
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        # Before the dataclass's own, whose message for a mistyped name has no nearest one.
+        known = [entry.name for entry in _fields(cls)]
+        for name in given:
+            if name not in known:
+                raise _unknown_key(cls.__name__, name, known)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for entry in _fields(self):
             value = entry.metadata["check"](entry.name, getattr(self, entry.name))
@@ -150,11 +158,15 @@ def features(default: WordFeatures) -> Any:
 
 
 def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
-    """Settings of one of these kinds, or an object of those of their fields that differ from the default."""
+    """Settings of one of these kinds, its name, or an object of those of their fields that differ from the default."""
 
     def check(name: str, value: Any) -> Settings:
         if isinstance(value, tuple(kinds.values())):
             return value
+        if isinstance(value, str):
+            if value not in kinds:
+                raise UnknownNameError(name, value, kinds)
+            value = {"kind": value}
         if not isinstance(value, Mapping):
             raise ArgumentError(
                 f"`{name}` must be an object of settings, or one of {', '.join(kinds)}, but is {value!r:.60}."
