@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import typer
 
+from regard.cli.doubts import doubts
 from regard.cli.task_data import TaskData, column_names
 from regard.datasets import read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
@@ -116,7 +118,9 @@ def train_and_save(
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
     if task == "synthesis":
         model.about["example"] = dev[0].source
-    return _page(model, scores, model.save(out / "model"), data)
+    rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
+    doubtful = doubts(model, examples, dev, scores["dev"], rows)
+    return _page(model, scores, model.save(out / "model"), data, doubtful)
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
@@ -178,7 +182,7 @@ def _plain(scores: Any) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
-def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
+def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, doubtful: Sequence[str]) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
@@ -194,6 +198,7 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str) -> Page:
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
             _table(scores, model),
+            *(Prose(f"Warning: {each}") for each in doubtful),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
         ),

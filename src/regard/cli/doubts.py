@@ -1,0 +1,92 @@
+"""Why a model that was just trained may be bad, in sentences: what a score alone doesn't say."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from regard.errors import DoubtfulAnswer
+from regard.tasks import Scores
+
+__all__ = ["doubts"]
+
+_FEW = 200
+_SOURCES = 50
+_GAIN = 0.02
+
+
+def doubts(
+    model: Any, examples: Sequence[Any], dev: Sequence[Any], score: Any, rows: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Sentences about a model, most worrying first.
+
+    Args:
+        model: that was trained.
+        examples, dev: what it was trained on, and chosen by.
+        score: what `evaluate` found on dev.
+        rows: of its log, an epoch each.
+    """
+    known, wanted = _targets(model, examples), _targets(model, dev)
+    if model.kind in ("tagger", "classifier"):
+        found = [*_of_labels(known, wanted, score), *_of_figures(model, score)]
+    else:
+        found = [*_of_texts(model, dev)] if model.kind == "seq2seq" else []
+    return [*found, *_few(model, known), *_unfinished(rows)]
+
+
+def _targets(model: Any, examples: Sequence[Any]) -> list[Any]:
+    """What is known of the examples, or, of a tagger's, of their items."""
+    targets = [each.labels if hasattr(each, "labels") else each.target for each in examples]
+    if model.kind == "tagger":
+        targets = [target for each in targets for target in each]
+    return [target for target in targets if target is not None]
+
+
+def _of_labels(known: list[Any], wanted: list[Any], score: Any) -> Iterator[str]:
+    if not isinstance(known[0], str):
+        return
+    counts = Counter(known)
+    if len(counts) == 1:
+        yield f"All training examples have the label {known[0]}, so it can answer nothing else."
+        return
+    (usual, _), *_ = counts.most_common(1)
+    share = wanted.count(usual) / len(wanted)
+    if (score.accuracy if isinstance(score, Scores) else score.score) <= share:
+        yield f"It is no better than always answering {usual}, which is right for {100 * share:.2f}% of dev."
+    if never := sorted({*wanted} - {*known}):
+        lost = sum(each in never for each in wanted) / len(wanted)
+        listed = ", ".join(never[:5]) + (", ..." if len(never) > 5 else "")
+        yield f"Training never had {listed}, which {100 * lost:.2f}% of dev have: no answer is right there."
+
+
+def _of_figures(model: Any, score: Any) -> Iterator[str]:
+    if getattr(score, "r2", None) is not None and score.r2 <= 0:
+        yield "It is no better than always answering the mean."
+    if model.answer.kind == "several" and score.score <= 0.5:
+        yield "It is no better than guessing, which has a mean area under the ROC curve of 0.5."
+
+
+def _of_texts(model: Any, dev: Sequence[Any]) -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DoubtfulAnswer)
+        written = model.write([each.source for each in dev[:_SOURCES]])
+    texts = {"" if each is None else each.text for each in written}
+    if texts == {""}:
+        yield "It writes nothing for any source of dev."
+    elif len(texts) == 1 and len({each.target for each in dev[:_SOURCES]}) > 1:
+        yield f"It writes the same for every source of dev: {texts.pop()!r:.60}."
+
+
+def _few(model: Any, known: list[Any]) -> Iterator[str]:
+    if len(known) < _FEW:
+        what = "items" if model.kind == "tagger" else "examples"
+        yield f"It was trained on {len(known):,} {what}: of fewer than {_FEW} another seed may score quite differently."
+
+
+def _unfinished(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Where the best epoch is the last, and the last fifth of them still gained something."""
+    earlier = [row["best"] for row in rows if row["epoch"] <= 0.8 * len(rows)]
+    if not earlier or rows[-1]["best_epoch"] != rows[-1]["epoch"]:
+        return
+    if abs(rows[-1]["best"] - earlier[-1]) > _GAIN * abs(earlier[-1]):
+        yield "It was still getting better in the last epoch: more epochs may help (`epochs` of the recipe)."

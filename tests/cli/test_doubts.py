@@ -1,0 +1,88 @@
+"""Each doubt where there is reason for it, and none where there isn't."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from regard.cli.doubts import doubts
+from regard.datasets import Answers, Example
+from regard.tasks import Judged
+from regard.tasks.scoring import score_labels
+
+GOOD = [Example("x", label) for label in ("yes", "no") * 150]
+DONE = [{"epoch": epoch, "best": 0.9, "best_epoch": 3} for epoch in range(1, 11)]
+
+
+def model(kind="classifier", answer="label", said=None):
+    """What a doubt asks of a model."""
+    written = [None if each is None else SimpleNamespace(text=each) for each in said or ()]
+    return SimpleNamespace(
+        kind=kind, answer=SimpleNamespace(kind=answer), write=lambda sources: written[: len(sources)]
+    )
+
+
+def judged(score, **more):
+    return Judged("accuracy", score, None, "", 300, **more)
+
+
+def test_a_good_model_has_none():
+    assert doubts(model(), GOOD, GOOD, judged(0.9), DONE) == []
+    assert doubts(model("seq2seq", said=["a", "b"]), GOOD, GOOD[:2], judged(30.0), DONE) == []
+
+
+@pytest.mark.parametrize(
+    ("examples", "dev", "score", "said"),
+    [
+        (GOOD[:150], GOOD, judged(0.9), "It was trained on 150 examples: of fewer than 200 another seed may"),
+        (GOOD[::2], GOOD[::2], judged(1.0), "All training examples have the label yes, so it can answer nothing else."),
+        (GOOD, GOOD[:3], judged(2 / 3), "It is no better than always answering yes, which is right for 66.67% of dev."),
+        (
+            GOOD,
+            [*GOOD, Example("x", "maybe")] * 2,
+            judged(0.9),
+            "Training never had maybe, which 0.33% of dev have: no answer is right there.",
+        ),
+        ([Example("x", 1.0)] * 300, GOOD, judged(0.9, r2=-0.1), "It is no better than always answering the mean."),
+    ],
+)
+def test_a_classifier(examples, dev, score, said):
+    (found,) = (each for each in doubts(model(), examples, dev, score, DONE) if said in each)
+    assert found.endswith(".")
+
+
+def test_several_questions():
+    examples = [Example("x", Answers((1, 0), ("a", "b")))] * 300
+    (found,) = doubts(model(answer="several"), examples, examples, judged(0.5), DONE)
+    assert "no better than guessing" in found
+    assert not doubts(model(answer="several"), examples, examples, judged(0.7), DONE)
+
+
+def test_the_items_of_a_tagger_count():
+    examples = [Example("x", ("a", "b", None, "a"))] * 80
+    scores = score_labels([["a", "b", "a"]], [["a", "a", "a"]])
+    (found,) = doubts(model("tagger"), examples, examples, scores, DONE)
+    assert found == "It is no better than always answering a, which is right for 66.67% of dev."
+    assert "on 9 items" in doubts(model("tagger"), examples[:3], examples, scores, DONE)[-1]
+
+
+@pytest.mark.parametrize(
+    ("said", "doubt"),
+    [
+        (["", None], ["It writes nothing for any source of dev."]),
+        (["a", "a"], ["It writes the same for every source of dev: 'a'."]),
+        (["a", ""], []),
+    ],
+)
+def test_a_writer(said, doubt):
+    assert doubts(model("seq2seq", said=said), GOOD, GOOD[:2], judged(1.0), DONE) == doubt
+
+
+@pytest.mark.parametrize(("last", "improving"), [(0.92, False), (0.95, True)])
+def test_still_improving(last, improving):
+    """From 0.925 after four fifths: 2 % of that is what counts."""
+    rows = [{"epoch": epoch, "best": 0.925, "best_epoch": 8} for epoch in range(1, 10)]
+    rows.append({"epoch": 10, "best": max(last, 0.925), "best_epoch": 10 if last > 0.925 else 8})
+    found = doubts(model(), GOOD, GOOD, judged(0.9), rows)
+    assert [("still getting better" in each) for each in found] == [True] * improving
+    rows[-1] = {"epoch": 10, "best": 0.93, "best_epoch": 10}
+    assert doubts(model(), GOOD, GOOD, judged(0.9), rows) == []
