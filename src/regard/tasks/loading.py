@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.tasks.bounded import Bounded, TooLargeError
 from regard.tasks.classifier import Classifier
 from regard.tasks.folders import standing
 from regard.tasks.model import SEEN, Model
@@ -89,12 +90,20 @@ def _load(folder: Path, name: str) -> Any:
         about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
+    except (MemoryError, OverflowError) as error:  # a reader of a thousand million suffixes
+        raise ModelError(f"{folder / DESCRIPTION} can't be used: its reader asks for too much ({error}).") from error
     seen = tensors.pop(SEEN, None)
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
         try:
-            network = kind.new_network(recipe, reader, answer)
+            with Bounded(tensors):
+                network = kind.new_network(recipe, reader, answer)
+        except TooLargeError as error:
+            raise ModelError(
+                f"{folder / DESCRIPTION} can't be used: its recipe asks for a larger net than model.safetensors holds. "
+                "Copy the whole folder again."
+            ) from error
         except (RuntimeError, MemoryError, OverflowError) as error:  # a width of a thousand million
             raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error
     _check_tensors(folder, tensors, network.state_dict())
