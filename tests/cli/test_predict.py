@@ -184,7 +184,7 @@ def test_only_a_page_of_ours_is_written_over(predict, tmp_path):
     assert predict("words", "-f", "keep.txt", "--html", "keep.html", "--force")[0] == 0
     assert (tmp_path / "keep.html").read_text("utf-8").count("<h2>") == 1
     # A device would be replaced by a file.
-    assert "is a device" in predict("words", "good", "--html", "/dev/null", "--force")[2]
+    assert "is no regular file" in predict("words", "good", "--html", "/dev/null", "--force")[2]
 
 
 def test_a_page_holds_fifty_sources(predict, tmp_path):

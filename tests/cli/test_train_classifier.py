@@ -370,4 +370,4 @@ def test_what_the_data_were_taken_for_is_said(tmp_path):
         ("seq2seq", [Example("a", "b")], "texts", "1 text -> texts; input: texts, because of the column `review`."),
     ):
         data = TaskData(task, str(tmp_path), "mine", None, None, {"text": "review"})
-        assert data.understood(examples, kind).startswith(said)
+        assert data.summary(examples, kind).startswith(said)

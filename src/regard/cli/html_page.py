@@ -55,7 +55,7 @@ class HtmlPage:
         if path.is_dir():
             raise ArgumentError(f"`--html` must be a file to write, but {path} is a folder.")
         if path.exists() and not path.is_file():
-            raise ArgumentError(f"`--html` must be a file to write, but {path} is a device.")
+            raise ArgumentError(f"`--html` must be a file to write, but {path} is no regular file.")
         if path.exists() and not (self.force or _is_page(path)):
             raise ArgumentError(
                 f"`--html` must be a new file, or a page that regard wrote, but {path} is neither. Give another "

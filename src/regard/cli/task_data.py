@@ -39,15 +39,6 @@ _INPUTS_OF = {
     "molecule": ("molecules", "texts", "words"),
     "graph": ("graphs",),
 }
-_NOUNS = {
-    "words": "text",
-    "texts": "text",
-    "speech": "recording",
-    "pictures": "picture",
-    "vectors": "series",
-    "molecules": "molecule",
-    "graphs": "graph",
-}
 
 
 @dataclass(frozen=True)
@@ -238,17 +229,18 @@ class TaskData:
         turned = self.known.target(self.label or "") == "sound"
         return _INPUTS_OF["text" if turned else self.known.reads]
 
-    def understood(self, examples: list[Any], kind: str, because: str | None = None) -> str:
-        """What the examples of train were taken for, in a line: a column of another name would change it unseen.
+    def summary(self, examples: list[Any], kind: str, because: str | None = None) -> str:
+        """One line that says how the training examples are read: their number, targets and input.
 
         Args:
-            examples: of train.
-            kind: of the input.
-            because: why, where it isn't what the data say.
+            examples: the training examples.
+            kind: the kind of input.
+            because: the reason for that kind; by default, what the data show.
         """
         from regard.page.numbers import counted
+        from regard.tasks.inputs import INPUTS
 
-        noun = "sentence" if self.is_treebank else _NOUNS[kind]
+        noun = "sentence" if self.is_treebank else INPUTS[kind].called
         what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
         return f"{what}; input: {kind}, {because or self._reason(kind)}."
 

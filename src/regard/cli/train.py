@@ -37,8 +37,8 @@ It gives a source one label, several yes or no, or a number: what the targets ar
 with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or
 what --column says stands for them (of several questions each has a column with 1, 0 or nothing, and --column
 labels=NAME of its own); or a folder train, dev and test, each with a folder of recordings or pictures for each class.
-The first line says what the data were taken for: a column smiles holds molecules, and --input texts reads them letter
-by letter.
+The first line that is printed says how the data are read. A column smiles holds molecules; --input texts reads them
+letter by letter.
 Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "input": {"kind": "speech"}}.

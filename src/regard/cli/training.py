@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from regard.cli.doubts import doubts
+from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData, column_names
 from regard.datasets import read_treebank, resolve, splits_of
 from regard.errors import ArgumentError, DataError, UnknownNameError
@@ -86,7 +86,7 @@ def train_and_save(
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
-    typer.echo(found.understood(examples, chosen.input.kind, because), err=True)
+    typer.echo(found.summary(examples, chosen.input.kind, because), err=True)
     with _stoppable(out):
         model = train(
             chosen,
@@ -118,9 +118,10 @@ def train_and_save(
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
     if task == "synthesis":
         model.about["example"] = dev[0].source
+    # Saved first: a warning must not cost the model.
+    folder = model.save(out / "model")
     rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
-    doubtful = doubts(model, examples, dev, scores["dev"], rows)
-    return _page(model, scores, model.save(out / "model"), data, doubtful)
+    return _page(model, scores, folder, data, model_warnings(model, examples, dev, scores["dev"], rows))
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
@@ -182,7 +183,7 @@ def _plain(scores: Any) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
-def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, doubtful: Sequence[str]) -> Page:
+def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, warned: Sequence[str]) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
@@ -198,7 +199,7 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, doubtful:
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
             _table(scores, model),
-            *(Prose(f"Warning: {each}") for each in doubtful),
+            *(Prose(f"Warning: {each}") for each in warned),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
         ),

@@ -1,12 +1,13 @@
-"""What is wrong with a command line, in one sentence of the package's own: typer's are told by their parts.
+"""Errors in a command line, each reported in one sentence.
 
-Typer's sentences name no next step, and change from version to version; what can't be told from them is passed on.
+Typer's own messages name no next step and change between versions. Messages that are not recognised are passed on.
 """
 
 import difflib
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 __all__ = ["as_typed", "is_usage_error", "usage_sentence"]
@@ -27,7 +28,7 @@ def is_usage_error(error: Exception) -> bool:
 
 
 def usage_sentence(error: Any, words: Sequence[str]) -> str:
-    """What is wrong, the nearest name where there is one, and where to read more.
+    """The sentence for an error: what is wrong, the nearest name if there is one, and which help to read.
 
     Args:
         error: typer's.
@@ -61,8 +62,9 @@ def _said(error: Any, path: str, words: Sequence[str]) -> str:
 
 def _too_many(path: str, extra: str, words: Sequence[str]) -> str:
     if path != "regard tag":
-        return f"{path} takes no more than it has: {extra} is too many."
-    sentence = " ".join(word for word in words[1:] if not word.startswith("-"))
+        return f"{path} got too many arguments: {extra}."
+    # Behind an option, a word may be its value.
+    sentence = " ".join(takewhile(lambda word: not word.startswith("-"), words[1:])) or "..."
     return f"a sentence is one argument. Put it in quotes: regard tag {shlex.quote(sentence)}."
 
 
@@ -105,12 +107,12 @@ def _value(parameter: Any, words: Sequence[str]) -> str | None:
 
 
 def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
-    """A sentence about an argument of a function, about the option or argument that was typed for it instead.
+    """Replace the names of Python arguments in an error message by the options of the command: `seed` by `--seed`.
 
     Args:
-        sentence: what is wrong, which names `seed`.
-        command: typer's, of the program.
-        words: the command line, from which the command is found.
+        sentence: the error message.
+        command: typer's command of the whole program.
+        words: the command line; it says which command was run.
     """
     for word in words:
         command = getattr(command, "commands", {}).get(word, command)
@@ -119,5 +121,5 @@ def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
     def renamed(found: re.Match[str]) -> str:
         return typed.get(found[1], found[0])
 
-    # A command line that is told of `--resume` needs no reminder.
+    # "`resume` (--resume)" would name the option twice.
     return re.sub(r"`(\w+)`(?: \(--\w+\))?", renamed, sentence).replace("` must be None", "` must be left out")

@@ -1,7 +1,7 @@
-"""Building a net of a file that may ask for anything: no more is made than the file's own tensors need.
+"""A limit on the tensors that are made while the net of a saved model is built.
 
-A description is data, and may have been edited: a thousand million layers would take the memory of the machine before
-they could be compared with the tensors that are there.
+The description of a model is data, and may have been edited. A recipe with 10**9 layers would fill the memory before
+the net could be compared with the tensors in the file.
 """
 
 import math
@@ -17,18 +17,18 @@ __all__ = ["Bounded", "TooLargeError"]
 # What makes a tensor of a size that is given.
 _OF_SIZE = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.full)
 _OF_NUMBERS = (torch.arange, torch.eye, torch.linspace)
-# A net makes tables beside its weights, and weights that are initialised twice.
+# Building a net also makes tables, and may make a weight twice.
 _TIMES, _MORE = 3, 1_000_000
-# Many small tensors take time, too: each counts as so many numbers more.
+# Each tensor costs time as well, so it counts as this many more numbers.
 _EACH = 2_000
 
 
 class TooLargeError(Exception):
-    """More is asked for than the tensors that are there would need."""
+    """The net would be larger than the tensors in the file."""
 
 
 class Bounded(TorchFunctionMode):
-    """Within it, tensors are made only as far as a net of these tensors needs any.
+    """A context that refuses to make more tensors than a net with these tensors needs.
 
     Args:
         tensors: those that the net will hold.

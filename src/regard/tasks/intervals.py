@@ -1,9 +1,9 @@
-"""Between which two figures a score lies with 95 % confidence, and how that was found.
+"""95 % confidence intervals of scores.
 
-A share of things that are right or wrong each by itself has Wilson's interval. Where things come in groups, as words do
-in sentences, and where the figure is no share, the groups are drawn anew, again and again (the percentile bootstrap).
-Of a few groups, or of groups that are all alike, drawing says nothing: a share then takes its groups for things, and
-another figure has no interval.
+A share of independent things that are right or wrong has Wilson's score interval. Things that come in groups, such as
+the words of sentences, and figures that are no shares have the interval of a percentile bootstrap over the groups. The
+bootstrap is not defined for a few groups, or for groups that are all alike. A share then has Wilson's interval with one
+thing for each group; another figure has no interval.
 
 Source: Wilson 1927, Probable inference, the law of succession, and statistical inference; Efron and Tibshirani 1993, An
     Introduction to the Bootstrap, chapter 13.

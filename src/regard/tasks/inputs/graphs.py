@@ -68,6 +68,7 @@ class Graphs(_GraphSource):
 
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
+    called: ClassVar[str] = "graph"
     given: ClassVar[str] = "folder"
 
     edges: bool = truth(True)
@@ -194,6 +195,7 @@ class Molecules(_GraphSource):
 
     kind: ClassVar[str] = "molecules"
     noun: ClassVar[str] = "atom"
+    called: ClassVar[str] = "molecule"
 
     features: str = one_of("rich", *ATOM_FEATURES)
     descriptors: bool = truth(False)

@@ -44,6 +44,7 @@ class Pictures(Source):
 
     kind: ClassVar[str] = "pictures"
     noun: ClassVar[str] = "patch"
+    called: ClassVar[str] = "picture"
     given: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
 

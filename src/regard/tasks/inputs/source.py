@@ -20,6 +20,8 @@ class Source(Settings):
 
     noun: ClassVar[str]
     """What one of its vectors is called."""
+    called: ClassVar[str] = "source"
+    """What one source is called."""
     given: ClassVar[str] = "text"
     """How one is given on the command line: "text" as it is, "file" or "folder" by its name."""
     shorten: ClassVar[str] = "Cut it into parts."

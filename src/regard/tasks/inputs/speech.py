@@ -41,6 +41,7 @@ class Speech(Source):
 
     kind: ClassVar[str] = "speech"
     noun: ClassVar[str] = "frame"
+    called: ClassVar[str] = "recording"
     given: ClassVar[str] = "file"
 
     features: str = one_of("filterbank", *FEATURES)

@@ -32,6 +32,7 @@ class Texts(Source):
 
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
+    called: ClassVar[str] = "text"
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = whole(8000, 8)

@@ -33,6 +33,7 @@ class Vectors(Source):
 
     kind: ClassVar[str] = "vectors"
     noun: ClassVar[str] = "vector"
+    called: ClassVar[str] = "series"
     given: ClassVar[str] = "file"
 
     item_dropout: float = share(0.0)

@@ -35,6 +35,7 @@ class Words(Source):
 
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
+    called: ClassVar[str] = "text"
 
     cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))

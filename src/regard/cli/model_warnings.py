@@ -1,4 +1,4 @@
-"""Why a model that was just trained may be bad, in sentences: what a score alone doesn't say."""
+"""Warnings about a model that was just trained: problems that its score alone does not show."""
 
 import warnings
 from collections import Counter
@@ -8,17 +8,17 @@ from typing import Any
 from regard.errors import DoubtfulAnswer
 from regard.tasks import Scores
 
-__all__ = ["doubts"]
+__all__ = ["model_warnings"]
 
 _FEW = 200
 _SOURCES = 50
 _GAIN = 0.02
 
 
-def doubts(
+def model_warnings(
     model: Any, examples: Sequence[Any], dev: Sequence[Any], score: Any, rows: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Sentences about a model, most worrying first.
+    """Warnings, the most serious first.
 
     Args:
         model: that was trained.

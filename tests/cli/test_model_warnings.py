@@ -1,10 +1,10 @@
-"""Each doubt where there is reason for it, and none where there isn't."""
+"""Each warning where there is reason for it, and none where there is not."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from regard.cli.doubts import doubts
+from regard.cli.model_warnings import model_warnings
 from regard.datasets import Answers, Example
 from regard.tasks import Judged
 from regard.tasks.scoring import score_labels
@@ -26,8 +26,8 @@ def judged(score, **more):
 
 
 def test_a_good_model_has_none():
-    assert doubts(model(), GOOD, GOOD, judged(0.9), DONE) == []
-    assert doubts(model("seq2seq", said=["a", "b"]), GOOD, GOOD[:2], judged(30.0), DONE) == []
+    assert model_warnings(model(), GOOD, GOOD, judged(0.9), DONE) == []
+    assert model_warnings(model("seq2seq", said=["a", "b"]), GOOD, GOOD[:2], judged(30.0), DONE) == []
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,23 @@ def test_a_good_model_has_none():
     ],
 )
 def test_a_classifier(examples, dev, score, said):
-    (found,) = (each for each in doubts(model(), examples, dev, score, DONE) if said in each)
+    (found,) = (each for each in model_warnings(model(), examples, dev, score, DONE) if said in each)
     assert found.endswith(".")
 
 
 def test_several_questions():
     examples = [Example("x", Answers((1, 0), ("a", "b")))] * 300
-    (found,) = doubts(model(answer="several"), examples, examples, judged(0.5), DONE)
+    (found,) = model_warnings(model(answer="several"), examples, examples, judged(0.5), DONE)
     assert "no better than guessing" in found
-    assert not doubts(model(answer="several"), examples, examples, judged(0.7), DONE)
+    assert not model_warnings(model(answer="several"), examples, examples, judged(0.7), DONE)
 
 
 def test_the_items_of_a_tagger_count():
     examples = [Example("x", ("a", "b", None, "a"))] * 80
     scores = score_labels([["a", "b", "a"]], [["a", "a", "a"]])
-    (found,) = doubts(model("tagger"), examples, examples, scores, DONE)
+    (found,) = model_warnings(model("tagger"), examples, examples, scores, DONE)
     assert found == "It is no better than always answering a, which is right for 66.67% of dev."
-    assert "on 9 items" in doubts(model("tagger"), examples[:3], examples, scores, DONE)[-1]
+    assert "on 9 items" in model_warnings(model("tagger"), examples[:3], examples, scores, DONE)[-1]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_items_of_a_tagger_count():
     ],
 )
 def test_a_writer(said, doubt):
-    assert doubts(model("seq2seq", said=said), GOOD, GOOD[:2], judged(1.0), DONE) == doubt
+    assert model_warnings(model("seq2seq", said=said), GOOD, GOOD[:2], judged(1.0), DONE) == doubt
 
 
 @pytest.mark.parametrize(("last", "improving"), [(0.92, False), (0.95, True)])
@@ -82,7 +82,7 @@ def test_still_improving(last, improving):
     """From 0.925 after four fifths: 2 % of that is what counts."""
     rows = [{"epoch": epoch, "best": 0.925, "best_epoch": 8} for epoch in range(1, 10)]
     rows.append({"epoch": 10, "best": max(last, 0.925), "best_epoch": 10 if last > 0.925 else 8})
-    found = doubts(model(), GOOD, GOOD, judged(0.9), rows)
+    found = model_warnings(model(), GOOD, GOOD, judged(0.9), rows)
     assert [("still getting better" in each) for each in found] == [True] * improving
     rows[-1] = {"epoch": 10, "best": 0.93, "best_epoch": 10}
-    assert doubts(model(), GOOD, GOOD, judged(0.9), rows) == []
+    assert model_warnings(model(), GOOD, GOOD, judged(0.9), rows) == []
