@@ -18,7 +18,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluate")
     features = {"minimum_count": 1, "affix_ids": 97, "ngram_ids": 31, "shape_ids": 31}
     recipe = Recipe(input={"features": features}, width=12, heads=3, hidden=7, epochs=2)
-    train(recipe, PAIRS, PAIRS, progress="none", device="cpu").save(folder / "model")
+    train(PAIRS, PAIRS, recipe=recipe, progress="none", device="cpu").save(folder / "model")
     lines = []
     for words, labels in [*PAIRS, (("zzz",), ("X",))]:
         both = enumerate(zip(words, labels, strict=True), start=1)

@@ -252,12 +252,6 @@ def test_tables_of_ones_own_for_another_task(header, task, message, tmp_path, ca
     assert said.endswith(f"to be for a {task}, but {tmp_path} {message}\n")
 
 
-def test_a_split_that_is_missing_is_named(trained, tmp_path, capsys):
-    (tmp_path / "train.csv").write_text("text,label\na,1\n", encoding="utf-8")
-    code, _, said = run(capsys, "train", "classifier", "--data", tmp_path, "--out", tmp_path / "x")
-    assert (code, f"with train and dev files, but {tmp_path} has none for dev." in said) == (2, True)
-
-
 def test_help_says_what_a_table_holds(capsys):
     said = run(capsys, "train", "synthesis", "--help")[1]
     assert "whose columns are text and sound" in " ".join(said.split())

@@ -217,11 +217,23 @@ def test_nodes_of_a_graph(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["label"] == "club"
 
 
-def test_a_single_file_can_not_be_trained_and_judged_on(words, treebank, capsys):
-    start, out = words
-    assert main([*start, "--data", str(treebank / "toy-train.conllu")]) == 2
-    assert "a folder with train and dev files" in capsys.readouterr().err
-    assert not out.exists()
+def test_a_single_treebank_is_split_with_what_is_learned_beside(tmp_path, recipe, capsys):
+    pytest.importorskip("conllu")
+    lines = []
+    for number in range(40):
+        for place, (word, label) in enumerate([("I", "PRON"), (f"saw{number}", "VERB")], start=1):
+            lines.append(f"{place}\t{word}\t_\t{label}\tx{label}\t_\t0\troot\t_\t_")
+        lines.append("")
+    path, out = tmp_path / "toy.conllu", tmp_path / "out"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    recipe.write_text(json.dumps({**RECIPE, "task": {"kind": "tagger", "auxiliary": {"xpos": 0.5}}}), encoding="utf-8")
+    words = ["train", "tagger", "--data", str(path), "--recipe", str(recipe), "--out", str(out), "--device", "cpu"]
+    assert main(words) == 0
+    assert "40 examples split by a hash of each source" in capsys.readouterr().err
+    data = TaskData.find("tagger", str(path)).divided()
+    examples = data.read("train")
+    assert load(out).about["data"]["splits"]["train"] == {"sentences": len(examples), "words": 2 * len(examples)}
+    assert data.auxiliary("xpos", examples) == [("xPRON", "xVERB")] * len(examples)
 
 
 def test_a_typo_in_the_recipe_names_the_file_and_the_nearest(words, recipe, capsys):

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -98,10 +99,82 @@ def test_what_can_not_be_trained(trained, tmp_path, capsys, change, message):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_single_table_can_not_be_trained_and_judged_on(trained, tmp_path, capsys):
-    words = start(trained, "--data", str(trained / "data" / "train.csv"), "--out", str(tmp_path / "new"))
-    assert main(words) == 2
-    assert "must be a data set or a folder with train and dev files" in capsys.readouterr().err
+@pytest.fixture
+def reviews(tmp_path):
+    """A single table: forty texts, ten of which stand twice, with other capitals; and its path."""
+    rows = [
+        (f"{word} number {place}", answer) for place in range(20) for word, answer in (("good", "yes"), ("bad", "no"))
+    ]
+    path = tmp_path / "reviews.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *rows, *((text.upper(), answer) for text, answer in rows[:10])])
+    return path
+
+
+def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(trained, reviews, tmp_path, capsys):
+    assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"))) == 0
+    err = capsys.readouterr().err
+    data = TaskData.find("classifier", str(reviews)).divided()
+    splits = {split: data.read(split) for split in data.splits}
+    counts = ", ".join(f"{len(examples)} {split}" for split, examples in splits.items())
+    assert f"reviews.csv: 50 examples split by a hash of each source, duplicates together: {counts}." in err
+    assert sum(map(len, splits.values())) == 50
+    texts = [{example.source.lower() for example in examples} for examples in splits.values()]
+    assert len(set.union(*texts)) == sum(map(len, texts)) == 40
+    assert load(tmp_path / "new").about["data"]["splits"]["train"]["examples"] == len(splits["train"])
+    # What is suggested next must not judge what was learned.
+    main(["evaluate", str(tmp_path / "new"), "--data", str(reviews), "--format", "json"])
+    told = capsys.readouterr()
+    assert "split by a hash of each source, as for training; this is test" in told.err
+    judged = json.loads(told.out)
+    assert judged["examples"] == len(splits["test"])
+    assert judged["score"] == load(tmp_path / "new").about["scores"]["test"]["score"]
+    # Another file is taken whole.
+    other = tmp_path / "others.csv"
+    other.write_bytes(reviews.read_bytes())
+    main(["evaluate", str(tmp_path / "new"), "--data", str(other), "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["examples"] == 50
+
+
+def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path, capsys):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "train.csv").write_bytes(reviews.read_bytes())
+    (own / "test.csv").write_text("text,label\ngood,yes\nbad,no\n")
+    assert main(start(trained, "--data", str(own), "--out", str(tmp_path / "new"))) == 0
+    assert "50 examples split by a hash of each source" in capsys.readouterr().err
+    about = load(tmp_path / "new").about
+    assert {split: counts["examples"] for split, counts in about["data"]["splits"].items()} == {"train": 38, "dev": 12}
+    assert about["scores"]["test"]["examples"] == 2
+
+
+def test_too_few_to_be_split_and_nothing_to_train_on(trained, tmp_path, capsys):
+    (tmp_path / "few.csv").write_text("text,label\na,yes\nb,no\n")
+    assert main(start(trained, "--data", str(tmp_path / "few.csv"), "--out", str(tmp_path / "new"))) == 2
+    assert re.search(r"but of the 2 in .* none falls into dev", capsys.readouterr().err)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "test.csv").write_text("text,label\na,yes\n")
+    assert main(start(trained, "--data", str(tmp_path / "own"), "--out", str(tmp_path / "new"))) == 2
+    assert "must have examples to train on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "folder", "tsv"])
+def test_each_kind_of_single_file_is_split(trained, tmp_path, ending):
+    pillow = pytest.importorskip("PIL.Image")
+    path = tmp_path / f"own.{ending}"
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps({"text": f"text {n}", "label": "ab"[n % 2]}) + "\n" for n in range(40)))
+    elif ending == "tsv":
+        path.write_text("text\ttarget\n" + "".join(f"text {n}\t{n} txet\n" for n in range(40)))
+    else:
+        for n in range(40):
+            (path / "ab"[n % 2]).mkdir(parents=True, exist_ok=True)
+            pillow.new("L", (4, 5), n).save(path / "ab"[n % 2] / f"{n}.png")
+    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).divided()
+    splits = [data.read(split) for split in data.splits]
+    assert len(splits) == 3
+    assert all(splits)
+    assert sum(map(len, splits)) == 40
 
 
 def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, capsys):
@@ -334,7 +407,9 @@ def test_a_column_of_molecules_is_read_as_molecules_and_training_says_so(
 ):
     real = training.train
     monkeypatch.setattr(
-        training, "train", lambda recipe, *rest, **more: real(dataclasses.replace(recipe, epochs=1), *rest, **more)
+        training,
+        "train",
+        lambda *rest, recipe, **more: real(*rest, recipe=dataclasses.replace(recipe, epochs=1), **more),
     )
     words = ["train", "classifier", "--data", molecules, "--out", molecules / "out", "--progress", "none"]
     assert main([str(word).replace("{}", str(molecules)) for word in [*words, *more]]) == 0

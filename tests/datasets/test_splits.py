@@ -3,10 +3,14 @@
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
+import torch
 
-from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold
+from regard.datasets import Example, TaggedSentence, in_one_spelling
+from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold, split_by_source
 from regard.errors import ArgumentError
+from regard.inputs import Graph, Sound
 
 
 def test_a_hash_falls_where_it_always_fell():
@@ -72,3 +76,47 @@ def test_no_scaffold_is_in_two_splits():
     splits = split_by_scaffold(scaffolds)
     assert all(len({splits[place] for place, each in enumerate(scaffolds) if each == one}) == 1 for one in scaffolds)
     assert Counter(splits)["train"] <= 0.8 * len(scaffolds)
+
+
+def test_a_source_falls_where_the_hash_of_its_text_does():
+    texts = [f"text {number}" for number in range(200)]
+    wanted = [split_by_hash(text) for text in texts]
+    assert split_by_source([(text, "a") for text in texts]) == wanted
+    assert split_by_source([Example(text, "b", "group") for text in texts]) == wanted
+    assert split_by_source((text.upper() + "  ", "a") for text in texts) == wanted
+    without_test = ["train" if split == "test" else split for split in wanted]
+    assert split_by_source([(text, 1.0) for text in texts], ("train", "dev")) == without_test
+
+
+def test_what_is_added_moves_nothing(tmp_path):
+    """Of every kind of source: the split of each is that which it has alone, and equal ones fall together."""
+    (tmp_path / "a").write_bytes(b"content")
+    (tmp_path / "b").write_bytes(b"content")
+    numbers = torch.arange(6.0).reshape(2, 3)
+    edges = torch.tensor([[0], [1]])
+    pairs = [
+        (tmp_path / "a", tmp_path / "b"),
+        (numbers, numbers.clone()),
+        (numbers.numpy(), np.array(numbers.numpy())),
+        (Sound(numbers / 10, 8000), Sound(numbers / 10, 8000)),
+        (Graph(numbers, edges, names=("a", "b")), Graph(numbers, edges, names=("c", "d"))),
+        (["I", "saw"], ("I", "Saw")),
+    ]
+    together = split_by_source([(source, "x") for pair in pairs for source in pair])
+    assert together == [each for pair in pairs for source in pair for each in split_by_source([(source, "y")])]
+    assert together[::2] == together[1::2]
+    assert split_by_source([TaggedSentence(("I", "saw"), ("A", "B"))]) == split_by_source([(["i", "SAW"], ["A", "B"])])
+    # Sources that differ are no duplicates: of a hundred, not all fall into one split.
+    several = split_by_source([(torch.full((2, 2), float(number)), "x") for number in range(100)])
+    assert {*several} == {"train", "dev", "test"}
+
+
+def test_molecules_fall_together_however_they_are_written():
+    pytest.importorskip("rdkit")
+    chains = ["C" * count + "O" for count in range(1, 60)]
+    turned = [chain[::-1] for chain in chains]
+    one, other = (
+        split_by_source([(each, 1.0) for each in smiles], same=in_one_spelling) for smiles in (chains, turned)
+    )
+    assert one == other
+    assert {*one} == {"train", "dev", "test"}

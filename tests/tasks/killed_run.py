@@ -24,7 +24,7 @@ def run(folder: Path, resume: bool, devices: int) -> None:
     pairs = generated(60)
     again = {"again": [labels for _, labels in pairs]}
     options = {"out": folder, "resume": resume, "devices": devices}
-    train(RECIPE, pairs, generated(7), auxiliary=again, progress="none", device="cpu", **options)
+    train(pairs, generated(7), recipe=RECIPE, auxiliary=again, progress="none", device="cpu", **options)
 
 
 def main(folder: Path, seed: int, kills: int, seconds: float, devices: int) -> None:

@@ -33,7 +33,7 @@ RECIPE = Recipe(
 
 def fit(pairs, **changes):
     recipe = dataclasses.replace(RECIPE, **changes)
-    return train(recipe, pairs, pairs, progress="none", device="cpu")
+    return train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
 
 
 @pytest.mark.parametrize("network", ["attention", "window", "convolution", "recurrent", "bidirectional"])
@@ -82,7 +82,7 @@ def test_a_run_of_several_answers_that_agree_goes_on_with_the_same_bits(tmp_path
     _stopped(recipe, pairs, tmp_path, options)
     changed = options | {"auxiliary": auxiliary | {"first": ["b"] * 6}}
     with pytest.raises(ArgumentError, match="the auxiliary labels 'first' are not those it began with"):
-        train(recipe, pairs, pairs, out=tmp_path / "run", resume=True, **changed)
+        train(pairs, pairs, recipe=recipe, out=tmp_path / "run", resume=True, **changed)
 
 
 @pytest.mark.parametrize("vocabulary", ["words", "characters", "bytes"])
@@ -145,18 +145,18 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
     _stopped(recipe, pairs, tmp_path, options)
     changed = [("another text", "yes"), *pairs[1:]]
     with pytest.raises(ArgumentError, match="the training examples are not those it began with"):
-        train(recipe, changed, pairs, resume=True, out=tmp_path / "run", **options)
+        train(changed, pairs, recipe=recipe, resume=True, out=tmp_path / "run", **options)
 
 
 def _stopped(recipe, pairs, folder, options):
     """Train at once, and stopped and gone on with: the weights must be the same."""
-    train(recipe, pairs, pairs, out=folder / "whole", **options)
+    train(pairs, pairs, recipe=recipe, out=folder / "whole", **options)
     short = {"out": folder / "run", **options}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("regard.tasks.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
         with pytest.raises(RuntimeError, match="stopped"):
-            train(recipe, pairs, pairs, **short)
-    train(recipe, pairs, pairs, resume=True, **short)
+            train(pairs, pairs, recipe=recipe, **short)
+    train(pairs, pairs, recipe=recipe, resume=True, **short)
     weights = [(folder / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
 
@@ -194,12 +194,12 @@ def _stop_at(epoch):
 )
 def test_what_can_not_be_learned_from(examples, message):
     with pytest.raises(ArgumentError, match=message):
-        train(RECIPE, examples, examples or [("good", "a")], progress="none", device="cpu")
+        train(examples, examples or [("good", "a")], recipe=RECIPE, progress="none", device="cpu")
 
 
 def test_dev_of_another_kind():
     with pytest.raises(ArgumentError, match=r"`dev` must have targets like `examples`, but has 1\.0"):
-        train(RECIPE, [("good", "a")], [("bad", None), ("good", 1.0)], progress="none", device="cpu")
+        train([("good", "a")], [("bad", None), ("good", 1.0)], recipe=RECIPE, progress="none", device="cpu")
 
 
 BESIDE = {"length": [float(len(text)) for text in TEXTS], "first": [*"gbgb", None, None], "both": [(1, None), None] * 3}
@@ -215,13 +215,13 @@ def helped(targets=LABELS, auxiliary=BESIDE, **changes):
 def test_auxiliary_answers_of_every_kind_are_learned_beside_and_not_kept():
     recipe, pairs, auxiliary = helped(epochs=3)
     options = {"progress": "none", "device": "cpu"}
-    model = train(recipe, pairs, pairs, auxiliary=auxiliary, **options)
+    model = train(pairs, pairs, recipe=recipe, auxiliary=auxiliary, **options)
     plain = fit(pairs, epochs=3)
     assert model.classify(TEXTS) != plain.classify(TEXTS)
     assert set(model.network.state_dict()) == set(plain.network.state_dict())
     assert model.answer == plain.answer
     # Another auxiliary answer is other training.
-    other = train(recipe, pairs, pairs, auxiliary=auxiliary | {"first": [None, *"bgb", None, "g"]}, **options)
+    other = train(pairs, pairs, recipe=recipe, auxiliary=auxiliary | {"first": [None, *"bgb", None, "g"]}, **options)
     assert other.classify(TEXTS) != model.classify(TEXTS)
 
 
@@ -248,7 +248,7 @@ def test_of_an_unknown_target_the_auxiliary_answers_are_learned():
     known = [pair for pair in pairs if pair[1] is not None]
     recipe = dataclasses.replace(RECIPE, epochs=3)
     options = {"progress": "none", "device": "cpu"}
-    both = [train(recipe, each, known, **options).network.state_dict() for each in (pairs, known)]
+    both = [train(each, known, recipe=recipe, **options).network.state_dict() for each in (pairs, known)]
     assert all(torch.equal(one, other) for one, other in zip(*(each.values() for each in both), strict=True))
     assert fit(pairs, epochs=1).evaluate(pairs).examples == 4
 
@@ -281,49 +281,49 @@ def test_several_answers_may_all_be_unknown():
 def test_auxiliary_answers_that_do_not_fit(auxiliary, message):
     recipe, pairs, _ = helped()
     with pytest.raises(ArgumentError, match=message):
-        train(recipe, pairs, pairs, auxiliary=auxiliary, progress="none", device="cpu")
+        train(pairs, pairs, recipe=recipe, auxiliary=auxiliary, progress="none", device="cpu")
 
 
 def test_what_to_do_without_auxiliary_answers_can_be_done():
     recipe, pairs, _ = helped(epochs=1)
     recipe = dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, pooling="mean"))
     with pytest.raises(ArgumentError) as caught:
-        train(recipe, pairs, pairs, progress="none", device="cpu")
+        train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     advice = str(caught.value).split(": ")[-1].rstrip(".")
     without = eval(advice, {"dataclasses": dataclasses, "recipe": recipe})
     assert (without.task.kind, without.task.pooling, without.task.auxiliary) == ("classifier", "mean", {})
-    train(without, pairs, pairs, progress="none", device="cpu")
+    train(pairs, pairs, recipe=without, progress="none", device="cpu")
 
 
 @pytest.mark.parametrize("known", ["yes", 2.0, (1, 0)])
 def test_what_is_known_of_empty_sources_alone_teaches_and_judges_nothing(known):
     pairs, empty = [("good", known), ("bad", known)], [("", known), ("good", None)]
     with pytest.raises(ArgumentError, match="`dev` must hold a target that is known, but holds none"):
-        train(RECIPE, pairs, empty, progress="none", device="cpu")
+        train(pairs, empty, recipe=RECIPE, progress="none", device="cpu")
     with pytest.raises(ArgumentError, match="`examples` must hold a target that is known, but holds none"):
-        train(dataclasses.replace(RECIPE, consistency=1.0), empty, pairs, progress="none", device="cpu")
+        train(empty, pairs, recipe=dataclasses.replace(RECIPE, consistency=1.0), progress="none", device="cpu")
 
 
 def test_a_run_begun_before_there_was_a_setting_goes_on(tmp_path):
     recipe, pairs, auxiliary = helped(epochs=3)
     options = {"auxiliary": auxiliary, "progress": "none", "device": "cpu"}
-    train(recipe, pairs, pairs, out=tmp_path / "run", **options)
+    train(pairs, pairs, recipe=recipe, out=tmp_path / "run", **options)
     begun = json.loads((tmp_path / "run" / "run.json").read_text())
     assert begun["recipe"].pop("consistency") == 0.0
     (tmp_path / "run" / "run.json").write_text(json.dumps(begun))
-    assert train(recipe, pairs, pairs, out=tmp_path / "run", resume=True, **options).recipe == recipe
+    assert train(pairs, pairs, recipe=recipe, out=tmp_path / "run", resume=True, **options).recipe == recipe
     other = dataclasses.replace(recipe, consistency=1.0)
     with pytest.raises(ArgumentError, match=r"recipe `consistency` was 0\.0, is 1\.0"):
-        train(other, pairs, pairs, out=tmp_path / "run", resume=True, **options)
+        train(pairs, pairs, recipe=other, out=tmp_path / "run", resume=True, **options)
 
 
 def test_other_data_are_told_whatever_an_auxiliary_answer_is_called(tmp_path):
     recipe = dataclasses.replace(RECIPE, task={"kind": "classifier", "auxiliary": {"dev": 1.0}}, epochs=1)
     pairs = list(zip(TEXTS, LABELS, strict=True))
     options = {"auxiliary": {"dev": LABELS}, "progress": "none", "device": "cpu", "out": tmp_path / "run"}
-    train(recipe, pairs, pairs, **options)
+    train(pairs, pairs, recipe=recipe, **options)
     with pytest.raises(ArgumentError, match="the dev examples are not those it began with"):
-        train(recipe, pairs, pairs[1:], resume=True, **options)
+        train(pairs, pairs[1:], recipe=recipe, resume=True, **options)
 
 
 def test_what_can_not_be_classified():
@@ -387,7 +387,7 @@ def test_what_is_known_of_empty_sources_alone_is_nothing_to_judge():
 def test_dev_that_nothing_learned_can_be_judged_by(targets, dev, message):
     examples, dev = (list(zip(TEXTS, each, strict=False)) for each in (targets, dev))
     with pytest.raises(ArgumentError, match=message):
-        train(RECIPE, examples, dev, progress="none", device="cpu")
+        train(examples, dev, recipe=RECIPE, progress="none", device="cpu")
 
 
 def test_a_long_text_is_classified_whole():

@@ -88,9 +88,9 @@ def test_a_layer_shows_the_heads_of_all_members_side_by_side():
 
 
 def test_members_learn_and_are_saved_and_read(tmp_path):
-    tagger = regard.train(tiny(members=2), SAWS, SAWS, progress="none", device="cpu")
+    tagger = regard.train(SAWS, SAWS, recipe=tiny(members=2), progress="none", device="cpu")
     assert isinstance(tagger.network, Ensemble)
-    one = regard.train(tiny(), SAWS, SAWS, progress="none", device="cpu")
+    one = regard.train(SAWS, SAWS, recipe=tiny(), progress="none", device="cpu")
     assert tagger.parameters == 2 * one.parameters
     sentences = [words for words, _ in SAWS]
     folder = tagger.save(tmp_path / "both")

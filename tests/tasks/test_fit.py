@@ -11,6 +11,7 @@ import pytest
 import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
+from regard.datasets import split_by_hash
 from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks import fit as fitting
@@ -19,7 +20,7 @@ from regard.tasks.lightning_parts import Training, share_of_rate
 
 def fit(recipe: Recipe, sentences=SAWS, dev=None, **options):
     return train(
-        recipe, sentences, sentences if dev is None else dev, **{"progress": "none", "device": "cpu"} | options
+        sentences, sentences if dev is None else dev, recipe=recipe, **{"progress": "none", "device": "cpu"} | options
     )
 
 
@@ -321,7 +322,7 @@ def test_training_works_in_a_thread():
         ({"sentences": [(["a"], [])]}, r"`examples\[0\]` must have a label for each word, but has 1 words, 0 labels"),
         ({"sentences": ["I saw"]}, r"`examples\[0\]` must be a pair"),
         ({"sentences": [("I saw", ["X", "Y"])]}, r"The words of `examples\[0\]` must be a list of strings"),
-        ({"sentences": None}, r"`examples` must be a list of \(words, labels\) pairs, but is None"),
+        ({"sentences": None}, r"`examples` must be a list of \(source, target\) pairs, but is None"),
         ({"sentences": [(["a"], None)]}, r"The labels of `examples\[0\]` must be a list of strings, but are None"),
         ({"progress": None}, "`progress` must be one of auto"),
         ({"data": {"x": object()}}, "`data` must hold plain values, as JSON does"),
@@ -336,12 +337,42 @@ def test_what_can_not_be_is_refused_before_training(arguments, message):
         fit(tiny(), **{"sentences": SAWS, **arguments})
 
 
+def test_without_dev_a_tenth_is_held_out_with_its_auxiliary_labels(capsys):
+    sentences = generated(60) + [(["again"], ["X"])] * 5
+    xpos = [[f"x{label}" for label in labels] for _, labels in sentences]
+    recipe = tiny(epochs=1, task={"kind": "tagger", "auxiliary": {"xpos": 0.5}})
+    model = train(sentences, recipe=recipe, auxiliary={"xpos": xpos}, progress="lines", device="cpu")
+    wanted = [split_by_hash(str(tuple(words))) for words, _ in sentences]
+    counts = {split: counts["sentences"] for split, counts in model.about["data"]["splits"].items()}
+    assert counts == {"dev": wanted.count("dev"), "train": len(sentences) - wanted.count("dev")}
+    assert f"{counts['dev']} of 65 examples are dev, by a hash of each source." in capsys.readouterr().err
+    with pytest.raises(ArgumentError, match=r"by a hash of their sources all 2 are train"):
+        train([("good", "yes"), ("fine", "no")])
+
+
+def test_without_a_recipe_there_is_a_default_one(monkeypatch):
+    seen = []
+
+    def default(examples):
+        seen.append(len(examples))
+        return tiny(epochs=1)
+
+    monkeypatch.setattr(fitting, "default_recipe", default)
+    assert train(iter(SAWS), SAWS, progress="none", device="cpu").recipe == tiny(epochs=1)
+    assert seen == [len(SAWS)]
+
+
+def test_a_recipe_where_examples_belong_is_told():
+    with pytest.raises(ArgumentError, match=r"`examples` must be examples, but is a Recipe. .* recipe=recipe"):
+        train(tiny(), SAWS)
+
+
 @pytest.mark.parametrize(
     ("recipe", "step"), [({"width": 12}, "Make one by Recipe.from_json"), ("english-pos", "Take regard.tasks.RECIPES")]
 )
 def test_a_recipe_must_be_one(recipe, step):
     with pytest.raises(ArgumentError, match=f"`recipe` must be a regard.Recipe, but is .*{step}"):
-        train(recipe, SAWS, SAWS)
+        train(SAWS, SAWS, recipe=recipe)
 
 
 def test_what_fails_before_the_first_batch_leaves_the_folder_free(tmp_path, monkeypatch):

@@ -101,7 +101,7 @@ def test_a_toy_is_learned_and_saved(case, tmp_path):
         patience=40,
         learning_rate=0.01,
     )
-    model = train(recipe, pairs, pairs, progress="none", device="cpu")
+    model = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     assert [label for label, _ in model.classify(sources)] == TARGETS
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").classify(sources) == model.classify(sources)
@@ -204,13 +204,13 @@ def test_bonds_are_told_apart_by_their_kind(edges):
         patience=40,
         learning_rate=0.02,
     )
-    model = train(recipe, pairs, pairs, progress="none", device="cpu")
+    model = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     sources = [source for source, _ in pairs]
     assert model.evaluate(pairs).score < 0.3
     blind = train(
-        dataclasses.replace(recipe, input={"kind": "molecules", "features": "one-hot", "edges": edges}),
         pairs,
         pairs,
+        recipe=dataclasses.replace(recipe, input={"kind": "molecules", "features": "one-hot", "edges": edges}),
         progress="none",
         device="cpu",
     )
@@ -224,7 +224,7 @@ def test_a_network_without_attention_has_no_use_for_relations():
     pytest.importorskip("rdkit")
     recipe = Recipe(task={"kind": "classifier"}, input={"kind": "molecules", "reach": 3}, network="connected", epochs=1)
     pairs = [("CO", 0.0), ("CC", 1.0)]
-    assert train(recipe, pairs, pairs, progress="none", device="cpu").network.relations is None
+    assert train(pairs, pairs, recipe=recipe, progress="none", device="cpu").network.relations is None
 
 
 class TestVectorEmbedding:
@@ -258,7 +258,7 @@ def test_a_tagger_of_anything_that_has_items():
     labels = [["up" if row[0] > 0 else None if row[1] > 1 else "down" for row in each] for each in vectors]
     pairs = list(zip(vectors, labels, strict=True))
     recipe = Recipe(input=Vectors(), width=16, heads=2, dropout=0.0, epochs=40, patience=40, learning_rate=0.01)
-    tagger = train(recipe, pairs, pairs, progress="none", device="cpu")
+    tagger = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     assert tagger.evaluate(pairs).accuracy == 1.0
     assert tagger.evaluate(pairs).words == sum(label is not None for each in labels for label in each)
     assert [item.text for item in tagger.tag(vectors[:1])[0]] == ["1", "2", "3"]
@@ -268,7 +268,7 @@ def test_a_tagger_of_anything_that_has_items():
     # Of one label alone, nothing can be ranked.
     assert tagger.evaluate([(each, ["up"] * len(each)) for each in vectors]).roc_auc is None
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
-        train(recipe, [(vectors[0], ["up"])], pairs, progress="none", device="cpu")
+        train([(vectors[0], ["up"])], pairs, recipe=recipe, progress="none", device="cpu")
     with pytest.raises(ArgumentError, match=r"`examples\[0\]` must have a target for each of its 3 items, but has 1"):
         tagger.evaluate([(vectors[0], ["up"])])
 
@@ -277,7 +277,7 @@ def test_a_number_each(tmp_path):
     vectors = [torch.randn(length, 3, generator=torch.Generator().manual_seed(length)) for length in range(3, 9)]
     pairs = [(each, [10.0 + row[0].item() for row in each]) for each in vectors]
     recipe = Recipe(input=Vectors(), width=16, heads=2, dropout=0.0, epochs=60, patience=60, learning_rate=0.01)
-    tagger = train(recipe, pairs, pairs, progress="none", device="cpu")
+    tagger = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     judged = tagger.evaluate(pairs)
     assert judged.measure == "RMSE"
     assert judged.score < 0.5
@@ -287,7 +287,7 @@ def test_a_number_each(tmp_path):
     tagger.save(tmp_path / "model")
     assert load(tmp_path / "model").tag(vectors) == tagger.tag(vectors)
     with pytest.raises(ArgumentError, match=r"must be of one kind, but are 1\.0 and 'a'"):
-        train(recipe, [(vectors[0], [1.0, "a", 2.0])], pairs, progress="none", device="cpu")
+        train([(vectors[0], [1.0, "a", 2.0])], pairs, recipe=recipe, progress="none", device="cpu")
 
 
 def test_numbers_are_judged_by_source():

@@ -40,7 +40,7 @@ LEARNED = {
 
 
 def fit(recipe, pairs, dev=None, **options):
-    return train(recipe, pairs, pairs if dev is None else dev, **{"progress": "none", "device": "cpu"} | options)
+    return train(pairs, pairs if dev is None else dev, recipe=recipe, **{"progress": "none", "device": "cpu"} | options)
 
 
 def same_bits(first: Path, second: Path) -> None:
@@ -135,7 +135,8 @@ def test_a_script_runs_once_and_a_signal_ends_all(tmp_path, number, last):
         "from toys import SAWS, tiny\n"
         "from regard import train\n"
         "print('once', flush=True)\n"
-        "train(tiny(epochs=9999, patience=9999), SAWS, SAWS, devices=2, device='cpu', progress='none', out='run')\n"
+        "recipe = tiny(epochs=9999, patience=9999)\n"
+        "train(SAWS, SAWS, recipe=recipe, devices=2, device='cpu', progress='none', out='run')\n"
     )
     process = subprocess.Popen(
         [sys.executable, script],

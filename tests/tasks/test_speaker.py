@@ -72,7 +72,7 @@ RECIPE = Recipe(
 
 
 def fit(pairs=PAIRS, recipe=RECIPE, **changes):
-    return train(dataclasses.replace(recipe, **changes), pairs, pairs, progress="none", device="cpu")
+    return train(pairs, pairs, recipe=dataclasses.replace(recipe, **changes), progress="none", device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -362,12 +362,12 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
 )
 def test_what_can_not_be_learned_is_refused(pairs, said):
     with pytest.raises(ArgumentError, match=said):
-        train(RECIPE, pairs, PAIRS, progress="none")
+        train(pairs, PAIRS, recipe=RECIPE, progress="none")
 
 
 def test_a_recording_that_is_not_there_is_told():
     with pytest.raises(DataError, match=r"nowhere\.wav: it can't be opened"):
-        train(RECIPE, PAIRS, [("low", "nowhere.wav")], progress="none")
+        train(PAIRS, [("low", "nowhere.wav")], recipe=RECIPE, progress="none")
 
 
 def test_settings_that_can_not_be_are_refused():
@@ -376,10 +376,10 @@ def test_settings_that_can_not_be_are_refused():
     with pytest.raises(ArgumentError, match="`filters` must be from 1 to 80"):
         Speaking(rate=4000, filters=81)
     with pytest.raises(ArgumentError, match="`auxiliary` must be None for synthesis"):
-        train(RECIPE, PAIRS, PAIRS, auxiliary={"a": []}, progress="none")
+        train(PAIRS, PAIRS, recipe=RECIPE, auxiliary={"a": []}, progress="none")
     recipe = dataclasses.replace(RECIPE, input={"kind": "molecules"})
     with pytest.raises(ArgumentError, match=r"`input\.edges` must be false"):
-        train(recipe, [("CO", hum("low"))], [("CO", hum("low"))], progress="none")
+        train([("CO", hum("low"))], [("CO", hum("low"))], recipe=recipe, progress="none")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from regard.tasks.card import model_card
 
 @pytest.fixture(scope="module")
 def tagger():
-    return train(tiny(), SAWS, SAWS, progress="none", device="cpu", data={"name": "toy", "licence": "CC0"})
+    return train(SAWS, SAWS, recipe=tiny(), progress="none", device="cpu", data={"name": "toy", "licence": "CC0"})
 
 
 @pytest.fixture

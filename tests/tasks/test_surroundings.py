@@ -38,7 +38,7 @@ def precisions(monkeypatch):
 
 
 def fitted(**options):
-    return train(tiny(epochs=2, patience=2), SAWS, SAWS, **{"progress": "none", "device": "cpu"} | options)
+    return train(SAWS, SAWS, recipe=tiny(epochs=2, patience=2), **{"progress": "none", "device": "cpu"} | options)
 
 
 def test_matrices_are_multiplied_as_asked(precisions, tmp_path):

@@ -12,7 +12,7 @@ from regard.tasks import TaggedWord, train
 
 @pytest.fixture(scope="module")
 def tagger():
-    return train(tiny(**BY_HEART | {"epochs": 12}), SAWS, SAWS, progress="none", device="cpu")
+    return train(SAWS, SAWS, recipe=tiny(**BY_HEART | {"epochs": 12}), progress="none", device="cpu")
 
 
 def test_the_order_given_is_the_order_returned(tagger):
@@ -113,7 +113,7 @@ def test_labels_of_something_else_are_refused(tagger):
     with pytest.raises(ArgumentError, match=r"`examples` must have labels that training had \(DET, NOUN, .*'prn'"):
         tagger.evaluate([(["I", "saw"], ["prn", "vrb"])])
     with pytest.raises(ArgumentError, match=r"`dev` must have labels that training had"):
-        train(tiny(), SAWS, [(["I", "saw"], ["prn", "vrb"])], progress="none", device="cpu")
+        train(SAWS, [(["I", "saw"], ["prn", "vrb"])], recipe=tiny(), progress="none", device="cpu")
 
 
 def test_tagging_needs_no_optional_library(tmp_path, tagger):

@@ -53,7 +53,7 @@ def with_task(recipe=RECIPE, **changes):
 
 
 def fit(pairs=PAIRS, recipe=RECIPE, **changes):
-    return train(dataclasses.replace(recipe, **changes), pairs, pairs, progress="none", device="cpu")
+    return train(pairs, pairs, recipe=dataclasses.replace(recipe, **changes), progress="none", device="cpu")
 
 
 def texts(written):
@@ -174,7 +174,7 @@ def test_a_recipe_says_how_much_the_spelling_counts(monkeypatch):
 def test_a_stopped_run_that_spells_goes_on_and_keeps_what_spells(tmp_path, monkeypatch):
     pairs = [(source, source.upper()) for source, _ in PAIRS]
     recipe = dataclasses.replace(with_task(monotonic=0.5), dropout=0.2, epochs=4)
-    whole = train(recipe, pairs, pairs, out=tmp_path / "whole", progress="none", device="cpu")
+    whole = train(pairs, pairs, recipe=recipe, out=tmp_path / "whole", progress="none", device="cpu")
     resumed = stopped_and_resumed(recipe, pairs, tmp_path / "run", monkeypatch)
     places = [tmp_path / name / "model" / "model.safetensors" for name in ("whole", "run")]
     assert places[0].read_bytes() == places[1].read_bytes()
@@ -293,18 +293,18 @@ def test_every_measure_is_in_the_docs():
 )
 def test_what_can_not_be_learned_is_refused(pairs, said):
     with pytest.raises(ArgumentError, match=said):
-        train(RECIPE, pairs, PAIRS, progress="none")
+        train(pairs, PAIRS, recipe=RECIPE, progress="none")
 
 
 def test_edges_are_refused():
     recipe = dataclasses.replace(RECIPE, input={"kind": "molecules"})
     with pytest.raises(ArgumentError, match=r"`input\.edges` must be false"):
-        train(recipe, [("CO", "x")], [("CO", "x")], progress="none")
+        train([("CO", "x")], [("CO", "x")], recipe=recipe, progress="none")
 
 
 def test_a_writer_of_molecules_looks_at_all_atoms():
     recipe = dataclasses.replace(RECIPE, input={"kind": "molecules", "edges": False}, epochs=30)
-    model = train(recipe, [("CO", "x"), ("CCC", "y")], [("CO", "x"), ("CCC", "y")], progress="none")
+    model = train([("CO", "x"), ("CCC", "y")], [("CO", "x"), ("CCC", "y")], recipe=recipe, progress="none")
     assert texts(model.write(["CO", "CCC"])) == ["x", "y"]
 
 
@@ -337,7 +337,7 @@ def test_a_recipe_for_attention_reaches_rnns_too():
 def test_learned_positions_end_a_text_where_they_end():
     """No more than as many as were learned: what would go on is cut, and says so."""
     recipe = dataclasses.replace(with_task(longest=600.0, spare=10), position="learned", epochs=1)
-    writer = train(recipe, PAIRS, PAIRS, progress="none", device="cpu")
+    writer = train(PAIRS, PAIRS, recipe=recipe, progress="none", device="cpu")
     writer.network.output = torch.nn.Linear(recipe.width, writer.answer.vocabulary.size)
     with torch.no_grad():
         writer.network.output.weight.zero_()

@@ -18,7 +18,7 @@ PAIRS = [("ab", "ba"), ("cab", "bac")]
 
 def untrained(**task):
     recipe = dataclasses.replace(with_task(RECIPE, **task), epochs=1, layers=2)
-    return train(recipe, PAIRS, PAIRS, progress="none", device="cpu")
+    return train(PAIRS, PAIRS, recipe=recipe, progress="none", device="cpu")
 
 
 @pytest.mark.parametrize(("architecture", "layers"), [("transformer", 1), ("attentive", 1), ("recurrent", 0)])

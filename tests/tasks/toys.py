@@ -95,5 +95,5 @@ def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(parts.Training, "judged", stop)
         with pytest.raises(KeyboardInterrupt):
-            train(recipe, pairs, pairs, out=folder, progress="none", device="cpu")
-    return train(recipe, pairs, pairs, out=folder, resume=True, progress="none", device="cpu")
+            train(pairs, pairs, recipe=recipe, out=folder, progress="none", device="cpu")
+    return train(pairs, pairs, recipe=recipe, out=folder, resume=True, progress="none", device="cpu")

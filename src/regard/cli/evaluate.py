@@ -1,5 +1,6 @@
 """`regard evaluate`: how often a model is right where the answer is known, and where it isn't."""
 
+import dataclasses
 import json
 import shlex
 from collections.abc import Callable, Sequence
@@ -34,8 +35,9 @@ def evaluate(
     """Let a model answer where the answer is known, and compare: how often it is right, and where it isn't.
 
     Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
-    whatever --split says. What --column says nothing of is called as in the table that the model was trained on. The
-    interval is what another sample of as many examples would give, 19 times out of 20.
+    whatever --split says, except the one that the model was trained on: that is split again as it was then. What
+    --column says nothing of is called as in the table that the model was trained on. The interval is what another
+    sample of as many examples would give, 19 times out of 20.
 
     \b
     Examples:
@@ -54,6 +56,10 @@ def evaluate(
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
+    if (made := loaded.about.get("data", {}).get("made")) and loaded.about["data"].get("name") == found.name:
+        # Else what it was trained on would be judged, too.
+        found = dataclasses.replace(found, made=tuple(made))
+        typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
     if found.is_treebank or found.known is not None:

@@ -1,7 +1,9 @@
 """The data of a command that trains or judges: found, and checked to hold what the task is about."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,7 +31,7 @@ _SAID = {
     "text": "a text",
     "sound": "a sound",
 }
-# Which kinds of input read what a data set holds, the usual one first.
+# Which kinds of input read what a known data set holds, the usual one first.
 _INPUTS_OF = {
     "text": ("words", "texts"),
     "sound": ("speech",),
@@ -52,6 +54,7 @@ class TaskData:
         label: what its examples are labelled with; None where its files say so themselves.
         known: what regard knows of it by name, if it isn't a treebank.
         columns: of a user's own tables, those that are called otherwise than usual.
+        made: the splits that are made of what the data hold, where they lack them.
     """
 
     task: str
@@ -60,6 +63,7 @@ class TaskData:
     label: str | None
     known: "ExampleSet | None"
     columns: "ColumnNames | None" = None
+    made: tuple[str, ...] = ()
 
     @classmethod
     def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
@@ -107,6 +111,34 @@ class TaskData:
 
         return is_treebank(self.given)
 
+    def divided(self) -> "TaskData":
+        """The same data, of which the splits that training needs are made where they lack them.
+
+        A single file or folder of classes becomes train, dev and test; where only dev is lacking, it is taken from
+        train.
+
+        Raises:
+            ArgumentError: it has files of splits, but none for train.
+        """
+        from regard.datasets import SPLITS, splits_of
+
+        there = splits_of(self.given)
+        if there and "train" not in there:
+            raise ArgumentError(
+                f"`--data` must have examples to train on, but {self.given} has only {' and '.join(there)}. Name one "
+                "file after train."
+            )
+        made = SPLITS if not there else () if "dev" in there else ("train", "dev")
+        return dataclasses.replace(self, made=made)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that there are, made or not."""
+        from regard.datasets import SPLITS, splits_of
+
+        there = {*splits_of(self.given), *self.made}
+        return tuple(split for split in SPLITS if split in there)
+
     def read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split.
 
@@ -115,9 +147,32 @@ class TaskData:
             profiles: what makes vectors of the profiles of a social graph, where a model has learned that.
 
         Raises:
-            ArgumentError: the targets of a user's own are nothing for this kind of task.
+            ArgumentError: the targets of a user's own are nothing for this kind of task, or so few that a split that is
+                made of them is empty.
             DataError: there is no such split, or a file is broken.
         """
+        if split not in self.made:
+            return self._read(split, profiles)
+        found = [example for example, each in self._divided if each == split]
+        if not found and split != "test":
+            raise ArgumentError(
+                f"`--data` must hold enough examples to be split by a hash of their sources, but of the "
+                f"{len(self._divided)} in {self.given} none falls into {split}. Name a folder with files for train and "
+                "dev."
+            )
+        return found
+
+    @cached_property
+    def _divided(self) -> list[tuple[Any, str]]:
+        """Each example of which splits are made, and its split."""
+        from regard.datasets import in_one_spelling, split_by_source
+
+        # A single file is every split.
+        examples = self._read("train")
+        same = in_one_spelling if self.kinds(examples)[0] == "molecules" else None
+        return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
+
+    def _read(self, split: str, profiles: Any = None) -> list[Any]:
         from regard.datasets import read, read_social_folder
         from regard.inputs import is_social_folder
 
@@ -145,7 +200,8 @@ class TaskData:
         from regard.tasks.examples import digest_pairs
 
         if self.is_treebank:
-            return [sentence.labels for sentence in read(self.given, "train", name)]
+            other = dataclasses.replace(self, label=name)
+            return [sentence.labels for sentence in other.read("train")]
         others = [label for label in (self.known.labels if self.known else ()) if label != self.label]
         if name not in others:
             raise ArgumentError(
@@ -179,6 +235,8 @@ class TaskData:
             }
         if self.columns:
             about["columns"] = dict(self.columns)
+        if self.made:
+            about["made"] = list(self.made)
         if self.is_treebank:
             paths = resolve(self.given).files.values()
             about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
@@ -194,7 +252,9 @@ class TaskData:
         Raises:
             UnknownNameError: no kind of that name reads these sources.
         """
-        from regard.tasks import RECIPES, Recipe, recipe_for
+        from regard.tasks import RECIPES, default_recipe, recipe_for
+        from regard.tasks.defaults import sized
+        from regard.tasks.examples import as_pairs
 
         kinds = self.kinds(examples)
         if asked is not None and asked not in kinds:
@@ -202,18 +262,10 @@ class TaskData:
         if (found := recipe_for(self.name, self.label or "", self.task)) and asked in (None, found.recipe.input.kind):
             return found.recipe
         if self.is_treebank:
-            return RECIPES["english-pos"]
-        kind = asked or kinds[0]
-        if asked is None and self.task in ("seq2seq", "synthesis") and kind == "words":
-            kind = "texts"
-        source: dict[str, Any] = {"kind": kind}
-        if self.task in ("seq2seq", "synthesis") and kind in ("graphs", "molecules"):
-            source["edges"] = False
-        if kind == "words" and self.known is not None and self.known.language == "Chinese":
-            source["cut"] = "characters"
-        # The nodes of a graph come in no order, and stand at no distance but along edges.
-        position = "none" if kind in ("graphs", "molecules") else Recipe().position
-        return Recipe(task={"kind": self.task}, input=source, position=position)
+            return sized(RECIPES["english-pos"], as_pairs(examples))
+        # Of molecules the text alone doesn't say that they are some.
+        kind = "molecules" if asked is None and kinds[0] == "molecules" else asked
+        return default_recipe(examples, task=self.task, input=kind)
 
     def kinds(self, examples: list[Any]) -> tuple[str, ...]:
         """The kinds of input that read its sources, the usual one first.
@@ -224,7 +276,12 @@ class TaskData:
         if self.is_treebank:
             return ("words",)
         if self.known is None:
-            return _inputs_of(examples)
+            from regard.tasks.defaults import inputs_of
+            from regard.tasks.examples import as_pairs
+
+            # Of tables only molecules have a group, their scaffold: the column was called smiles, and each parses.
+            molecules = bool(examples) and examples[0].group is not None
+            return _INPUTS_OF["molecule"] if molecules else inputs_of(as_pairs(examples[:1]))
         # Where what is said is the target, the set is turned round.
         turned = self.known.target(self.label or "") == "sound"
         return _INPUTS_OF["text" if turned else self.known.reads]
@@ -243,6 +300,16 @@ class TaskData:
         noun = "sentence" if self.is_treebank else INPUTS[kind].called
         what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
         return f"{what}; input: {kind}, {because or self._reason(kind)}."
+
+    def division(self) -> str | None:
+        """One line that says how splits were made; None where the data have their own."""
+        from regard.page.numbers import counted
+
+        if not self.made:
+            return None
+        counts = [f"{sum(each == split for _, each in self._divided):,} {split}" for split in self.made]
+        noun = counted(len(self._divided), "example")
+        return f"{self.given}: {noun} split by a hash of each source, duplicates together: {', '.join(counts)}."
 
     def _reason(self, kind: str) -> str:
         if self.is_treebank or self.known is not None:
@@ -351,27 +418,6 @@ def _kinds_of(example: Any) -> tuple[str, ...]:
     if isinstance(example.target, tuple):
         return ("labels",)
     return ("label", "text") if isinstance(example.target, str) else ("number",)
-
-
-def _inputs_of(examples: list[Any]) -> tuple[str, ...]:
-    """Which kinds of input read the sources of a user's own, the usual one first."""
-    from torch import Tensor
-
-    from regard.datasets.class_folders import PICTURES, SOUNDS
-    from regard.inputs import Graph
-
-    source = examples[0].source if examples else ""
-    if isinstance(source, Graph):
-        return ("graphs",)
-    if isinstance(source, Path):
-        ending = source.suffix.lower()
-        # Their libraries read more kinds of files than are listed.
-        return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
-    if isinstance(source, Tensor):
-        return ("vectors",)
-    # Of tables only molecules have a group, their scaffold: the column was called smiles, and each of them parses.
-    molecules = bool(examples) and examples[0].group is not None
-    return _INPUTS_OF["molecule"] if molecules else ("words", "texts", "molecules")
 
 
 def _targets(task: str, examples: list[Any]) -> str:

@@ -13,7 +13,7 @@ import typer
 
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData, column_names
-from regard.datasets import read_treebank, resolve, splits_of
+from regard.datasets import read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
@@ -58,14 +58,10 @@ def train_and_save(
     Returns:
         what to tell the user: the scores, and what to type next.
     """
-    found = TaskData.find(task, data, label, column_names(columns))
-    splits = splits_of(data)
-    if missing := [split for split in ("train", "dev") if split not in splits]:
-        lacks = f"{data} has none for {' and '.join(missing)}" if splits else f"{data} isn't"
-        raise ArgumentError(f"`--data` must be a data set or a folder with train and dev files, but {lacks}.")
+    found = TaskData.find(task, data, label, column_names(columns)).divided()
     examples, dev = found.read("train"), found.read("dev")
     # Now, though it is judged at the end: a broken line is told before hours of training, not after.
-    test = found.read("test") if "test" in splits else None
+    test = found.read("test") if "test" in found.splits else []
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
     if chosen.task.kind != task:
@@ -87,11 +83,13 @@ def train_and_save(
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
     typer.echo(found.summary(examples, chosen.input.kind, because), err=True)
+    if (division := found.division()) is not None:
+        typer.echo(division, err=True)
     with _stoppable(out):
         model = train(
-            chosen,
             examples,
             dev,
+            recipe=chosen,
             auxiliary=auxiliary,
             out=out,
             resume=resume,
@@ -103,7 +101,7 @@ def train_and_save(
             data=found.about(),
         )
     scores = {"dev": model.evaluate(dev)}
-    if test is not None:
+    if test:
         scores["test"] = model.evaluate(test)
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {

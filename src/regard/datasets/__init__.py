@@ -2,9 +2,9 @@
 
 from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
 from regard.datasets.checking import Report, SplitReport, check
-from regard.datasets.class_folders import read_class_folders
+from regard.datasets.class_folders import PICTURES, SOUNDS, read_class_folders
 from regard.datasets.columns import SIDES, ColumnNames, Columns, check_names
-from regard.datasets.duplicates import Duplicates, count_duplicates
+from regard.datasets.duplicates import Duplicates, count_duplicates, in_one_spelling
 from regard.datasets.example import Answers, Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import DATASETS, EXAMPLE_SETS
@@ -30,7 +30,7 @@ from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.social_folders import read_social_folder
 from regard.datasets.speech_strings import speech_strings
-from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold
+from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold, split_by_source
 from regard.datasets.spoken_digits import read_spoken_digits
 from regard.datasets.tables import read_table
 from regard.datasets.treebank import LABELS, read_treebank
@@ -42,7 +42,9 @@ __all__ = [
     "DEGREES",
     "EXAMPLE_SETS",
     "LABELS",
+    "PICTURES",
     "SIDES",
+    "SOUNDS",
     "SPLITS",
     "Answers",
     "ColumnNames",
@@ -63,6 +65,7 @@ __all__ = [
     "count_duplicates",
     "fetch",
     "find",
+    "in_one_spelling",
     "is_tables",
     "is_treebank",
     "make_purchases",
@@ -86,5 +89,6 @@ __all__ = [
     "split_by_group",
     "split_by_hash",
     "split_by_scaffold",
+    "split_by_source",
     "splits_of",
 ]

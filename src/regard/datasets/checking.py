@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.columns import ColumnNames
-from regard.datasets.duplicates import Duplicates, count_duplicates
+from regard.datasets.duplicates import Duplicates, count_duplicates, in_one_spelling
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import EXAMPLE_SETS
@@ -16,7 +16,6 @@ from regard.datasets.reading import SPLITS, check_columns, is_treebank, read_exa
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
-from regard.extras import require
 from regard.inputs import FOLDS
 
 __all__ = ["Report", "SplitReport", "check"]
@@ -165,15 +164,8 @@ def _check_examples(known: ExampleSet, label: str | None, progress: Progress | N
         for split, examples in read.items()
     ]
     found = _said([*problems, *_empty(read, folder)]) + _never_learned(reports)
-    same = _in_one_spelling if known.reads == "molecule" else None
+    same = in_one_spelling if known.reads == "molecule" else None
     return Report(known.name, label, tuple(reports), count_duplicates(read, fold=known.fold, same=same), tuple(found))
-
-
-def _in_one_spelling(smiles: str) -> str:
-    """A molecule can be written in many ways; this is one for all."""
-    # RDKit prints what it thinks of some.
-    with require("rdkit.rdBase", extra="molecule").BlockLogs():
-        return require("rdkit.Chem", extra="molecule").CanonSmiles(smiles)
 
 
 def _labels(examples: list[Example[Any, Any]], known: ExampleSet, label: str) -> Iterator[str]:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from regard.datasets.example import Example
 from regard.datasets.sentences import TaggedSentence
 from regard.errors import UnknownNameError
-from regard.inputs import FOLDS
+from regard.extras import require
+from regard.inputs import FOLDS, Graph
 from regard.inputs.sound import Sound
 
-__all__ = ["Duplicates", "count_duplicates"]
+__all__ = ["Duplicates", "count_duplicates", "identity", "in_one_spelling"]
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,10 @@ def count_duplicates(
     if fold not in FOLDS:
         raise UnknownNameError("fold", fold, FOLDS)
     folded = FOLDS[fold]
-    counted = {split: Counter(_compared(each, folded, same) for each in held) for split, held in splits.items()}
-    for counts in counted.values():
-        counts.pop(None, None)
+    counted = {
+        split: Counter(identity(each, folded, same) for each in held if not _graph(each))
+        for split, held in splits.items()
+    }
     names = list(counted)
     shared = {
         (first, second): sum(count for words, count in counted[second].items() if words in counted[first])
@@ -78,20 +81,50 @@ def count_duplicates(
     )
 
 
-def _compared(
-    item: TaggedSentence | Example[Any, Any], folded: Callable[[str], str], same: Callable[[Any], Hashable] | None
-) -> Hashable:
-    """What an item is compared by; None if it isn't compared."""
-    if isinstance(item, TaggedSentence):
-        return tuple(map(folded, item.words))
-    source = item.source
-    if same is not None:
-        return same(source)
+def _graph(item: Any) -> bool:
+    return isinstance(getattr(item, "source", None), Graph)
+
+
+def identity(item: Any, folded: Callable[[str], str], same: Callable[[Any], Hashable] | None = None) -> Hashable:
+    """What an item is compared by: equal for duplicates, and the same in every process.
+
+    Args:
+        item: a `TaggedSentence`, an `Example`, or a pair of a source and its target.
+        folded: what is done to words and texts first.
+        same: makes of an example's source what is compared; by default a text is itself, and a file what is in it.
+
+    Example:
+        >>> identity(("Good", "positive"), str.lower)
+        'good'
+    """
+    source = item.words if hasattr(item, "words") else item.source if hasattr(item, "source") else item[0]
+    return _compared(source, folded) if same is None or hasattr(item, "words") else same(source)
+
+
+def _compared(source: Any, folded: Callable[[str], str]) -> Hashable:
     if isinstance(source, str):
         return folded(source)
+    if isinstance(source, list | tuple):
+        return tuple(_compared(each, folded) for each in source)
     if isinstance(source, Path):
-        return hashlib.sha256(source.read_bytes()).digest()
-    numbers = source.samples if isinstance(source, Sound) else source
-    if isinstance(numbers, Tensor):
-        return tuple(numbers.shape), hashlib.sha256(numbers.contiguous().numpy().tobytes()).digest()
-    return None
+        return hashlib.sha256(source.read_bytes()).hexdigest()
+    if isinstance(source, np.ndarray | Tensor):
+        numbers = np.ascontiguousarray(source)
+        return str(numbers.dtype), numbers.shape, hashlib.sha256(numbers.tobytes()).hexdigest()
+    if isinstance(source, Sound):
+        return _compared(source.samples, folded)
+    if isinstance(source, Graph):
+        return tuple(_compared(each, folded) for each in (source.vectors, source.edges, source.kinds))
+    return source
+
+
+def in_one_spelling(smiles: str) -> str:
+    """A molecule can be written in many ways; this is one for all: what molecules are compared by.
+
+    Example:
+        >>> in_one_spelling("OCC") == in_one_spelling("C(O)C")
+        True
+    """
+    # RDKit prints what it thinks of some.
+    with require("rdkit.rdBase", extra="molecule").BlockLogs():
+        return require("rdkit.Chem", extra="molecule").CanonSmiles(smiles)

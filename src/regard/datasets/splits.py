@@ -1,11 +1,13 @@
 """Train, dev and test for data that come without: always the same, and nothing that belongs together apart."""
 
 import hashlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
+from regard.datasets.duplicates import identity
 from regard.errors import ArgumentError
 
-__all__ = ["split_by_group", "split_by_hash", "split_by_scaffold"]
+__all__ = ["split_by_group", "split_by_hash", "split_by_scaffold", "split_by_source"]
 
 _TENTHS = ("train",) * 8 + ("dev", "test")
 
@@ -24,6 +26,36 @@ def split_by_hash(key: str) -> str:
     """
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return _TENTHS[int.from_bytes(digest) % len(_TENTHS)]
+
+
+def split_by_source(
+    items: Iterable[Any],
+    splits: Sequence[str] = ("train", "dev", "test"),
+    *,
+    same: Callable[[Any], Hashable] | None = None,
+) -> list[str]:
+    """The split of each example, by a hash of its source: the same whatever else there is, and in whatever order.
+
+    Sources that differ only in capitals and spaces fall together, and so do files of the same content. An example that
+    is added later leaves all others where they are.
+
+    Args:
+        items: examples, as `regard.train` takes them.
+        splits: those that are wanted; what would fall into another goes to train.
+        same: what a source is compared by, as `count_duplicates` has it.
+
+    Example:
+        >>> split_by_source([("good", 1), ("bad", 0), ("Good ", 1)])
+        ['train', 'test', 'train']
+        >>> split_by_source([("good", 1), ("bad", 0)], ("train", "dev"))
+        ['train', 'train']
+    """
+    found = [split_by_hash(str(identity(item, _folded, same))) for item in items]
+    return [split if split in splits else "train" for split in found]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:

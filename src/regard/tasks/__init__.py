@@ -3,6 +3,7 @@
 A tagger answers for each item, a classifier for the whole, a writer writes a text, a speaker says it.
 """
 
+import importlib
 import typing
 
 from regard.tasks.classifier import Classifier
@@ -17,6 +18,7 @@ from regard.tasks.writer import Writer
 from regard.tasks.written import Written
 
 if typing.TYPE_CHECKING:
+    from regard.tasks.defaults import default_recipe
     from regard.tasks.fit import train
 
 __all__ = [
@@ -35,17 +37,19 @@ __all__ = [
     "Writer",
     "Written",
     "bundled",
+    "default_recipe",
     "load",
     "recipe_for",
     "train",
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
-    # Whoever only tags needn't wait for what training brings along: progress bars, logging.
-    if name == "train":
-        from regard.tasks.fit import train
+_LAZY = {"train": "fit", "default_recipe": "defaults"}
 
-        globals()[name] = train
-        return train
+
+def __getattr__(name: str) -> typing.Any:
+    # Whoever only tags needn't wait for what training brings along: progress bars, logging, data sets.
+    if name in _LAZY:
+        globals()[name] = getattr(importlib.import_module(f"regard.tasks.{_LAZY[name]}"), name)
+        return globals()[name]
     raise AttributeError(f"module 'regard.tasks' has no attribute {name!r}")

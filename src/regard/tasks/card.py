@@ -151,6 +151,8 @@ def _data(data: Mapping[str, Any]) -> list[str]:
     lines = [f"- {key}: {data[word]}" for key, word in _DATA if data.get(word)]
     for split, counts in data.get("splits", {}).items():
         lines.append(f"- {split}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+    if data.get("made"):
+        lines.append(f"- split into {', '.join(data['made'])} by a hash of each source, duplicates together")
     blocks = ["## Data", "\n".join(lines)]
     if data.get("files"):
         rows = [f"| {file} | `{digest}` |" for file, digest in data["files"].items()]

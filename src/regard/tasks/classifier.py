@@ -28,7 +28,7 @@ class Classifier(Model[Answer]):
         ...     task={"kind": "classifier"}, input={"features": {"minimum_count": 1}}, width=8, heads=2, epochs=40,
         ...     patience=40, dropout=0.0,
         ... )
-        >>> classifier = regard.train(recipe, pairs, pairs, progress="none")
+        >>> classifier = regard.train(pairs, pairs, recipe=recipe, progress="none")
         >>> [answer[0] for answer in classifier.classify(["good film", "bad film"])]
         ['positive', 'negative']
         >>> classifier.classify([""])

@@ -40,7 +40,7 @@ def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pai
     """Check examples of any kind for their form, a source and a target, and give them one.
 
     Args:
-        examples: (source, target) pairs, or objects with `source` and `target`.
+        examples: (source, target) pairs, or objects with `source` and `target`, or with `words` and `labels`.
         argument: what to call them in an error.
 
     Raises:
@@ -54,6 +54,8 @@ def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pai
     for place, item in enumerate(as_list(argument, examples, "(source, target) pairs")):
         if hasattr(item, "source") and hasattr(item, "target"):
             pairs.append((item.source, item.target))
+        elif hasattr(item, "words") and hasattr(item, "labels"):
+            pairs.append((item.words, item.labels))
         elif isinstance(item, list | tuple) and len(item) == 2:
             pairs.append((item[0], item[1]))
         else:

@@ -10,10 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.datasets import split_by_source
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
+from regard.inputs import as_list
 from regard.tasks.batching import key
 from regard.tasks.classifying import ClassifierJob
+from regard.tasks.defaults import default_recipe
+from regard.tasks.examples import as_pairs
 from regard.tasks.learner import Job, Learner
 from regard.tasks.loading import load
 from regard.tasks.named_recipes import RECIPES
@@ -41,10 +45,10 @@ JOBS: dict[str, Callable[..., Job]] = {
 
 
 def train(
-    recipe: Recipe,
     examples: Iterable[Any],
-    dev: Iterable[Any],
+    dev: Iterable[Any] | None = None,
     *,
+    recipe: Recipe | None = None,
     auxiliary: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -58,11 +62,12 @@ def train(
     """Train a model, and keep the weights that do best on the dev examples.
 
     Args:
-        recipe: how.
         examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
             `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None, or None where the answer isn't
             known; for seq2seq the same with texts, for synthesis with sounds.
-        dev: more of them, which aren't trained on: they decide which epoch is best and when to stop.
+        dev: more of them, which aren't trained on: they decide which epoch is best and when to stop. None: about a
+            tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
+        recipe: how. None: `tasks.default_recipe`, which depends on what the examples are and how many.
         auxiliary: for each further answer that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
             of `examples` for it; None where one isn't known.
         out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
@@ -95,16 +100,26 @@ def train(
     Example:
         >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
         >>> recipe = Recipe(input={"features": {"minimum_count": 1}}, width=16, epochs=20, patience=20)
-        >>> tagger = train(recipe, pairs, pairs, progress="none")
+        >>> tagger = train(pairs, pairs, recipe=recipe, progress="none")
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
     _check_recipe(recipe)
     _check_data(data)
+    _check_examples(examples)
+    show = choose_progress(progress)
+    if dev is None:
+        examples, dev, auxiliary = _held_out(examples, auxiliary)
+        show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
+    if recipe is None:
+        examples = as_list("examples", examples, "(source, target) pairs")
+        recipe = default_recipe(examples)
+        show.note(
+            f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
+        )
     job = JOBS[recipe.task.kind](recipe, examples, dev, auxiliary)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
-    show = choose_progress(progress)
     accelerator = _accelerator(device)
     run = RunFolder(out) if out is not None else None
     identity: dict[str, Any] = {}
@@ -224,8 +239,36 @@ def _help(
         _fit(place, learner, recipe, run, resumed, Silent(), "cpu", {})
 
 
+def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[Any], Any]:
+    """The examples to train on, those that are dev, and the auxiliary targets of the former."""
+    given = as_list("examples", examples, "(source, target) pairs")
+    splits = split_by_source(as_pairs(given), ("train", "dev"))
+    kept = [place for place, split in enumerate(splits) if split == "train"]
+    dev = [item for item, split in zip(given, splits, strict=True) if split == "dev"]
+    if not kept or not dev:
+        raise ArgumentError(
+            f"`dev` must be given where `examples` are so few: by a hash of their sources all {len(given)} are "
+            f"{'train' if kept else 'dev'}."
+        )
+    if isinstance(auxiliary, Mapping):
+        # Of another number they don't fit, which is told later.
+        auxiliary = {
+            name: [rows[place] for place in kept] if len(rows) == len(given) else rows
+            for name, rows in auxiliary.items()
+        }
+    return [given[place] for place in kept], dev, auxiliary
+
+
+def _check_examples(examples: Any) -> None:
+    if isinstance(examples, Recipe):
+        raise ArgumentError(
+            "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
+            "regard.train(examples, dev, recipe=recipe)."
+        )
+
+
 def _check_recipe(recipe: Any) -> None:
-    if isinstance(recipe, Recipe):
+    if recipe is None or isinstance(recipe, Recipe):
         return
     step = ""
     if isinstance(recipe, str) and recipe in RECIPES:

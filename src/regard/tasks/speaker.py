@@ -53,7 +53,7 @@ class Speaker(Model[Speech]):
         ...     task={"kind": "synthesis"}, input={"kind": "texts", "vocabulary": "words"}, position="sinusoidal",
         ...     width=16, heads=2, hidden=16, layers=1, epochs=2,
         ... )
-        >>> speaker = regard.train(recipe, pairs, pairs, progress="none")
+        >>> speaker = regard.train(pairs, pairs, recipe=recipe, progress="none")
         >>> said, nothing = speaker.say(["low", ""])
         >>> said.sound.rate, nothing
         (8000, None)

@@ -45,7 +45,7 @@ class Tagger(Model[Answer]):
         >>> import regard
         >>> pairs = [(["a", "b"], ["X", "Y"])]
         >>> recipe = regard.Recipe(width=8, heads=2, hidden=8, layers=1, epochs=1)
-        >>> tagger = regard.train(recipe, pairs, pairs, progress="none")
+        >>> tagger = regard.train(pairs, pairs, recipe=recipe, progress="none")
         >>> [[word.text for word in words] for words in tagger.tag([["a", "b", "a"], []])]
         [['a', 'b', 'a'], []]
     """

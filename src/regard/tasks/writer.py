@@ -36,7 +36,7 @@ class Writer(Model[Text]):
         ...     input={"kind": "texts", "vocabulary": "characters", "piece_dropout": 0.0},
         ...     width=16, heads=1, layers=1, dropout=0.0, epochs=60, patience=60, learning_rate=0.02,
         ... )
-        >>> writer = regard.train(recipe, pairs, pairs, progress="none")
+        >>> writer = regard.train(pairs, pairs, recipe=recipe, progress="none")
         >>> [written.text for written in writer.write(["ab", "ba"])]
         ['ba', 'ab']
         >>> writer.write([""])

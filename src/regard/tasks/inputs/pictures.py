@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, read_picture
-from regard.tasks.inputs.shifted import ShiftedEmbedding
+from regard.tasks.inputs.picture_embedding import PictureEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
-from regard.tasks.settings import one_of, share, whole
+from regard.tasks.settings import one_of, share, truth, whole
 
 __all__ = ["Pictures"]
 
@@ -35,11 +35,16 @@ class Pictures(Source):
         patch_dropout: how often a patch is left blank during training.
         shift: in training each picture is shifted by up to so many pixels, in both directions; only for pictures of one
             size, which `height` and `width` say.
+        stem: how many channels a few convolutions make of each patch, in place of its pixels; only for pictures of one
+            size, too. 0: no convolutions. They learn from fewer pictures.
+        normalise: whether each picture is shifted and scaled to mean 0 and variance 1, so that brightness and contrast
+            play no part.
 
     Raises:
-        ArgumentError: a value of the wrong type or outside its range, or a shift without a size.
+        ArgumentError: a value of the wrong type or outside its range, or a shift or a stem without a size.
 
-    Source: waves over places: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions.
+    Source: waves over places: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions; the
+        stem: Xiao et al. 2021 (arXiv 2106.14881), section 4.
     """
 
     kind: ClassVar[str] = "pictures"
@@ -55,13 +60,16 @@ class Pictures(Source):
     waves: int = whole(6, 0, 64)
     patch_dropout: float = share(0.0)
     shift: int = whole(0, 0, 64)
+    stem: int = whole(0, 0, 4096)
+    normalise: bool = truth(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # What can't be together is refused here.
         self._vectors()
-        if self.shift and not self.height:
-            raise ArgumentError(f"`shift` must be 0 without `height` and `width`, but is {self.shift}.")
+        for name in ("shift", "stem"):
+            if getattr(self, name) and not self.height:
+                raise ArgumentError(f"`{name}` must be 0 without `height` and `width`, but is {getattr(self, name)}.")
 
     def fit(self, sources: Iterable[Any]) -> PictureVectors:
         return self._vectors()
@@ -73,6 +81,9 @@ class Pictures(Source):
         picture = self._picture(source)
         # Around 0, as what is learned from has to be.
         levels = 2 * reader.vectors(picture) - 1
+        if self.normalise and len(levels):
+            # A picture of one colour has no spread.
+            levels = (levels - levels.mean()) / levels.std(correction=0).clamp(min=1e-2)
         if not self.waves:
             return levels
         rows, columns = reader.grid(picture) if len(levels) else (0, 0)
@@ -83,15 +94,16 @@ class Pictures(Source):
 
     def embedding(self, reader: PictureVectors, width: int) -> nn.Module:
         size, side = reader.width + 4 * self.waves, self.patch
-        if not self.shift:
+        if not self.shift and not self.stem:
             return VectorEmbedding(size, width, item_dropout=self.patch_dropout)
         grid = (-(-self.height // side), -(-self.width // side))
-        return ShiftedEmbedding(
+        return PictureEmbedding(
             size,
             width,
             item_dropout=self.patch_dropout,
             shape=(*grid, side, side, CHANNELS[self.channels]),
             most=self.shift,
+            stem=self.stem,
         )
 
     def names(self, reader: PictureVectors, source: Any) -> list[str]:

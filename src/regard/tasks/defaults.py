@@ -1,0 +1,298 @@
+"""The recipe to train by where none is given: what the examples are, and how many, says it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from regard.datasets import PICTURES, SOUNDS, Answers
+from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs import Graph, Sound, read_picture
+from regard.tasks.examples import as_pairs
+from regard.tasks.recipe import Recipe
+from regard.tasks.targets import TASKS, Writing
+
+__all__ = ["default_recipe", "inputs_of", "sized", "task_of"]
+
+_SAMPLE = 64
+"""So many examples, evenly spread, show how large the others are."""
+_UPDATES = 2000
+"""Of fewer examples an epoch has fewer updates: so many in all is what they get, in at most `_MOST_EPOCHS`."""
+_MOST_EPOCHS = 100
+_MOST_EPOCHS_OF = {("classifier", "words"): 30, ("tagger", "words"): 60}
+_BATCHES = 8
+"""So many batches an epoch should have, however few examples there are."""
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_FEW_CHARACTERS = 200
+_SHORT = 40  # characters
+_FEW_TEXTS = 5000
+_PICTURES = 16
+# In pixels. From a few hundred pictures less is learned of large ones: there is more to learn.
+_LONGEST_SIDE, _LONGEST_SIDE_OF_FEW = 64, 32
+_MANY_PICTURES = 1000
+_COLOURED = 0.01
+
+# What differs from the defaults of `Recipe`: by the kind of input, then by task and input.
+_BY_INPUT: dict[str, dict[str, Any]] = {
+    "speech": {"width": 96, "hidden": 192, "attention_dropout": 0.0, "position": "rotary", "learning_rate": 2e-3},
+    "pictures": {
+        "input": {"stem": 64, "normalise": True},
+        "width": 96,
+        "hidden": 192,
+        "layers": 3,
+        "position": "none",
+        "attention_dropout": 0.0,
+        "dropout": 0.1,
+        "learning_rate": 2e-3,
+    },
+    "molecules": {
+        # What isn't near by bonds is told by how many bonds away it is.
+        "input": {"edges": False, "reach": 6},
+        "width": 64,
+        "hidden": 128,
+        "layers": 3,
+        # The nodes of a graph come in no order.
+        "position": "none",
+        "attention_dropout": 0.0,
+        "dropout": 0.1,
+        "optimizer": "muon",
+        "weight_decay": 0.05,
+        "average": 0.98,
+    },
+    "graphs": {
+        "width": 64,
+        "hidden": 128,
+        "heads": 8,
+        "position": "none",
+        "attention_dropout": 0.0,
+        "learning_rate": 0.01,
+        "weight_decay": 0.05,
+    },
+}
+_BY_TASK: dict[tuple[str, str], dict[str, Any]] = {
+    ("classifier", "words"): {"layers": 1, "dropout": 0.4, "average": 0.98},
+    ("classifier", "speech"): {
+        "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
+        "layers": 3,
+    },
+    ("classifier", "molecules"): {"input": {"descriptors": True}},
+    ("seq2seq", "graphs"): {"input": {"edges": False}},
+    ("seq2seq", "speech"): {"input": {"together": 4}},
+    ("seq2seq", "texts"): {"input": {"piece_dropout": 0.0}},
+    ("synthesis", "texts"): {"input": {"piece_dropout": 0.0}},
+}
+_WRITING = {
+    "position": "sinusoidal",
+    "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "smoothing": 0.1,
+    "learning_rate": 2e-3,
+    "average": 0.98,
+}
+_SAYING = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0, "batch_items": 800, "average": 0.99}
+# What stands between two marks is an item, with its characters and pairs of them as features: the recipe that was found
+# on Chinese reviews.
+_UNSPACED_WORDS = {
+    "features": {
+        "fold": "width",
+        "prefixes": 0,
+        "suffixes": 0,
+        "shortest_ngram": 1,
+        "longest_ngram": 2,
+        "most_ngrams": 100,
+        "ngram_ids": 32768,
+        "shape": False,
+        "flags": False,
+    },
+    "word_width": 16,
+    "affix_width": 0,
+    "ngram_width": 32,
+    "shape_width": 0,
+    "word_dropout": 0.4,
+    "feature_dropout": 0.3,
+}
+
+
+def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: str | None = None) -> Recipe:
+    """A recipe for these training examples: for their kind, their size and their number.
+
+    Few examples are seen more often: an epoch is then short, and a model needs a number of updates, not of epochs.
+
+    Args:
+        examples: as `regard.train` takes them.
+        task: the kind of the task, a name in `TASKS`; by default what the targets are says it. A text for each source
+            is a label where labels repeat, else it is to be written.
+        input: the kind of input, a name in `INPUTS`; by default what the sources are says it.
+
+    Raises:
+        UnknownNameError: a task that there isn't, or an input that doesn't read these sources.
+        ArgumentError: there are no examples, or they are no pairs.
+
+    Example:
+        >>> recipe = default_recipe([("a good film", "positive"), ("a bad film", "negative")] * 40)
+        >>> recipe.task.kind, recipe.input.kind
+        ('classifier', 'words')
+    """
+    pairs = as_pairs(examples)
+    if not pairs:
+        raise ArgumentError("`examples` must hold at least one example, but holds none.")
+    if task is None:
+        task = task_of(pairs)
+    elif task not in TASKS:
+        raise UnknownNameError("task", task, TASKS)
+    kinds = inputs_of(pairs)
+    if input is not None and input not in kinds:
+        raise UnknownNameError("input", input, kinds)
+    if input is None:
+        input = "texts" if kinds[0] == "words" and task in ("seq2seq", "synthesis") else kinds[0]
+    settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
+    for more in (_BY_INPUT.get(input, {}), _BY_TASK.get((task, input), {}), _of_task(task, input, pairs)):
+        settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
+    settings["input"] |= _of_sources(input, [source for source, _ in pairs])
+    return sized(Recipe.from_json(settings), pairs)
+
+
+def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
+    """What sources of this kind are read like, as far as they show it themselves."""
+    texts = [source for source in sources if isinstance(source, str)]
+    if kind == "texts":
+        return _vocabulary(texts)
+    if kind == "words" and _unspaced(texts):
+        return _UNSPACED_WORDS
+    return _pictures(sources) if kind == "pictures" else {}
+
+
+def _of_task(task: str, input: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    if task == "seq2seq":
+        return {**_WRITING, "task": {"kind": task, **_written(pairs, input)}}
+    return _SAYING if task == "synthesis" else {}
+
+
+def spread(examples: Sequence[Any], most: int) -> list[Any]:
+    """So many of them at most, from beginning to end."""
+    count = min(len(examples), most)
+    return [examples[place * len(examples) // count] for place in range(count)]
+
+
+def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
+    """Pictures of one size, small enough that a few hundred train in minutes; in colours where they have some."""
+    shown = spread(sources, _PICTURES)
+    pictures = [np.asarray(read_picture(each) if isinstance(each, str | Path) else each) for each in shown]
+    sides = [max(picture.shape[place] for picture in pictures) for place in (0, 1)]
+    alike = len({tuple(picture.shape[:2]) for picture in pictures}) == 1
+    scale = min(1.0, (_LONGEST_SIDE if len(sources) >= _MANY_PICTURES else _LONGEST_SIDE_OF_FEW) / max(sides))
+    height, width = (max(4, round(scale * side)) for side in (sides if alike else [max(sides)] * 2))
+    coloured = any(picture.ndim == 3 and np.ptp(picture, axis=-1).mean() > _COLOURED for picture in pictures)
+    return {
+        "height": height,
+        "width": width,
+        "patch": 8 if max(height, width) > 32 else 4,
+        "shift": max(height, width) // 8,
+        "channels": "rgb" if coloured else "grey",
+    }
+
+
+def _vocabulary(texts: Sequence[str]) -> dict[str, Any]:
+    """How texts are cut: words that are spelt, and short texts of few, into characters, others into subwords."""
+    characters = {*"".join(texts)}
+    short = sum(map(len, texts)) <= _SHORT * len(texts)
+    spelt = not any(len(text.split()) > 1 for text in texts)
+    if len(characters) <= _FEW_CHARACTERS and (spelt or (short and len(texts) <= _FEW_TEXTS)):
+        return {"vocabulary": "characters", "size": _FEW_CHARACTERS + 8}
+    return {"vocabulary": "subwords"}
+
+
+def _unspaced(texts: Sequence[str]) -> bool:
+    """Whether most characters are of a script that puts no spaces between words."""
+    letters = sum(map(len, texts))
+    return bool(letters) and 2 * sum(len(_UNSPACED.findall(text)) for text in texts) > letters
+
+
+def _written(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, Any]:
+    """How texts to write are cut, measured, and how long they may become."""
+    texts = [target for _, target in pairs if isinstance(target, str)]
+    task = _vocabulary(texts)
+    if task["vocabulary"] == "characters":
+        task["measure"] = "error"
+    elif _unspaced(texts):
+        task["tokenize"] = "zh"
+    if input == "texts":
+        # What is written may be much longer than what is read: numbers in words.
+        spare = Writing().spare
+        ratios = sorted(
+            (len(target) + 1 - spare) / max(len(source), 1)
+            for source, target in pairs
+            if isinstance(source, str) and isinstance(target, str)
+        )
+        # A few may be odd.
+        usual = ratios[int(0.995 * (len(ratios) - 1))] if ratios else 0.0
+        task["longest"] = round(max(Writing().longest, 1.5 * usual), 1)
+    return task
+
+
+def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
+    """The recipe with smaller batches and more epochs, where there are few examples.
+
+    Args:
+        recipe: for many.
+        pairs: the training examples.
+    """
+    sources = [source for source, _ in spread(pairs, _SAMPLE)]
+    reader = recipe.input.fit(sources)
+    lengths = [len(recipe.input.item(reader, source)) for source in sources]
+    items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
+    batch_items = int(min(recipe.batch_items, max(items / _BATCHES, 2 * max(lengths), 64)))
+    updates = max(1.0, items / batch_items)
+    most = _MOST_EPOCHS_OF.get((recipe.task.kind, recipe.input.kind), _MOST_EPOCHS)
+    epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
+    # Of few examples the score on dev jumps, and may stay for long before it rises.
+    return replace(recipe, batch_items=batch_items, epochs=epochs, patience=max(recipe.patience, epochs // 2))
+
+
+def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
+    """The kind of task that targets are for, a name in `TASKS`.
+
+    Example:
+        >>> task_of([(["I", "saw"], ["PRON", "VERB"])]), task_of([("hi", "salut"), ("yes", "oui")])
+        ('tagger', 'seq2seq')
+    """
+    targets = [target for _, target in pairs if target is not None]
+    first = targets[0] if targets else None
+    if isinstance(first, Sound | Path):
+        return "synthesis"
+    if isinstance(first, list | tuple):
+        # 1, 0 and None for each of several questions; else an answer for each item.
+        questions = isinstance(first, Answers) or all(each is None or type(each) is int for each in first)
+        return "classifier" if questions and not isinstance(pairs[0][0], Graph) else "tagger"
+    if isinstance(first, str) and 2 * len({*targets}) > len(targets):
+        return "seq2seq"
+    return "classifier"
+
+
+def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
+    """Which kinds of input read sources, names in `INPUTS`, the usual one first.
+
+    Example:
+        >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
+        (('words', 'texts', 'molecules'), ('pictures',))
+    """
+    source = pairs[0][0] if pairs else ""
+    if isinstance(source, Graph):
+        return ("graphs",)
+    if isinstance(source, Sound):
+        return ("speech",)
+    if isinstance(source, Path):
+        ending = source.suffix.lower()
+        # Their libraries read more kinds of files than are listed.
+        return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
+    if isinstance(source, Tensor | np.ndarray):
+        # Grey levels or colours; what is (length, width) may also be a picture (height, width).
+        return ("vectors", "pictures") if source.ndim == 2 else ("pictures",)
+    if isinstance(source, list | tuple):
+        return ("words",)
+    return ("words", "texts", "molecules")

@@ -1,0 +1,112 @@
+"""The default recipe: what it takes examples for, and that few of them are seen more often."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard import train
+from regard.datasets import Answers, Example, TaggedSentence
+from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs import Graph, Sound
+from regard.tasks import default_recipe
+
+LABELS = [(f"text {number}", "ab"[number % 2]) for number in range(60)]
+GRAPH = Graph(torch.eye(3), torch.tensor([[0, 1], [1, 2]]))
+SOUND = Sound(torch.zeros(1, 800), 8000)
+
+
+@pytest.mark.parametrize(
+    ("examples", "task", "kind"),
+    [
+        (LABELS, "classifier", "words"),
+        ([Example(*pair) for pair in LABELS], "classifier", "words"),
+        ([(f"text {n}", float(n)) for n in range(9)], "classifier", "words"),
+        ([("a text", (1, None)), ("another", (0, 1))], "classifier", "words"),
+        ([("a text", Answers((1, None), ("x", "y")))], "classifier", "words"),
+        ([(f"{n}", f"{n} in words") for n in range(60)], "seq2seq", "texts"),
+        ([(["I", "saw"], ["PRON", "VERB"])], "tagger", "words"),
+        ([TaggedSentence(("I", "saw"), ("PRON", "VERB"))], "tagger", "words"),
+        ([(GRAPH, ["a", None, "b"])], "tagger", "graphs"),
+        ([(GRAPH, [1.0, None, 0.5])], "tagger", "graphs"),
+        ([(SOUND, "yes"), (SOUND, "no"), (SOUND, "no"), (SOUND, "yes")], "classifier", "speech"),
+        ([("hello", SOUND)], "synthesis", "texts"),
+        ([(torch.rand(5, 3), "up"), (torch.rand(5, 3), "up")], "classifier", "vectors"),
+        ([(torch.rand(8, 8, 3), "up"), (torch.rand(8, 8, 3), "up")], "classifier", "pictures"),
+    ],
+    ids=str,
+)
+def test_what_the_examples_are_says_task_and_input(examples, task, kind):
+    recipe = default_recipe(examples)
+    assert (recipe.task.kind, recipe.input.kind) == (task, kind)
+
+
+def test_a_user_who_knows_better_says_so():
+    assert default_recipe(LABELS, input="texts").input.kind == "texts"
+    assert default_recipe(LABELS, task="seq2seq").task.kind == "seq2seq"
+    with pytest.raises(UnknownNameError, match="`input` must be one of words, texts, molecules, but is 'pictures'"):
+        default_recipe(LABELS, input="pictures")
+    with pytest.raises(UnknownNameError, match=r"`task` must be one of .*Did you mean 'tagger'"):
+        default_recipe(LABELS, task="taggre")
+    with pytest.raises(ArgumentError, match="must hold at least one example"):
+        default_recipe([])
+
+
+def test_few_examples_are_seen_more_often():
+    few, many = default_recipe(LABELS), default_recipe(LABELS * 4000)
+    assert few.epochs >= 2 * many.epochs
+    assert few.batch_items < many.batch_items
+    assert few.patience >= few.epochs // 2
+
+
+def test_texts_to_write_are_cut_by_what_they_are():
+    words = [
+        ("".join(chr(97 + (n * k) % 7) for k in range(1, 6)), "".join(chr(97 + (n + k) % 7) for k in range(5)))
+        for n in range(99)
+    ]
+    recipe = default_recipe(words, task="seq2seq")
+    assert (recipe.task.vocabulary, recipe.input.vocabulary, recipe.task.measure) == (
+        "characters",
+        "characters",
+        "error",
+    )
+    sentences = [("die Katze saß auf der Matte " * 3, f"the cat sat on the mat number {n} " * 3) for n in range(99)]
+    recipe = default_recipe(sentences, task="seq2seq")
+    assert (recipe.task.vocabulary, recipe.task.measure, recipe.task.tokenize) == ("subwords", "bleu", "13a")
+    chinese = [(f"number {n}", "".join(chr(0x4E00 + 7 * n + k) for k in range(9))) for n in range(99)]
+    assert default_recipe(chinese, task="seq2seq").task.tokenize == "zh"
+
+
+def test_a_text_much_longer_than_its_source_can_be_written():
+    numbers = [(str(n), "one hundred and something more " * 3) for n in range(20)]
+    task = default_recipe(numbers, task="seq2seq").task
+    assert all(task.longest * len(source) + task.spare > len(target) for source, target in numbers)
+
+
+def test_chinese_texts_are_not_one_word():
+    texts = [("这 家 酒店 很 好".replace(" ", ""), "yes"), ("房间 很 脏".replace(" ", ""), "no")] * 20
+    recipe = default_recipe(texts)
+    reader = recipe.input.fit([source for source, _ in texts])
+    known = recipe.input.item(reader, "酒店很脏")
+    assert len(known) > 0
+    assert recipe.input.features.shortest_ngram == 1
+
+
+def test_pictures_are_scaled_and_coloured_as_they_are(tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    for n in range(4):
+        pillow.new("RGB", (300, 200), (250, 10 * n, 0)).save(tmp_path / f"{n}.png")
+    recipe = default_recipe([(Path(tmp_path, f"{n}.png"), "ab"[n % 2]) for n in range(4)])
+    kind = recipe.input
+    assert kind.channels == "rgb"
+    assert max(kind.height, kind.width) <= 64
+    assert kind.height / kind.width == pytest.approx(200 / 300, rel=0.05)
+    grey = default_recipe([(torch.rand(28, 28, 1), "ab"[n % 2]) for n in range(4)]).input
+    assert (grey.channels, grey.height, grey.width) == ("grey", 28, 28)
+
+
+def test_words_that_are_reversed_are_learned_without_a_recipe():
+    words = ["".join("abcd"[(n // 4**place) % 4] for place in range(4)) for n in range(256)]
+    model = train([(word, word[::-1]) for word in words], progress="none", device="cpu")
+    assert model.recipe.task.kind == "seq2seq"
+    assert [written.text for written in model.write(["abcd", "ddca"])] == ["dcba", "acdd"]
