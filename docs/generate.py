@@ -84,6 +84,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),
     "tasks": task_tables.table,
+    "calibration": lambda _: task_tables.calibration(),
     "part": part_tables.page,
     "engines": part_tables.engines_of,
 }

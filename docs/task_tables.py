@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from regard.tasks import NAMED_RECIPES, Recipe
+from regard.tasks import NAMED_RECIPES, Recipe, bundled, load
 
-__all__ = ["TABLES", "baselines", "members", "scores", "table"]
+__all__ = ["TABLES", "baselines", "calibration", "members", "scores", "table"]
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -74,6 +74,17 @@ def members(rows: dict[str, Row], lines: Iterable[Row]) -> str:
                 cells = _score(row, one), _minutes(one), str(count), _score(row, together), _minutes(together)
                 table.append((row["title"], data, *cells))
     return _markdown(table) + _conditions(shown)
+
+
+def calibration() -> str:
+    """A row for each bundled model that gives probabilities: how far they are off on test, and the temperature."""
+    table = [("model", "temperature", "expected calibration error on test", "without the temperature")]
+    for name in bundled():
+        known = load(name).about["scores"]["test"].get("calibration")
+        if known:
+            errors = (f"{100 * known[each]:.2f} %" for each in ("error", "before"))
+            table.append((f"`{name}`", f"{known['temperature']:.2f}", *errors))
+    return _markdown(table)
 
 
 TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {

@@ -16,27 +16,27 @@ GRAPH = Graph(torch.eye(3), torch.tensor([[0, 1], [1, 2]]))
 SOUND = Sound(torch.zeros(1, 800), 8000)
 
 
-@pytest.mark.parametrize(
-    ("examples", "task", "kind"),
-    [
-        (LABELS, "classifier", "words"),
-        ([Example(*pair) for pair in LABELS], "classifier", "words"),
-        ([(f"text {n}", float(n)) for n in range(9)], "classifier", "words"),
-        ([("a text", (1, None)), ("another", (0, 1))], "classifier", "words"),
-        ([("a text", Answers((1, None), ("x", "y")))], "classifier", "words"),
-        ([(f"{n}", f"{n} in words") for n in range(60)], "seq2seq", "texts"),
-        ([(["I", "saw"], ["PRON", "VERB"])], "tagger", "words"),
-        ([TaggedSentence(("I", "saw"), ("PRON", "VERB"))], "tagger", "words"),
-        ([(GRAPH, ["a", None, "b"])], "tagger", "graphs"),
-        ([(GRAPH, [1.0, None, 0.5])], "tagger", "graphs"),
-        ([(SOUND, "yes"), (SOUND, "no"), (SOUND, "no"), (SOUND, "yes")], "classifier", "speech"),
-        ([("hello", SOUND)], "synthesis", "texts"),
-        ([(torch.rand(5, 3), "up"), (torch.rand(5, 3), "up")], "classifier", "vectors"),
-        ([(torch.rand(8, 8, 3), "up"), (torch.rand(8, 8, 3), "up")], "classifier", "pictures"),
-    ],
-    ids=str,
-)
-def test_what_the_examples_are_says_task_and_input(examples, task, kind):
+CASES = {
+    "labels of texts": (LABELS, "classifier", "words"),
+    "examples": ([Example(*pair) for pair in LABELS], "classifier", "words"),
+    "numbers": ([(f"text {n}", float(n)) for n in range(9)], "classifier", "words"),
+    "a list of answers": ([("a text", (1, None)), ("another", (0, 1))], "classifier", "words"),
+    "answers": ([("a text", Answers((1, None), ("x", "y")))], "classifier", "words"),
+    "texts of texts": ([(f"{n}", f"{n} in words") for n in range(60)], "seq2seq", "texts"),
+    "labels of words": ([(["I", "saw"], ["PRON", "VERB"])], "tagger", "words"),
+    "tagged sentences": ([TaggedSentence(("I", "saw"), ("PRON", "VERB"))], "tagger", "words"),
+    "labels of nodes": ([(GRAPH, ["a", None, "b"])], "tagger", "graphs"),
+    "numbers of nodes": ([(GRAPH, [1.0, None, 0.5])], "tagger", "graphs"),
+    "labels of sounds": ([(SOUND, "yes"), (SOUND, "no"), (SOUND, "no"), (SOUND, "yes")], "classifier", "speech"),
+    "sounds of texts": ([("hello", SOUND)], "synthesis", "texts"),
+    "labels of vectors": ([(torch.rand(5, 3), "up"), (torch.rand(5, 3), "up")], "classifier", "vectors"),
+    "labels of pictures": ([(torch.rand(8, 8, 3), "up"), (torch.rand(8, 8, 3), "up")], "classifier", "pictures"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_examples_are_says_task_and_input(case):
+    examples, task, kind = CASES[case]
     recipe = default_recipe(examples)
     assert (recipe.task.kind, recipe.input.kind) == (task, kind)
 

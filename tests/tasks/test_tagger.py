@@ -56,7 +56,7 @@ def test_an_iterator_of_tuples_will_do(tagger):
 
 def test_scores_are_probabilities_of_the_label_given(tagger):
     words = ["a", "never", "seen", "saw"]
-    probabilities = tagger.score(tagger.encode([words]))[0].softmax(-1)
+    probabilities = (tagger.score(tagger.encode([words]))[0] / tagger.answer.temperature).softmax(-1)
     for word, row in zip(tagger.tag([words])[0], probabilities, strict=True):
         assert 0 < word.score <= 1
         assert word.score == pytest.approx(row.max().item())

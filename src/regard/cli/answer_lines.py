@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from regard.cli.options import Written
+from regard.page.numbers import probability
 from regard.page.visible import visible
 from regard.tasks import Written as WrittenText
 
@@ -81,7 +82,7 @@ def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]
     elif isinstance(answer, dict):
         yield shown
         for question, share in answer.items():
-            yield f"  {share:6.1%}  {visible(question)}"
+            yield f"  {probability(share):>6}  {visible(question)}"
     elif isinstance(answer, list):
         yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
     elif isinstance(answer, WrittenText):
@@ -89,7 +90,7 @@ def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]
     elif isinstance(answer, float):
         yield f"{answer:>12.4f}  {shown}"
     else:
-        yield f"{visible(answer[0]):>16}  {answer[1]:6.1%}  {shown}"
+        yield f"{visible(answer[0]):>16}  {probability(answer[1]):>6}  {shown}"
 
 
 def _said(value: Any) -> str:

@@ -140,7 +140,7 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
         said.append(
             f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
         )
-    said += _left_out(scores.empty)
+    said += [*_calibration(scores), *_left_out(scores.empty)]
     said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} {words} a second.")
     hardest = sorted(scores.labels.items(), key=lambda item: item[1].f1)[:top]
     numbers = tuple(
@@ -166,6 +166,16 @@ def _interval(scores: "Judged | Scores", said: Callable[[float], str]) -> str:
     if scores.interval is None:
         return f"no 95% interval: {scores.method}"
     return f"95% interval {interval_said(scores.interval, said)}; {scores.method}"
+
+
+def _calibration(scores: "Judged | Scores") -> list[str]:
+    """How far probabilities are off."""
+    if (found := scores.calibration) is None:
+        return []
+    return [
+        f"The expected calibration error is {100 * found.error:.2f}%; without the temperature of "
+        f"{found.temperature:.2f} that dev gave, it is {100 * found.before:.2f}%."
+    ]
 
 
 def _left_out(empty: int) -> list[str]:
@@ -195,7 +205,7 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     )
     if judged.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
-    text += "".join(f" {each}" for each in _left_out(judged.empty))
+    text += "".join(f" {each}" for each in (*_calibration(judged), *_left_out(judged.empty)))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]
     if top and judged.confusions:

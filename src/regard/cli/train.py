@@ -16,9 +16,9 @@ app = typer.Typer(rich_markup_mode=None)
 
 _TAGGER = """Train a tagger, judge it on dev and test, and save it with a card.
 
-It gives each word of a sentence, frame of a recording or node of a graph a label. Your own data is a folder with a
-.conllu file for train, one for dev and, to judge it in the end, one for test, each with that word in its name:
-en-train.conllu. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was
+It gives each word of a sentence, frame of a recording or node of a graph a label. Your own data is a .conllu file, which
+is split into train, dev and test by a hash of each sentence; or a folder with one for each of them, that word in its
+name: en-train.conllu; or a folder with profiles.csv and edges.csv. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was
 never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "epochs": 5}.
@@ -28,16 +28,17 @@ Examples:
   regard train tagger --data ud-english-ewt --out english
   regard train tagger --data ud-english-ewt --out english --resume
   regard train tagger --data fsdd-strings --label frames --out frames
-  regard train tagger --data my-treebank/ --out mine --recipe small.json --seed 7
+  regard train tagger --data mine.conllu --out mine --seed 7
+  regard train tagger --data my-treebank/ --out mine --recipe small.json
   regard evaluate mine --data my-treebank/
 """
 _CLASSIFIER = """Train a classifier, judge it on dev and test, and save it with a card.
 
-It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a folder
-with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or
-what --column says stands for them (of several questions each has a column with 1, 0 or nothing, and --column
-labels=NAME of its own); or a folder train, dev and test, each with a folder of recordings or pictures for each class.
-The first line that is printed says how the data are read. A column smiles holds molecules; --input texts reads them
+It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a table
+(.csv, .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or what --column says stands for them
+(of several questions each has a column with 1, 0 or nothing, and --column labels=NAME of its own); or a folder with a
+folder of recordings or pictures for each class. Either is split into train, dev and test by a hash of each source. With
+splits of your own, name a folder with train.csv, dev.csv and test.csv, or with such folders. The first line that is printed says how the data are read. A column smiles holds molecules; --input texts reads them
 letter by letter.
 Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
 
@@ -47,15 +48,16 @@ A recipe is a JSON object; what it leaves out has its default: {"width": 64, "in
 Examples:
   regard train classifier --data sst2 --out sentiment
   regard train classifier --data fsdd --label speaker --out speakers
-  regard train classifier --data my-reviews/ --out mine --recipe small.json --seed 7
+  regard train classifier --data reviews.csv --out mine
+  regard train classifier --data photos/ --out mine --seed 7
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard evaluate mine --data my-reviews/
 """
 _SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev and test, and save it with a card.
 
-It translates, transcribes, spells: the model decides how long the text is. Your own data is a folder with train.csv,
-dev.csv and test.csv (or .tsv, .jsonl), whose columns are text or path, and target, or what --column says stands for
-them. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never
+It translates, transcribes, spells: the model decides how long the text is. Your own data is a table (.csv, .tsv,
+.jsonl), whose columns are text or path, and target, or what --column says stands for them. It is split into train, dev
+and test by a hash of each source; with splits of your own, name a folder with train.csv, dev.csv and test.csv. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never
 stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "seq2seq", "architecture":
@@ -66,8 +68,8 @@ A recipe is a JSON object; what it leaves out has its default: {"task": {"kind":
 Examples:
   regard train seq2seq --data multi30k --label de-en --out translator
   regard train seq2seq --data fsdd-strings --out transcriber
-  regard train seq2seq --data my-pairs/ --out mine --recipe small.json --seed 7
-  regard evaluate mine --data my-pairs/
+  regard train seq2seq --data pairs.csv --out mine
+  regard evaluate mine --data pairs.csv
 """
 _SYNTHESIS = """Train a model that says a sound for each source, judge it on dev and test, and save it with a card.
 
@@ -126,7 +128,7 @@ def _command(task: str) -> Callable[..., None]:
     """The command that trains one kind of model: they differ in what they say of themselves."""
 
     def command(
-        data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set's name, or a folder.")],
+        data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set's name, a file, or a folder.")],
         out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder, for checkpoints, log and model.")],
         recipe: Annotated[
             str | None,

@@ -119,7 +119,11 @@ def train_and_save(
     # Saved first: a warning must not cost the model.
     folder = model.save(out / "model")
     rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
-    return _page(model, scores, folder, data, model_warnings(model, examples, dev, scores["dev"], rows))
+    warned = model_warnings(model, examples, dev, scores["dev"], rows)
+    if warned:
+        model.about = {**model.about, "warnings": warned}
+        model.save(folder)
+    return _page(model, scores, folder, data, warned)
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:

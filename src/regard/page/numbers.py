@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["counted", "percent", "plural"]
+__all__ = ["counted", "percent", "plural", "probability"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -46,3 +46,13 @@ def percent(value: float | None) -> str:
     if 0.995 <= value < 1.0:
         return ">99%"
     return f"{100 * value:.0f}%"
+
+
+def probability(value: float) -> str:
+    """Write how sure a model is: never 0% or 100%, to which only rounding brings a softmax or a sigmoid.
+
+    Example:
+        >>> [probability(value) for value in (0.0, 0.123, 0.9949, 1.0)]
+        ['<1%', '12%', '99%', '>99%']
+    """
+    return ">99%" if value >= 0.995 else "<1%" if value < 0.005 else percent(value)

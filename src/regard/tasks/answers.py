@@ -7,7 +7,7 @@ of a source, by a tagger, and for the whole, by a classifier.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.extras import require
 from regard.inputs import IGNORED
+from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
 
 __all__ = ["ANSWERS", "Answer", "Label", "Number", "Several", "answer_from_json"]
@@ -117,6 +118,14 @@ class Answer(ABC):
     def read(self, given: Tensor) -> list[Any]:
         """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
 
+    def calibrated(self, given: Tensor, wanted: Tensor) -> "Answer":
+        """The same answer, with the temperature at which its probabilities fit best to what is wanted."""
+        return self
+
+    def calibration(self, given: Tensor, wanted: Tensor) -> Calibration | None:
+        """How far the probabilities are from how often they come true; None of what has none."""
+        return None
+
     @property
     @abstractmethod
     def said(self) -> str:
@@ -135,6 +144,7 @@ class Label(Answer):
 
     Args:
         names: the labels.
+        temperature: what the numbers are divided by before the softmax, above 0.
 
     Example:
         >>> answer = Label.fit(["cat", "dog", None, "cat"])
@@ -145,12 +155,14 @@ class Label(Answer):
     """
 
     names: tuple[str, ...]
+    temperature: float = 1.0
 
     kind: ClassVar[str] = "label"
     measure: ClassVar[Measure] = ACCURACY
 
     def __post_init__(self) -> None:
         _check_names("labels", self.names)
+        _check_temperature(self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[str | None], argument: str = "targets") -> "Label":
@@ -203,16 +215,40 @@ class Label(Answer):
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
     def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
-        best = given.softmax(-1).max(-1)
+        best = (given / self.temperature).softmax(-1).max(-1)
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.names[number], share) for number, share in pairs]
+
+    def calibrated(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> "Label":
+        asked = wanted >= 0
+        given, wanted = given[asked].double(), wanted[asked]
+        if not len(wanted) or len(self.names) < 2:
+            return self
+        # Of a few examples that are all right, the coldest would fit best: what is certain is left a little in doubt.
+        smoothing = _doubt(len(wanted)) * len(self.names) / (len(self.names) - 1)
+
+        def loss(temperature: float) -> float:
+            return float(cross_entropy(given / temperature, wanted, label_smoothing=smoothing))
+
+        return replace(self, temperature=best_temperature(loss))
+
+    def calibration(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> Calibration | None:
+        asked = self.known(wanted)
+        given, wanted = given[asked].double(), wanted[asked]
+        if not len(wanted):
+            return None
+        right = given.argmax(-1) == wanted
+        error, before = (
+            calibration_error((given / each).softmax(-1).amax(-1), right) for each in (self.temperature, 1.0)
+        )
+        return Calibration(error, before, self.temperature)
 
     @property
     def said(self) -> str:
         return f"{len(self.names)} labels"
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names)}
+        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
 
 
 @dataclass(frozen=True)
@@ -221,6 +257,7 @@ class Several(Answer):
 
     Args:
         names: the questions.
+        temperature: what the numbers are divided by before the sigmoid, above 0.
 
     Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean over the questions of the area under the ROC
         curve, of those to which the examples have both answers.
@@ -235,12 +272,14 @@ class Several(Answer):
     """
 
     names: tuple[str, ...]
+    temperature: float = 1.0
 
     kind: ClassVar[str] = "several"
     measure: ClassVar[Measure] = Measure("mean ROC-AUC")
 
     def __post_init__(self) -> None:
         _check_names("questions", self.names)
+        _check_temperature(self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[Sequence[int | None] | None], argument: str = "targets") -> "Several":
@@ -318,14 +357,36 @@ class Several(Answer):
         return sum(found) / len(found) if found else 0.5
 
     def read(self, given: Float[Tensor, "thing question"]) -> list[dict[str, float]]:
-        return [dict(zip(self.names, row, strict=True)) for row in given.sigmoid().tolist()]
+        return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
+
+    def calibrated(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> "Several":
+        known = ~wanted.isnan()
+        given, wanted = given[known].double(), wanted[known].double()
+        if not len(wanted):
+            return self
+        smoothed = wanted * (1 - 2 * _doubt(len(wanted))) + _doubt(len(wanted))
+
+        def loss(temperature: float) -> float:
+            return float(binary_cross_entropy_with_logits(given / temperature, smoothed))
+
+        return replace(self, temperature=best_temperature(loss))
+
+    def calibration(
+        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+    ) -> Calibration | None:
+        known = ~wanted.isnan()
+        given, wanted = given[known].double(), wanted[known]
+        if not len(wanted):
+            return None
+        error, before = (calibration_error((given / each).sigmoid(), wanted == 1) for each in (self.temperature, 1.0))
+        return Calibration(error, before, self.temperature)
 
     @property
     def said(self) -> str:
         return f"{len(self.names)} questions"
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names)}
+        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
 
 
 @dataclass(frozen=True)
@@ -414,7 +475,7 @@ def answer_from_json(saved: Any) -> Answer:
 
     Example:
         >>> answer_from_json(Label(("a", "b")).to_json())
-        Label(names=('a', 'b'))
+        Label(names=('a', 'b'), temperature=1.0)
     """
     if not isinstance(saved, dict) or saved.get("kind") not in ANSWERS:
         raise ModelError(f"`answer` must be an object of a kind among {', '.join(ANSWERS)}, but is {saved!r:.60}.")
@@ -424,7 +485,8 @@ def answer_from_json(saved: Any) -> Answer:
     for name in values:
         if name not in known:
             raise ModelError(str(UnknownNameError("answer", name, known)))
-    if missing := [name for name in known if name not in values]:
+    # Models that were saved before there was a temperature have none.
+    if missing := [name for name in known if name not in values and name != "temperature"]:
         raise ModelError(f"`answer` of kind {kind.kind!r} has no {missing[0]!r}.")
     if kind is Number and not all(isinstance(value, int | float) and value == value for value in values.values()):
         raise ModelError(f"`answer` must have numbers for mean and spread, but has {values}.")
@@ -456,6 +518,20 @@ def _finite(number: float) -> bool:
 def _numbers(count: int) -> tuple[str, ...]:
     """What questions without names are called."""
     return tuple(str(number) for number in range(1, count + 1))
+
+
+def _doubt(count: int) -> float:
+    """How probable the opposite of what is known is taken for, where so many are known.
+
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
+    """
+    return 1 / (count + 2)
+
+
+def _check_temperature(temperature: Any) -> None:
+    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not number or not 0 < temperature < math.inf:
+        raise ArgumentError(f"`temperature` must be a finite number above 0, but is {temperature!r:.60}.")
 
 
 def _check_names(what: str, names: Any) -> None:

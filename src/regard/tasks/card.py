@@ -38,6 +38,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         *_scores(model, about.get("scores", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
+        *(f"**Warning:** {each}" for each in about.get("warnings", ())),
         about.get("limits") or _limits(model),
     ]
     return "\n\n".join(blocks) + "\n"
@@ -177,7 +178,18 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
-    return ["## Scores", "\n".join(rows), f"{about}Interval: {methods}. {rounded}"]
+    return ["## Scores", "\n".join(rows), f"{about}Interval: {methods}. {rounded}", *_calibration(scores)]
+
+
+def _calibration(scores: Mapping[str, Any]) -> list[str]:
+    """How far the probabilities are off, of answers that have some."""
+    found = {split: score["calibration"] for split, score in scores.items() if score.get("calibration")}
+    if not found:
+        return []
+    rows = ["| split | expected calibration error | without the temperature |", "|---|---|---|"]
+    rows += [f"| {split} | {_percent(each['error'])} | {_percent(each['before'])} |" for split, each in found.items()]
+    (temperature, *_) = (each["temperature"] for each in found.values())
+    return [f"Probabilities are taken at a temperature of {temperature:.2f}, which dev gave.", "\n".join(rows)]
 
 
 def _more(scores: Mapping[str, Any]) -> str:
@@ -252,7 +264,9 @@ _TRAINING = (
 def _limits(model: Mapping[str, Any]) -> str:
     if model["kind"] == "synthesis":
         return _SAYS
-    answer = _UNCALIBRATED if model["kind"] in ("tagger", "classifier") else _DECIDES
+    answer = _DECIDES
+    if model["kind"] in ("tagger", "classifier"):
+        answer = _NUMBERS if model["answer"]["kind"] == "number" else _SURE
     return f"{_KNOWS.get(_input(model), _ELSE)} {answer} {_LOOKED}"
 
 
@@ -264,7 +278,8 @@ _KNOWS = {
     "pictures": "It knows pictures like those of its data: as large, as well centred, as light or as dark.",
     "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
 }
-_UNCALIBRATED = "How sure it is isn't calibrated: on sources unlike its data it is wrong more often than it says."
+_SURE = "Its probabilities fit dev: on sources unlike its data it is wrong more often than they say."
+_NUMBERS = "Of sources unlike its data its numbers are further off than the scores say."
 _DECIDES = "What it writes reads well even where it is wrong, above all for sources longer than those of its training."
 _LOOKED = "The attention shows what the net looked at, which need not be why it decided."
 _SAYS = (

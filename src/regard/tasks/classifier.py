@@ -72,6 +72,16 @@ class Classifier(Model[Answer]):
                 than the answers, or they are labels of which training had none.
             MissingExtraError: scikit-learn is not installed.
         """
+        given, wanted, empty, seconds = self._answered(examples, batch_items)
+        return dataclasses.replace(judge(self.answer, given, wanted), empty=empty, seconds=seconds)
+
+    def calibrate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> None:
+        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        given, wanted, _, _ = self._answered(examples, batch_items)
+        self.answer = self.answer.calibrated(given, wanted)
+
+    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[Tensor, Tensor, int, float]:
+        """What the net gives and what is wanted, how many sources held nothing, and how many seconds it took."""
         pairs = as_pairs(examples)
         self.answer.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
@@ -83,5 +93,4 @@ class Classifier(Model[Answer]):
         # Again, of those that are left: what is known may have been wanted of empty sources alone.
         self.answer.check([[target] for _, target in known], "examples")
         wanted = self.answer.tensor([target for _, target in known])
-        judged = judge(self.answer, torch.stack([numbers for numbers, _ in known]), wanted)
-        return dataclasses.replace(judged, empty=len(pairs) - len(known), seconds=seconds)
+        return torch.stack([numbers for numbers, _ in known]), wanted, len(pairs) - len(known), seconds

@@ -71,9 +71,10 @@ class ClassifierJob(PairsJob):
         return corpus
 
     def model(self, learner: AnswerLearner, about: dict[str, Any], name: str) -> Classifier:
-        return Classifier(
-            learner.network.cpu(), learner.corpus.reader, learner.answers[0], self.recipe, about=about, name=name
-        )
+        network, reader, answer = learner.network.cpu(), learner.corpus.reader, learner.answers[0]
+        model = Classifier(network, reader, answer, self.recipe, about=about, name=name)
+        model.calibrate(self.dev)
+        return model
 
 
 def _kind(targets: Sequence[Any], argument: str) -> type[Answer]:

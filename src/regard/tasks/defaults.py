@@ -39,7 +39,14 @@ _COLOURED = 0.01
 
 # What differs from the defaults of `Recipe`: by the kind of input, then by task and input.
 _BY_INPUT: dict[str, dict[str, Any]] = {
-    "speech": {"width": 96, "hidden": 192, "attention_dropout": 0.0, "position": "rotary", "learning_rate": 2e-3},
+    "speech": {
+        "width": 64,
+        "hidden": 128,
+        "attention_dropout": 0.0,
+        "position": "rotary",
+        "learning_rate": 2e-3,
+        "average": 0.98,
+    },
     "pictures": {
         "input": {"stem": 64, "normalise": True},
         "width": 96,
@@ -78,7 +85,6 @@ _BY_TASK: dict[tuple[str, str], dict[str, Any]] = {
     ("classifier", "words"): {"layers": 1, "dropout": 0.4, "average": 0.98},
     ("classifier", "speech"): {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
-        "layers": 3,
     },
     ("classifier", "molecules"): {"input": {"descriptors": True}},
     ("seq2seq", "graphs"): {"input": {"edges": False}},
@@ -91,6 +97,8 @@ _WRITING = {
     "dropout": 0.1,
     "attention_dropout": 0.0,
     "smoothing": 0.1,
+    # Of 540 words to reverse, 5 % of others are wrong by AdamW, and 0.3 % by Muon.
+    "optimizer": "muon",
     "learning_rate": 2e-3,
     "average": 0.98,
 }
@@ -250,8 +258,9 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     updates = max(1.0, items / batch_items)
     most = _MOST_EPOCHS_OF.get((recipe.task.kind, recipe.input.kind), _MOST_EPOCHS)
     epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
-    # Of few examples the score on dev jumps, and may stay for long before it rises.
-    return replace(recipe, batch_items=batch_items, epochs=epochs, patience=max(recipe.patience, epochs // 2))
+    # On a few dev examples the score stays for long before it rises, and jumps; and the last epochs are the best.
+    patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
+    return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
 
 
 def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:

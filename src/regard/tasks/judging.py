@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.extras import require
 from regard.tasks.answers import Answer, Label, Number
+from regard.tasks.calibration import Calibration
 from regard.tasks.intervals import Interval, interval_of_share, resampled
 
 __all__ = ["Judged", "judge"]
@@ -33,6 +34,7 @@ class Judged:
         more: what else is usually told, by name: the chrF of translations.
         r2: of numbers, the share of their variance that is explained: 1 is perfect, 0 what their mean would do, and
             less is worse; None of others, and where the numbers wanted are all the same.
+        calibration: how far the probabilities are from how often they come true; None where there are none.
         empty: sources that held nothing, which no answer was given for.
         seconds: how long answering took, without judging; None if it wasn't timed.
     """
@@ -46,6 +48,7 @@ class Judged:
     confusions: tuple[tuple[str, str, int], ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     r2: float | None = None
+    calibration: Calibration | None = None
     empty: int = 0
     seconds: float | None = None
 
@@ -86,11 +89,11 @@ def judge(answer: Answer, given: Tensor, wanted: Tensor, *, lengths: Sequence[in
             return [answer.judge(given[each], wanted[each]) for each in _drawn(count, sources)]
 
         interval, method = resampled(len(sources) or len(given), draw, called)
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"calibration": answer.calibration(given, wanted)}
     if isinstance(answer, Label):
-        more = _of_labels(answer, given, wanted)
+        more |= _of_labels(answer, given, wanted)
     elif isinstance(answer, Number):
-        more = {"r2": _explained(given[:, 0], wanted)}
+        more |= {"r2": _explained(given[:, 0], wanted)}
     score = answer.judge(given, wanted)
     return Judged(answer.measure.name, score, interval, method, len(given), **more)
 

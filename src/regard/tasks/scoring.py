@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.extras import require
+from regard.tasks.calibration import Calibration
 from regard.tasks.intervals import Interval, interval_of_share
 
 __all__ = ["LabelScore", "Scores", "score_labels"]
@@ -43,6 +44,7 @@ class Scores:
             where all items have the same.
         unseen_words: words whose form didn't occur in training; None if the training words aren't known.
         unseen_accuracy: the accuracy on those; None if there are none.
+        calibration: how far the probabilities are from how often they come true.
         empty: sources that held nothing, which no answer was given for.
         seconds: how long tagging took, without judging; None if it wasn't timed.
     """
@@ -58,6 +60,7 @@ class Scores:
     roc_auc: float | None = None
     unseen_words: int | None = None
     unseen_accuracy: float | None = None
+    calibration: Calibration | None = None
     empty: int = 0
     seconds: float | None = None
 

@@ -123,13 +123,28 @@ class Tagger(Model[Answer]):
                 than the answers, or labels of which training had none.
             MissingExtraError: scikit-learn is not installed.
         """
-        words = isinstance(self.recipe.input, Words)
-        pairs: list[Any] = [*(as_examples(examples) if words else as_pairs(examples))]
+        pairs, outputs, seconds = self._answered(examples, batch_items)
+        given = self._rows(pairs, outputs)
+        scores = (self._scores if isinstance(self.answer, Label) else self._judged)(pairs, given)
+        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
+
+    def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:
+        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        pairs, outputs, _ = self._answered(examples, batch_items)
+        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
+        self.answer = self.answer.calibrated(torch.cat(self._rows(pairs, outputs)), wanted)
+
+    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[list[Any], list[Tensor | None], float]:
+        """The examples, checked; what the net gives for each; and how many seconds it took."""
+        pairs: list[Any] = [*(as_examples if isinstance(self.recipe.input, Words) else as_pairs)(examples)]
         check_rows(pairs, "examples")
         self.answer.check([targets for _, targets in pairs], "examples")
         started = time.perf_counter()
         outputs = self._outputs([source for source, _ in pairs], batch_items)
-        seconds = time.perf_counter() - started
+        return pairs, outputs, time.perf_counter() - started
+
+    def _rows(self, pairs: list[Any], outputs: list[Tensor | None]) -> list[Tensor]:
+        """What the net gives for each item, of which there are as many as targets."""
         given = [torch.zeros(0, self.answer.outputs) if numbers is None else numbers for numbers in outputs]
         for place, (numbers, (_, targets)) in enumerate(zip(given, pairs, strict=True)):
             if len(targets) != len(numbers):
@@ -137,8 +152,7 @@ class Tagger(Model[Answer]):
                     f"`examples[{place}]` must have a target for each of its {len(numbers)} items, but has "
                     f"{len(targets)}."
                 )
-        scores = (self._scores if isinstance(self.answer, Label) else self._judged)(pairs, given)
-        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
+        return given
 
     def _scores(self, pairs: list[Any], given: list[Tensor]) -> Scores:
         seen = None
@@ -154,17 +168,18 @@ class Tagger(Model[Answer]):
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
         called = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
         scores = score_labels(true, found, seen=seen, called=called)
-        return dataclasses.replace(scores, roc_auc=self._area(pairs, given))
+        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
+        calibration = self.answer.calibration(torch.cat(given), wanted)
+        return dataclasses.replace(scores, roc_auc=self._area(wanted, torch.cat(given)), calibration=calibration)
 
-    def _area(self, pairs: list[Any], given: list[Tensor]) -> float | None:
+    def _area(self, wanted: Tensor, given: Tensor) -> float | None:
         """The area under the ROC curve, where there are two labels and both occur."""
         if len(self.labels) != 2:
             return None
-        wanted = torch.cat([self.answer.tensor(targets) for _, targets in pairs])
         known = wanted >= 0
         if len(wanted[known].unique()) < 2:
             return None
-        scores = torch.cat(given)[known]
+        scores = given[known]
         return float(
             require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
         )

@@ -93,7 +93,9 @@ class TaggerJob:
             known = {word for words, _ in self.examples for word in words}
             seen = word_keys(known, self.recipe.input.features.fold).unique()
         network, reader, answer = learner.network.cpu(), learner.corpus.reader, learner.answers[0]
-        return Tagger(network, reader, answer, self.recipe, seen=seen, about=about, name=name)
+        model = Tagger(network, reader, answer, self.recipe, seen=seen, about=about, name=name)
+        model.calibrate(self.dev)
+        return model
 
     def _items(self, reader: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
         """The sources, read, each with as many items as there are targets."""

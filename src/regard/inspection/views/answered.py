@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from regard.inspection.record import Record
 from regard.page import Block, Page, Prose, Table
-from regard.page.numbers import percent
+from regard.page.numbers import probability
 
 __all__ = ["answered"]
 
@@ -30,7 +30,7 @@ def _blocks(record: Record) -> Iterator[Block]:
         case None:
             yield Prose(f"There is no {record.noun} in it, so there is no answer.")
         case dict():
-            rows = tuple((question, percent(share)) for question, share in record.answer.items())
+            rows = tuple((question, probability(share)) for question, share in record.answer.items())
             yield Table(("question", "yes"), rows, ("left", "right"))
         case (str() as text, float(), bool() as ended):
             yield Prose(text if ended else f"{text} ... ({_CUT})")
@@ -41,6 +41,6 @@ def _blocks(record: Record) -> Iterator[Block]:
             if times:
                 yield Table((record.noun, "begins at"), tuple(zip(record.items, times, strict=True)), ("left", "right"))
         case (label, share):
-            yield Table(("answer", "sure"), ((label, percent(share)),), ("left", "right"))
+            yield Table(("answer", "sure"), ((label, probability(share)),), ("left", "right"))
         case number:
             yield Table(("answer",), ((f"{number:.4f}",),))

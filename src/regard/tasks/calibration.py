@@ -1,0 +1,73 @@
+"""Probabilities that mean what they say: a temperature that dev gives, and how far they are off."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+__all__ = ["Calibration", "best_temperature", "calibration_error"]
+
+_BINS = 15
+_HOTTEST = 100.0
+_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far probabilities are from how often they come true.
+
+    Args:
+        error: the expected calibration error, with the temperature.
+        before: without it.
+        temperature: what the net's numbers are divided by before they become probabilities.
+    """
+
+    error: float
+    before: float
+    temperature: float
+
+
+def calibration_error(probabilities: Float[Tensor, " answer"], true: Shaped[Tensor, " answer"]) -> float:
+    """The expected calibration error: how far, on average, a probability is from how often such answers come true.
+
+    Answers go into 15 bins by their probability; of each the mean probability is compared with the share that is true.
+
+    Args:
+        probabilities: of the answers that were given.
+        true: whether each is.
+
+    Example:
+        >>> calibration_error(torch.tensor([0.75, 0.75, 0.5, 0.5]), torch.tensor([True, True, True, False]))
+        0.125
+
+    Source: Guo et al. 2017 (arXiv 1706.04599), equation 3, with their 15 bins.
+    """
+    probabilities, hits = probabilities.double(), true.double()
+    places = (probabilities * _BINS).ceil().clamp(1, _BINS).long() - 1
+    gaps = torch.zeros(_BINS, dtype=torch.float64).index_add_(0, places, probabilities - hits)
+    return float(gaps.abs().sum()) / len(probabilities)
+
+
+def best_temperature(loss: Callable[[float], float]) -> float:
+    """The temperature of the lowest loss, between 1/100 and 100.
+
+    Args:
+        loss: of the answers at a temperature; as a function of its logarithm it falls, then rises.
+
+    Example:
+        >>> round(best_temperature(lambda temperature: (temperature - 1.5) ** 2), 4)
+        1.5
+    """
+    # Golden-section search.
+    ratio = (math.sqrt(5) - 1) / 2
+    low, high = -math.log(_HOTTEST), math.log(_HOTTEST)
+    for _ in range(_STEPS):
+        first, second = high - ratio * (high - low), low + ratio * (high - low)
+        if loss(math.exp(first)) <= loss(math.exp(second)):
+            high = second
+        else:
+            low = first
+    return math.exp((low + high) / 2)
