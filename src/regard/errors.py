@@ -12,7 +12,8 @@ And a warning that what a model says may be wrong:
 
 DoubtfulAnswer
 ├── LongerThanTrained   a source is longer than any of training
-└── UnknownPieces       a source has pieces that a model hasn't learned
+├── UnknownPieces       a source has pieces that a model hasn't learned
+└── UnlikeTraining      a source is unlike those that a model was made for
 
 Every message names the thing in backticks, says what it must be, what it is, and the next step.
 """
@@ -32,6 +33,7 @@ __all__ = [
     "RegardError",
     "UnknownNameError",
     "UnknownPieces",
+    "UnlikeTraining",
 ]
 
 
@@ -53,6 +55,10 @@ class LongerThanTrained(DoubtfulAnswer):
 
 class UnknownPieces(DoubtfulAnswer):
     """A source has characters or words that a writer hasn't learned: all of them are one to it."""
+
+
+class UnlikeTraining(DoubtfulAnswer):
+    """A source is unlike those that a model was made for: of another language, say, or an empty picture."""
 
 
 class UnknownNameError(ArgumentError):

@@ -8,9 +8,10 @@ import os
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +29,8 @@ from regard.version import __version__
 __all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+
+_MOST_TOLD = 3  # warnings of a kind; the others are counted
 
 app = typer.Typer(
     name="regard",
@@ -123,11 +126,24 @@ def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default", DoubtfulAnswer)
         show = warnings.showwarning
-        warnings.showwarning = lambda message, category, *where: (
-            _say(str(message)) if issubclass(category, DoubtfulAnswer) else show(message, category, *where)
-        )
+        told: Counter[type[Warning]] = Counter()
+
+        def say(message: Any, category: type[Warning], *where: Any) -> None:
+            if not issubclass(category, DoubtfulAnswer):
+                show(message, category, *where)
+                return
+            told[category] += 1
+            # Of a file in another language each line would be told.
+            if told[category] <= _MOST_TOLD:
+                _say(str(message))
+
+        warnings.showwarning = say
         # Not standalone: errors arrive here as exceptions, and typer's Exit as its code.
-        code = app(words, prog_name="regard", standalone_mode=False)
+        try:
+            code = app(words, prog_name="regard", standalone_mode=False)
+        finally:
+            if more := sum(max(0, count - _MOST_TOLD) for count in told.values()):
+                _say(f"and {more:,} more warnings of this kind.")
     return code if isinstance(code, int) else 0
 
 

@@ -17,6 +17,7 @@ __all__ = ["tag"]
 
 # Bytes of a file; less is done before a bar could be read.
 _WORTH_A_BAR = 200_000
+_SEGMENTER = "chinese-segmentation"
 
 
 def tag(
@@ -29,6 +30,9 @@ def tag(
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: by language]"),
     ] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Find the words of Chinese without spaces by a trained segmenter.")
+    ] = False,
     layer: Annotated[int | None, typer.Option(metavar="N", help="Which layer to show  [default: the last]")] = None,
     head: Annotated[int | None, typer.Option(metavar="N", help="Which head to show  [default: their average]")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many words to list for each; 0 only tags.")] = 3,
@@ -53,6 +57,7 @@ def tag(
     Examples:
       regard tag "I saw a saw ."
       regard tag "我 一 进门 就 看见 常威 在 打 来福"
+      regard tag "我一进门就看见常威在打来福" --split
       regard tag "I saw a saw ." --layer 1 --head 2 --map
       regard tag "I saw a saw ." --html saw.html
       regard tag -f novel.txt --format json > novel.jsonl
@@ -102,7 +107,8 @@ def tag(
         size = 0 if path is None or path == "-" else os.path.getsize(path)
         with progress_over(chain([first], lines), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
             watch = top > 0 or map or html is not None
-            results = answers(tagger_of, every, source, watch=watch, live=path == "-")
+            segmenter = load_tagger_of_words(_SEGMENTER) if split else None
+            results = answers(tagger_of, every, source, watch=watch, live=path == "-", segmenter=segmenter)
             for number, (line, record) in enumerate(results):
                 title = f"{source}, line {line.number}" if source else record.model
                 if format is Format.json:

@@ -1,15 +1,17 @@
 """From lines to records: what `regard tag` does once torch is there."""
 
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 
 from regard.cli.reading import Line, is_chinese, until_broken
-from regard.errors import DataError
-from regard.inputs import split_chinese, split_words
+from regard.errors import DataError, UnlikeTraining
+from regard.inputs import is_spaced, longest_match, split_words
 from regard.inspection import Record
 from regard.tasks import Tagger
+from regard.tasks.segmenting import segment
 
 __all__ = ["answers"]
 
@@ -21,7 +23,13 @@ _Split = tuple[Line, Sequence[str]]
 
 
 def answers(
-    tagger_of: Callable[[Line], Tagger], lines: Iterable[Line], source: str, *, watch: bool, live: bool
+    tagger_of: Callable[[Line], Tagger],
+    lines: Iterable[Line],
+    source: str,
+    *,
+    watch: bool,
+    live: bool,
+    segmenter: Tagger | None = None,
 ) -> Iterator[tuple[Line, Record]]:
     """Tag lines, in their order.
 
@@ -31,6 +39,7 @@ def answers(
         source: the file's name, for messages; "" where there is none.
         watch: keep what each word looked at; else the records hold no layers.
         live: answer each line before the next is read, instead of several at a time.
+        segmenter: what finds the words of Chinese without spaces; None: the longest that the tagger knows.
 
     Raises:
         DataError: a sentence is too long, or holds nothing but unseen characters. Those before it have been answered.
@@ -38,7 +47,7 @@ def answers(
     broken: list[Exception] = []
     pairs = until_broken(((tagger_of(line), line) for line in lines), broken)
     for tagger, neighbours in groupby(pairs, itemgetter(0)):
-        split = until_broken(_split(tagger, (line for _, line in neighbours), source), broken)
+        split = until_broken(_split(tagger, (line for _, line in neighbours), source, segmenter), broken)
         yield from (_watched if watch else _tagged)(tagger, split, live)
         if broken:
             break
@@ -66,11 +75,11 @@ def _tagged(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tup
             yield line, Record(texts, labels, scores, model=tagger.name, answer=result, noun="word")
 
 
-def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[_Split]:
+def _split(tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger | None) -> Iterator[_Split]:
     known = frozenset(tagger.reader.vocabulary)
     for line in lines:
         where = {"path": source or None, "line": line.number if source else None}
-        parts = split_chinese(line.text, known) if is_chinese(line.text) else split_words(line.text)
+        parts = _words(line.text, known, segmenter)
         if not parts:
             raise DataError("there is no word in it, only characters that can't be seen. Write a sentence.", **where)
         if len(parts) > _MOST_TAGGED:
@@ -85,3 +94,19 @@ def _split(tagger: Tagger, lines: Iterable[Line], source: str) -> Iterator[_Spli
                 **where,
             )
         yield line, parts
+
+
+def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[str]:
+    if not is_chinese(text) or is_spaced(text):
+        return split_words(text)
+    if segmenter is not None:
+        return segment(segmenter, [text])[0]
+    words = longest_match(text, known)
+    if len(words) > 1:
+        warnings.warn(
+            "the text has no spaces, so words are the longest that the tagger knows. --split finds them by a trained "
+            "segmenter; spaces between words say them.",
+            UnlikeTraining,
+            stacklevel=2,
+        )
+    return words

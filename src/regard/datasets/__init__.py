@@ -26,6 +26,7 @@ from regard.datasets.reading import (
     resolve,
     splits_of,
 )
+from regard.datasets.segmentation import BEGINS, INSIDE, SEGMENTATION, segmented
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.social_folders import read_social_folder
@@ -37,12 +38,15 @@ from regard.datasets.treebank import LABELS, read_treebank
 from regard.datasets.vectors import read_labelled_vectors
 
 __all__ = [
+    "BEGINS",
     "CATALOG",
     "DATASETS",
     "DEGREES",
     "EXAMPLE_SETS",
+    "INSIDE",
     "LABELS",
     "PICTURES",
+    "SEGMENTATION",
     "SIDES",
     "SOUNDS",
     "SPLITS",
@@ -85,6 +89,7 @@ __all__ = [
     "read_table",
     "read_treebank",
     "resolve",
+    "segmented",
     "speech_strings",
     "split_by_group",
     "split_by_hash",

@@ -13,6 +13,7 @@ from regard.datasets.columns import ColumnNames, check_names
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
+from regard.datasets.segmentation import SEGMENTATION, segmented
 from regard.datasets.social_folders import read_social_folder
 from regard.datasets.tables import TABLES, read_table, suffix_of
 from regard.datasets.treebank import read_treebank
@@ -116,7 +117,8 @@ def read(
             - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such;
             - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
         split: one of `SPLITS`.
-        label: what the words, or the examples, are labelled with; by default what the data set says.
+        label: what the words, or the examples, are labelled with; by default what the data set says. Of a treebank
+            a column, or "segmentation": the sentences are then their characters, and the labels where words begin.
         columns: of a table of the user's own, which of its columns stand for text, path or smiles, and for label,
             number, target, sound or (several) labels, where they are called otherwise: {"text": "review"}.
 
@@ -142,7 +144,9 @@ def read(
             f"it has no file for the split {split!r}: none named like {split}.conllu or en-{split}.conllu.",
             path=name_or_path,
         )
-    return list(read_treebank(source.files[split], label or source.label, convert=source.convert(split)))
+    column = source.label if label == SEGMENTATION else label or source.label
+    sentences = read_treebank(source.files[split], column, convert=source.convert(split))
+    return [segmented(each) for each in sentences] if label == SEGMENTATION else list(sentences)
 
 
 def read_examples(

@@ -21,7 +21,7 @@ from regard.inputs.sequences import VectorSequences
 from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
 from regard.inputs.social_files import is_social_folder, social_files
 from regard.inputs.sound import Sound, read_sound, resample, wav, write_sound
-from regard.inputs.splitting import longest_match, split_characters, split_chinese, split_words
+from regard.inputs.splitting import is_spaced, longest_match, split_characters, split_chinese, split_words
 from regard.inputs.standardise import Standardise
 from regard.inputs.subwords import Subwords
 from regard.inputs.text_bytes import Bytes
@@ -72,6 +72,7 @@ __all__ = [
     "fold_width",
     "from_networkx",
     "is_social_folder",
+    "is_spaced",
     "longest_match",
     "mask_of",
     "molecule",

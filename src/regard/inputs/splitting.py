@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-__all__ = ["longest_match", "split_characters", "split_chinese", "split_words"]
+__all__ = ["is_spaced", "longest_match", "split_characters", "split_chinese", "split_words"]
 
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # with the kana, which aren't spaced either
 # Neither seen nor said: control characters, a byte order mark, marks that turn the direction of writing. They end a
@@ -142,9 +142,17 @@ def split_chinese(text: str, vocabulary: Collection[str]) -> list[str]:
         >>> split_chinese("常威 在 打 来福", {"来"}), split_chinese("常威在打来福", {"常威"})
         (['常威', '在', '打', '来福'], ['常威', '在', '打', '来', '福'])
     """
-    if _SPACED.search(_seen(text)):
-        return split_words(text)
-    return longest_match(text, vocabulary)
+    return split_words(text) if is_spaced(text) else longest_match(text, vocabulary)
+
+
+def is_spaced(text: str) -> bool:
+    """Whether a Chinese text has a space between two characters, so that its words are said.
+
+    Example:
+        >>> is_spaced("我 看见"), is_spaced("我看见 2 只")
+        (True, False)
+    """
+    return _SPACED.search(_seen(text)) is not None
 
 
 # What is not Han and belongs together, so that no word is cut inside a number or a name.

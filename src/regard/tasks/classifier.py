@@ -2,13 +2,14 @@
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DoubtfulAnswer
 from regard.inputs import as_list
 from regard.tasks.answers import Answer
 from regard.tasks.examples import as_pairs
@@ -85,7 +86,10 @@ class Classifier(Model[Answer]):
         pairs = as_pairs(examples)
         self.answer.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
-        given = self._outputs([source for source, _ in pairs], batch_items)
+        with warnings.catch_warnings():
+            # How much what is unlike training costs, the score tells.
+            warnings.simplefilter("ignore", DoubtfulAnswer)
+            given = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
         known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
         if not known:

@@ -1,5 +1,6 @@
 """What a task brings to training: its data, checked; a net, batches, a loss, and a figure on the dev examples."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
@@ -84,6 +85,11 @@ class Learner(nn.Module):
 
 class Job(Protocol):
     """A recipe and the data that it is to be trained on, checked; and what becomes of them."""
+
+    @property
+    def dev(self) -> Sequence[Any]:
+        """The dev examples, each a source and what is wanted of it."""
+        ...
 
     @property
     def digests(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, LongerThanTrained
+from regard.errors import ArgumentError, LongerThanTrained, UnlikeTraining
 from regard.inputs import Batch, as_list
 from regard.inspection import Record
 from regard.modules.deciding import places_of
@@ -18,6 +18,7 @@ from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
+from regard.tasks.familiarity import Familiarity, known_familiarity
 from regard.tasks.looking import look
 from regard.tasks.measure import Measure
 from regard.tasks.recipe import Recipe
@@ -104,6 +105,11 @@ class Model(Generic[_Given]):
         """How many items a source may have, where positions were learned one by one; None where any number will do."""
         return places_of(self.network)
 
+    @cached_property
+    def familiarity(self) -> dict[str, Familiarity]:
+        """How much of what is rare the sources have that it was made for, by name; nothing where that isn't known."""
+        return known_familiarity(self.about.get("training", {}).get("familiarity"))
+
     def read(self, source: Any, longest: int | None = None) -> Any:
         """A source, read: its length is the number of its items.
 
@@ -118,6 +124,8 @@ class Model(Generic[_Given]):
         Warns:
             LongerThanTrained: it has more items than any source of the training of a model that decides how long its
                 answer is. Such models seldom learn to go on for longer than they have seen.
+            UnlikeTraining: it has more of what is rare in dev (unknown words, pieces, hardly any contrast) than all but
+                one in two hundred sources of dev.
         """
         kind = self.recipe.input
         item = kind.item(self.reader, source)
@@ -135,6 +143,14 @@ class Model(Generic[_Given]):
                 LongerThanTrained,
                 stacklevel=2,
             )
+        for each in kind.oddities(self.reader, source) if self.familiarity and len(item) else ():
+            if (usual := self.familiarity.get(each.name)) is not None and usual.exceeded(each):
+                warnings.warn(
+                    f"a source is unlike those that {self.name} was made for: {each.said}. The answer may be wrong.",
+                    UnlikeTraining,
+                    stacklevel=2,
+                )
+                break
         return item
 
     def encode(self, sources: Iterable[Any]) -> Batch:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DoubtfulAnswer
 from regard.extras import require
 from regard.inputs import FOLDS, Batch, as_list, as_sentences
 from regard.tasks.answers import Answer, Label
@@ -140,7 +141,10 @@ class Tagger(Model[Answer]):
         check_rows(pairs, "examples")
         self.answer.check([targets for _, targets in pairs], "examples")
         started = time.perf_counter()
-        outputs = self._outputs([source for source, _ in pairs], batch_items)
+        with warnings.catch_warnings():
+            # How much what is unlike training costs, the score tells.
+            warnings.simplefilter("ignore", DoubtfulAnswer)
+            outputs = self._outputs([source for source, _ in pairs], batch_items)
         return pairs, outputs, time.perf_counter() - started
 
     def _rows(self, pairs: list[Any], outputs: list[Tensor | None]) -> list[Tensor]:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard.inputs import Batch
+from regard.tasks.familiarity import Oddity
 from regard.tasks.settings import Settings
 
 __all__ = ["Source"]
@@ -51,6 +52,10 @@ class Source(Settings):
     def unnamed(self, reader: Any) -> str | None:
         """Why no source can be given on the command line, of a model that reads so; None where one can."""
         return None
+
+    def oddities(self, reader: Any, source: Any) -> tuple[Oddity, ...]:
+        """What a source has that those that a model was made for seldom have; nothing where that isn't measured."""
+        return ()
 
     def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
         """Sources that were read, side by side."""

@@ -9,8 +9,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import VOCABULARIES, Bytes, Vocabulary, vocabulary_from_json
+from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
+from regard.page.numbers import counted
 from regard.special_ids import PADDING
+from regard.tasks.familiarity import Oddity
 from regard.tasks.inputs.source import Source
 from regard.tasks.settings import one_of, share, whole
 
@@ -49,6 +51,14 @@ class Texts(Source):
         if not isinstance(source, str):
             raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
         return torch.tensor(reader.encode(source), dtype=torch.int64).unsqueeze(1)
+
+    def oddities(self, reader: Vocabulary, source: str) -> tuple[Oddity, ...]:
+        # Words that training had often are one piece; others fall apart.
+        if not source or not isinstance(reader, Subwords | Bytes):
+            return ()
+        pieces = len(reader.encode(source))
+        said = f"its {counted(len(source), 'character')} fall into {counted(pieces, 'piece')}"
+        return (Oddity("pieces", pieces, len(source), said),)
 
     def embedding(self, reader: Vocabulary, width: int) -> nn.Module:
         return PieceEmbedding(reader.size, width, self.piece_dropout)

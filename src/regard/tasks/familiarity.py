@@ -1,0 +1,82 @@
+"""Whether a source is like those that a model was made for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+__all__ = ["Familiarity", "Oddity", "familiarity_of", "known_familiarity"]
+
+_QUANTILE = 0.995
+
+
+class Oddity(NamedTuple):
+    """Something that is rare in sources that a model was made for, and how much of it a source has.
+
+    Args:
+        name: what it is called where it is saved.
+        amount: how much the source has.
+        size: of how many parts.
+        said: that in words.
+        least: with less of it a source is never unusual: one unknown word is no other language.
+    """
+
+    name: str
+    amount: float
+    size: float
+    said: str
+    least: float = -math.inf
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """How much of an oddity is usual.
+
+    Args:
+        rate: so much a part has on average.
+        limit: how far above that a source may be, over the square root of its size: of larger ones the mean is surer.
+    """
+
+    rate: float
+    limit: float
+
+    @classmethod
+    def fit(cls, found: Sequence[Oddity]) -> Self:
+        """What is usual of sources: all but one in two hundred are, and of few sources all of them, with a margin."""
+        rate = sum(each.amount for each in found) / max(sum(each.size for each in found), 1e-9)
+        usual = cls(rate, 0.0)
+        above = [usual.above(each) for each in found]
+        limit = float(np.quantile(above, _QUANTILE))
+        return cls(rate, limit + (limit - float(np.median(above))) / math.sqrt(len(above)))
+
+    def above(self, found: Oddity) -> float:
+        """How far above the rate a source is."""
+        return (found.amount - self.rate * found.size) / math.sqrt(max(found.size, 1e-9))
+
+    def exceeded(self, found: Oddity) -> bool:
+        """Whether a source has more of it than is usual."""
+        return found.amount >= found.least and self.above(found) > self.limit
+
+
+def familiarity_of(oddities: Sequence[Sequence[Oddity]]) -> dict[str, dict[str, float]]:
+    """What is usual of each oddity, as JSON holds it.
+
+    Args:
+        oddities: of each source; one that holds nothing has none.
+    """
+    named: dict[str, list[Oddity]] = {}
+    for each in (each for own in oddities for each in own):
+        named.setdefault(each.name, []).append(each)
+    return {name: asdict(Familiarity.fit(found)) for name, found in named.items()}
+
+
+def known_familiarity(saved: Any) -> dict[str, Familiarity]:
+    """What `familiarity_of` gave; nothing of what isn't of that form, as in models that were saved before."""
+    found: dict[str, Familiarity] = {}
+    for name, values in saved.items() if isinstance(saved, dict) else ():
+        numbers = [values.get(key) for key in ("rate", "limit")] if isinstance(values, dict) else []
+        if numbers and all(isinstance(each, int | float) and math.isfinite(each) for each in numbers):
+            found[name] = Familiarity(*map(float, numbers))  # pyright: ignore[reportArgumentType]
+    return found

@@ -1,0 +1,126 @@
+"""A source unlike those that a model was made for is told; one like them isn't."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from toys import generated, tiny
+
+from regard import load, train
+from regard.datasets import read
+from regard.errors import UnlikeTraining
+from regard.inputs import split_words
+from regard.tasks.familiarity import Familiarity, Oddity, familiarity_of, known_familiarity
+
+GERMAN = [
+    "Ich sehe eine große Säge im Wald.",
+    "Zwei Männer spielen im Park Fußball.",
+    "Die Regierung hat gestern beschlossen, die Steuern zu senken.",
+    "Der Film war sehr langweilig und schlecht gespielt.",
+]
+ENGLISH = [
+    "I saw a saw.",
+    "Two men are playing football in the park.",
+    "The government decided yesterday to lower taxes.",
+    "She said that she would come back tomorrow.",
+]
+
+
+def told(model, sources) -> list[bool]:
+    """Of each source, whether it is told to be unlike."""
+    found = []
+    for source in sources:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.predict([source])
+        found.append(any(issubclass(each.category, UnlikeTraining) for each in caught))
+    return found
+
+
+def of(amount: float, size: float = 1) -> Oddity:
+    return Oddity("oddity", amount, size, "")
+
+
+def test_what_is_usual_is_worked_out_by_hand():
+    usual = Familiarity.fit([of(1, 4), of(0, 4), of(2, 4), of(1, 4)])
+    assert usual.rate == 0.25
+    above = [0.0, -0.5, 0.5, 0.0]
+    assert [usual.above(of(amount, 4)) for amount in (1, 0, 2, 1)] == above
+    limit = np.quantile(above, 0.995)
+    assert usual.limit == pytest.approx(limit + (limit - 0.0) / 2)
+    assert not usual.exceeded(of(2, 4))
+    assert usual.exceeded(of(3, 4))
+    # Ten times as many parts of which as large a share is odd are surer.
+    assert usual.exceeded(of(20, 40))
+
+
+def test_one_in_two_hundred_of_dev_is_beyond_it():
+    generator = np.random.default_rng(0)
+    seen = [of(generator.binomial(size, 0.1), size) for size in generator.integers(1, 40, 10_000).tolist()]
+    usual = Familiarity.fit(seen)
+    assert 0.002 < np.mean([usual.exceeded(each) for each in seen]) < 0.006
+
+
+@pytest.mark.parametrize(
+    "saved", [None, 3, {"a": 1}, {"a": {"rate": "x", "limit": 1}}, {"a": {"rate": float("nan"), "limit": 1}}]
+)
+def test_what_is_not_of_that_form_says_nothing(saved):
+    assert known_familiarity(saved) == {}
+
+
+def test_what_is_saved_is_read():
+    saved = familiarity_of([(of(1, 2),), (), (of(0, 3), Oddity("other", 5, 1, ""))])
+    assert known_familiarity(saved) == {name: Familiarity(**values) for name, values in saved.items()}
+    assert {*saved} == {"oddity", "other"}
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "other"),
+    [("english-pos", ENGLISH, GERMAN), ("english-sentiment", ENGLISH, GERMAN), ("german-english", GERMAN, ENGLISH)],
+)
+def test_another_language_is_told(name, own, other):
+    model = load(name)
+    # Of the four in the other language one may look like this one.
+    assert sum(told(model, other)) >= 3
+    assert not any(told(model, own))
+
+
+def test_an_empty_or_inverted_picture_is_told():
+    seven = torch.zeros(28, 28, 1)
+    seven[6:8, 7:20] = 1.0
+    for row in range(8, 23):
+        seven[row, 20 - (row - 6) // 2 : 22 - (row - 6) // 2] = 1.0
+    model = load("written-digit")
+    assert told(model, [seven, 1 - seven, torch.full((1, 1, 1), 0.8), torch.zeros(28, 28, 1)]) == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_trained_model_knows_its_dev_and_evaluate_is_silent():
+    sentences = generated(60)
+    model = train(sentences, generated(30), recipe=tiny(epochs=1), progress="none", device="cpu")
+    assert model.about["training"]["familiarity"].keys() == {"unknown words"}
+    # All words of dev are known: one that isn't may be a name.
+    assert told(model, [[*sentences[0][0], "zzz"], sentences[0][0]]) == [False, False]
+    strangers = [f"zzz{n}" for n in range(12)]
+    assert told(model, [strangers]) == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.evaluate([(strangers, ["NOUN"] * 12)])
+    with pytest.warns(UnlikeTraining, match="12 of its 12 words are unknown to it"):
+        list(model.look([strangers]))
+
+
+def test_english_of_other_places_is_seldom_told(real_data):
+    """Reviews of films, for a tagger of blogs and letters: at most one in thirty."""
+    model = load("english-pos")
+    texts = [each.source for each in read("sst2", "dev")][:300]
+    known = model.familiarity["unknown words"]
+    kind = model.recipe.input
+    odd = [known.exceeded(oddity) for text in texts for oddity in kind.oddities(model.reader, split_words(text))]
+    assert len(odd) == 300
+    assert sum(odd) <= 10
