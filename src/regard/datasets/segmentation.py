@@ -1,7 +1,7 @@
 """Where words begin: what a segmenter of a script without spaces learns from a treebank."""
 
 from regard.datasets.sentences import TaggedSentence
-from regard.inputs import longest_match
+from regard.inputs import longest_match, with_neighbours
 
 __all__ = ["BEGINS", "INSIDE", "SEGMENTATION", "segmented"]
 
@@ -13,14 +13,19 @@ BEGINS, INSIDE = "B", "I"
 
 
 def segmented(sentence: TaggedSentence) -> TaggedSentence:
-    """A sentence as its characters, each with whether a word begins there; Latin letters and digits stay together.
+    """A sentence as its characters, each between its neighbours, and whether a word begins there.
+
+    Latin letters and digits stay together.
 
     Example:
-        >>> segmented(TaggedSentence(("我", "看见", "2004年"), ("PRP", "VV", "CD")))
-        TaggedSentence(words=('我', '看', '见', '2004', '年'), labels=('B', 'B', 'I', 'B', 'I'))
+        >>> found = segmented(TaggedSentence(("我", "看见", "2004年"), ("PRP", "VV", "CD")))
+        >>> found.words
+        ('^我看', '我看见', '看见2004', '见2004年', '2004年$')
+        >>> found.labels
+        ('B', 'B', 'I', 'B', 'I')
 
-    Source: Xue 2003, Chinese word segmentation as character tagging, section 2, with two labels for its four.
+    Source: Xue 2003, "Chinese word segmentation as character tagging", section 2, with two labels for its four.
     """
     units = [longest_match(word, ()) for word in sentence.words]
     labels = [BEGINS if place == 0 else INSIDE for word in units for place in range(len(word))]
-    return TaggedSentence(tuple(unit for word in units for unit in word), tuple(labels))
+    return TaggedSentence(tuple(with_neighbours([unit for word in units for unit in word])), tuple(labels))

@@ -21,7 +21,14 @@ from regard.inputs.sequences import VectorSequences
 from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
 from regard.inputs.social_files import is_social_folder, social_files
 from regard.inputs.sound import Sound, read_sound, resample, wav, write_sound
-from regard.inputs.splitting import is_spaced, longest_match, split_characters, split_chinese, split_words
+from regard.inputs.splitting import (
+    is_spaced,
+    longest_match,
+    split_characters,
+    split_chinese,
+    split_words,
+    with_neighbours,
+)
 from regard.inputs.standardise import Standardise
 from regard.inputs.subwords import Subwords
 from regard.inputs.text_bytes import Bytes
@@ -93,6 +100,7 @@ __all__ = [
     "split_words",
     "vocabulary_from_json",
     "wav",
+    "with_neighbours",
     "word_shape",
     "write_sound",
 ]

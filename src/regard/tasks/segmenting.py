@@ -1,11 +1,11 @@
 """Words of a text without spaces, by a tagger that learned where they begin."""
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from regard.errors import ArgumentError
-from regard.inputs import as_list, longest_match
+from regard.inputs import as_list, longest_match, with_neighbours
 
 if TYPE_CHECKING:
     from regard.tasks.tagger import Tagger
@@ -29,7 +29,7 @@ def segment(segmenter: "Tagger", texts: Iterable[str]) -> list[list[str]]:
     Example:
         >>> import regard
         >>> segment(regard.load("chinese-segmentation"), ["他在看书。"])
-        [['他', '在', '看', '书', '。']]
+        [['他', '在', '看书', '。']]
     """
     if _BEGINS not in segmenter.labels:
         raise ArgumentError(
@@ -37,17 +37,15 @@ def segment(segmenter: "Tagger", texts: Iterable[str]) -> list[list[str]]:
             f"{', '.join(segmenter.labels[:8])}."
         )
     chunks = [[longest_match(chunk, ()) for chunk in text.split()] for text in as_list("texts", texts, "texts")]
-    tagged = segmenter.tag([[*chain.from_iterable(own)] for own in chunks])
+    units = [[*chain.from_iterable(own)] for own in chunks]
     found: list[list[str]] = []
-    for own, items in zip(chunks, tagged, strict=True):
-        begins = {0}
-        for chunk in own:
-            begins.add(max(begins) + len(chunk))
+    for own, parts, items in zip(chunks, units, segmenter.tag(map(with_neighbours, units)), strict=True):
+        begins = {0, *accumulate(map(len, own))}
         words: list[str] = []
-        for place, item in enumerate(items):
+        for place, (part, item) in enumerate(zip(parts, items, strict=True)):
             if place in begins or item.label == _BEGINS:
-                words.append(item.text)
+                words.append(part)
             else:
-                words[-1] += item.text
+                words[-1] += part
         found.append(words)
     return found
