@@ -218,3 +218,32 @@ def test_a_closed_pipe_is_quiet():
     os.close(writing)
     assert done.returncode == 1
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["tag"], "regard tag [OPTIONS] [TEXT]"),
+        (["predict"], "regard predict [OPTIONS] MODEL [SOURCE]..."),
+        (["classify"], "regard classify [OPTIONS] [SOURCE]..."),
+        (["say"], "regard say [OPTIONS] MODEL [TEXT]..."),
+        (["evaluate"], "regard evaluate [OPTIONS] MODEL"),
+        (["models"], "regard models [OPTIONS] [NAME]"),
+        (["data", "get"], "regard data get [OPTIONS] NAME"),
+        (["train", "tagger"], "regard train tagger [OPTIONS]"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_usage_shows_arguments_as_they_are_known(words, usage, capsys):
+    """Whatever the version of typer puts around them."""
+    assert main([*words, "--help"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"Usage: {usage}"
+
+
+def test_warnings_of_one_kind_are_told_three_times_and_counted(tmp_path, capsys):
+    lines = [f"Ich sehe große Sägen im dunklen Wald{' hinterm Haus' * more} ." for more in range(5)]
+    (tmp_path / "german.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert main(["tag", "-f", str(tmp_path / "german.txt"), "--top", "0"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("is unlike those that english-pos was made for") == 3
+    assert err.endswith("regard: and 2 more warnings of this kind.\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.command import Command
 from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, WidthOption
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _data(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("list", short_help="List the data sets that regard knows.")
+@app.command("list", cls=Command, short_help="List the data sets that regard knows.")
 def list_(
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -96,7 +97,7 @@ def list_(
     show(Page("", blocks), output_console(width=width, colour=color), plain=plain)
 
 
-@app.command(short_help="Fetch a data set, and print its folder.")
+@app.command(cls=Command, short_help="Fetch a data set, and print its folder.")
 def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set that regard data list names.")]) -> None:
     """Fetch a data set, compare its checksums, and print the folder that it is in.
 
@@ -112,7 +113,7 @@ def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set tha
     typer.echo(str(folder))
 
 
-@app.command(short_help="Read every split, and say what stands out.")
+@app.command(cls=Command, short_help="Read every split, and say what stands out.")
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,

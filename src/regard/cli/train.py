@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.command import Command
 from regard.cli.options import ColumnOption, PlainOption
 
 __all__ = ["app"]
@@ -193,4 +194,4 @@ _SUMMARIES = {
     "synthesis": "Say a sound for each source.",
 }
 for _task, _said in _HELP.items():
-    app.command(_task, help=_said, short_help=_SUMMARIES[_task])(_command(_task))
+    app.command(_task, cls=Command, help=_said, short_help=_SUMMARIES[_task])(_command(_task))

@@ -25,6 +25,8 @@ __all__ = ["train_and_save"]
 
 Auxiliary = dict[str, list[Any]]
 
+_LONGEST_SHOWN = 80
+
 
 def train_and_save(
     task: str,
@@ -123,7 +125,7 @@ def train_and_save(
     if warned:
         model.about = {**model.about, "warnings": warned}
         model.save(folder)
-    return _page(model, scores, folder, data, warned)
+    return _page(model, scores, folder, data, dev, warned)
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
@@ -185,7 +187,9 @@ def _plain(scores: Any) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
-def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, warned: Sequence[str]) -> Page:
+def _page(
+    model: Any, scores: dict[str, Any], folder: Path, data: str, dev: Sequence[Any], warned: Sequence[str]
+) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
@@ -196,7 +200,9 @@ def _page(model: Any, scores: dict[str, Any], folder: Path, data: str, warned: S
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
     elif model.recipe.input.unnamed(model.reader) is None:
-        steps.insert(0, ["regard", "predict", name, data if kind == "folder" and Path(data).is_dir() else kind.upper()])
+        shown = data if kind == "folder" and Path(data).is_dir() else str(dev[0].source)
+        given = isinstance(dev[0].source, str | Path) and len(shown) <= _LONGEST_SHOWN
+        steps.insert(0, ["regard", "predict", name, shown if given or kind == "folder" else kind.upper()])
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
