@@ -245,5 +245,5 @@ def test_warnings_of_one_kind_are_told_three_times_and_counted(tmp_path, capsys)
     (tmp_path / "german.txt").write_text("\n".join(lines), encoding="utf-8")
     assert main(["tag", "-f", str(tmp_path / "german.txt"), "--top", "0"]) == 0
     err = capsys.readouterr().err
-    assert err.count("is unlike those that english-pos was made for") == 3
+    assert err.count("is unlike what english-pos was made for") == 3
     assert err.endswith("regard: and 2 more warnings of this kind.\n")

@@ -4,20 +4,28 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli.model_warnings import model_warnings
+from regard.cli import model_warnings as warned
 from regard.datasets import Answers, Example
 from regard.tasks import Judged
+from regard.tasks.measure import ACCURACY
 from regard.tasks.scoring import score_labels
 
 GOOD = [Example("x", label) for label in ("yes", "no") * 150]
 DONE = [{"epoch": epoch, "best": 0.9, "best_epoch": 3} for epoch in range(1, 11)]
 
 
+def model_warnings(model, examples, dev, score, rows, test=None):
+    """With the splits and the scores by name."""
+    scores = {"dev": score} if test is None else {"dev": score, "test": test[1]}
+    splits = {"train": examples, "dev": dev} | ({} if test is None else {"test": test[0]})
+    return warned.model_warnings(model, splits, scores, rows)
+
+
 def model(kind="classifier", answer="label", said=None):
     """What a doubt asks of a model."""
     written = [None if each is None else SimpleNamespace(text=each) for each in said or ()]
     return SimpleNamespace(
-        kind=kind, answer=SimpleNamespace(kind=answer), write=lambda sources: written[: len(sources)]
+        kind=kind, answer=SimpleNamespace(kind=answer), measure=ACCURACY, write=lambda sources: written[: len(sources)]
     )
 
 
@@ -40,7 +48,7 @@ def test_a_good_model_has_none():
             GOOD,
             [*GOOD, Example("x", "maybe")] * 2,
             judged(0.9),
-            "Training never had maybe, which 0.33% of dev have: no answer is right there.",
+            "No training example has the label maybe, but 0.33% of dev have it",
         ),
         ([Example("x", 1.0)] * 300, GOOD, judged(0.9, r2=-0.1), "It is no better than always answering the mean."),
     ],
@@ -48,6 +56,31 @@ def test_a_good_model_has_none():
 def test_a_classifier(examples, dev, score, said):
     (found,) = (each for each in model_warnings(model(), examples, dev, score, DONE) if said in each)
     assert found.endswith(".")
+
+
+def test_of_test_it_is_told_too():
+    few = [Example("x", label) for label in ("yes", "no", "no", "no")]
+    chance = Judged("accuracy", 0.75, (0.3, 0.95), "", 4)
+    (found,) = model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (few[1:], judged(0.0)))
+    assert found == "It is no better than always answering yes, which is right for 0.00% of test."
+    found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, chance))
+    assert found == "It is no better than always answering no, which is right for 75.00% of test."
+    lucky = Judged("accuracy", 1.0, (0.5, 1.0), "", 4)
+    found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, lucky))
+    assert "always answering no for 75.00%: 4 are too few to say that it is better." in found
+
+
+def test_a_test_that_is_clearly_below_dev_is_told():
+    worse = Judged("accuracy", 0.6, (0.55, 0.65), "", 300)
+    (found,) = model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (GOOD, worse))
+    assert found.startswith("It does worse on test than on dev (60.00 %, 90.00 %)")
+    within = Judged("accuracy", 0.88, (0.84, 0.92), "", 300)
+    assert not model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (GOOD, within))
+
+
+def test_empty_texts_are_counted():
+    (found,) = model_warnings(model(), [*GOOD, Example("  ", "yes")], GOOD, judged(0.9), DONE)
+    assert found == "1 training text held nothing, and was left out."
 
 
 def test_several_questions():

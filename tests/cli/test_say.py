@@ -236,10 +236,14 @@ def test_the_one_data_set_that_gives_sounds_is_named(data, step, tmp_path, capsy
 @pytest.mark.parametrize(
     ("header", "task", "message"),
     [
-        ("text,target", "synthesis", "has one label or a text. See regard train synthesis --help."),
-        ("text,target", "tagger", "has one label or a text. See regard train tagger --help."),
-        ("text,sound", "classifier", "has a sound. See regard train classifier --help."),
-        ("text,number", "seq2seq", "has a number. See regard train seq2seq --help."),
+        ("text,target", "synthesis", "has one label or a text. Take regard train classifier, or regard train seq2seq."),
+        (
+            "text,target",
+            "tagger",
+            "is tables, with one target for each source. Take regard train classifier, or regard train seq2seq.",
+        ),
+        ("text,sound", "classifier", "has a sound. Take regard train synthesis."),
+        ("text,number", "seq2seq", "has a number. Take regard train classifier."),
     ],
 )
 def test_tables_of_ones_own_for_another_task(header, task, message, tmp_path, capsys):

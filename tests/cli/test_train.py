@@ -295,7 +295,7 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people.replace('cook', 'smith')}", encoding="utf-8")
     assert [found.read("train", given)[0].source.vectors.sum() for given in (None, train.source.encoder)] == [6, 0]
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
-    assert "has a label for each item. See regard train classifier --help." in capsys.readouterr().err
+    assert "has a label for each item. Take regard train tagger." in capsys.readouterr().err
     # One that exists is what to ask next; one by name isn't.
     assert main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
     assert f"regard predict {tmp_path / 'x'} {tmp_path}" in " ".join(capsys.readouterr().out.split())

@@ -106,6 +106,7 @@ def test_a_trained_model_knows_its_dev_and_evaluate_is_silent():
     assert model.about["training"]["familiarity"].keys() == {"unknown words"}
     # All words of dev are known: one that isn't may be a name.
     assert told(model, [[*sentences[0][0], "zzz"], sentences[0][0]]) == [False, False]
+    assert told(model, [["zzz"], ["zzz", "yyy"]]) == [False, True]
     strangers = [f"zzz{n}" for n in range(12)]
     assert told(model, [strangers]) == [True]
     with warnings.catch_warnings():

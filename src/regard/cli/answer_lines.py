@@ -83,6 +83,9 @@ def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]
         yield shown
         for question, share in answer.items():
             yield f"  {probability(share):>6}  {visible(question)}"
+    elif isinstance(answer, list) and any(" " in each for item in answer for each in (item.text, str(item[1]))):
+        # Side by side, names and labels with blanks couldn't be told apart.
+        yield from (f"{visible(item.text)}\t{_said(item[1])}" for item in answer)
     elif isinstance(answer, list):
         yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
     elif isinstance(answer, WrittenText):

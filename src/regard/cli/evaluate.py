@@ -173,8 +173,8 @@ def _calibration(scores: "Judged | Scores") -> list[str]:
     if (found := scores.calibration) is None:
         return []
     return [
-        f"The expected calibration error is {100 * found.error:.2f}%; without the temperature of "
-        f"{found.temperature:.2f} that dev gave, it is {100 * found.before:.2f}%."
+        f"Its probabilities are off by {100 * found.error:.2f} points on average (expected calibration error), at the "
+        f"temperature of {found.temperature:.2f} that dev gave; without it, by {100 * found.before:.2f}."
     ]
 
 

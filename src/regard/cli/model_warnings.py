@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from regard.errors import DoubtfulAnswer
+from regard.page.numbers import counted
 from regard.tasks import Scores
 
 __all__ = ["model_warnings"]
@@ -16,22 +17,26 @@ _GAIN = 0.02
 
 
 def model_warnings(
-    model: Any, examples: Sequence[Any], dev: Sequence[Any], score: Any, rows: Sequence[Mapping[str, Any]]
+    model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Warnings, the most serious first.
 
     Args:
         model: that was trained.
-        examples, dev: what it was trained on, and chosen by.
-        score: what `evaluate` found on dev.
+        splits: what it was trained on, as "train", and judged on.
+        scores: what `evaluate` found, of "dev" and perhaps of "test".
         rows: of its log, an epoch each.
     """
-    known, wanted = _targets(model, examples), _targets(model, dev)
+    known = _targets(model, splits["train"])
+    found: list[str] = []
     if model.kind in ("tagger", "classifier"):
-        found = [*_of_labels(known, wanted, score), *_of_figures(model, score)]
-    else:
-        found = [*_of_texts(model, dev)] if model.kind == "seq2seq" else []
-    return [*found, *_few(model, known), *_unfinished(rows)]
+        for split, score in scores.items():
+            found += _of_labels(known, _targets(model, splits[split]), score, split)
+        found += _of_figures(model, scores["dev"])
+    elif model.kind == "seq2seq":
+        found += _of_texts(model, splits["dev"])
+    found = [*dict.fromkeys(found)]
+    return [*found, *_lower_on_test(model, scores), *_empty(splits["train"]), *_few(model, known), *_unfinished(rows)]
 
 
 def _targets(model: Any, examples: Sequence[Any]) -> list[Any]:
@@ -42,7 +47,7 @@ def _targets(model: Any, examples: Sequence[Any]) -> list[Any]:
     return [target for target in targets if target is not None]
 
 
-def _of_labels(known: list[Any], wanted: list[Any], score: Any) -> Iterator[str]:
+def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> Iterator[str]:
     if not isinstance(known[0], str):
         return
     counts = Counter(known)
@@ -51,12 +56,21 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any) -> Iterator[str]
         return
     (usual, _), *_ = counts.most_common(1)
     share = wanted.count(usual) / len(wanted)
-    if (score.accuracy if isinstance(score, Scores) else score.score) <= share:
-        yield f"It is no better than always answering {usual}, which is right for {100 * share:.2f}% of dev."
+    right = score.accuracy if isinstance(score, Scores) else score.score
+    if right <= share:
+        yield f"It is no better than always answering {usual}, which is right for {100 * share:.2f}% of {split}."
+    elif score.interval is not None and score.interval[0] <= share:
+        yield (
+            f"It is right for {100 * right:.2f}% of {split}, and always answering {usual} for {100 * share:.2f}%: "
+            f"{len(wanted):,} are too few to say that it is better."
+        )
     if never := sorted({*wanted} - {*known}):
         lost = sum(each in never for each in wanted) / len(wanted)
         listed = ", ".join(never[:5]) + (", ..." if len(never) > 5 else "")
-        yield f"Training never had {listed}, which {100 * lost:.2f}% of dev have: no answer is right there."
+        yield (
+            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, where no answer is "
+            "right. Look whether it is misspelt."
+        )
 
 
 def _of_figures(model: Any, score: Any) -> Iterator[str]:
@@ -75,6 +89,27 @@ def _of_texts(model: Any, dev: Sequence[Any]) -> Iterator[str]:
         yield "It writes nothing for any source of dev."
     elif len(texts) == 1 and len({each.target for each in dev[:_SOURCES]}) > 1:
         yield f"It writes the same for every source of dev: {texts.pop()!r:.60}."
+
+
+def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
+    dev, test = scores["dev"], scores.get("test")
+    if test is None or test.interval is None:
+        return
+    dev, own = (each.accuracy if isinstance(each, Scores) else each.score for each in (dev, test))
+    low, high = test.interval
+    if model.measure.better(dev, than=own) and not low <= dev <= high:
+        yield (
+            f"It does worse on test than on dev ({model.measure.said(own)}, {model.measure.said(dev)}), by which its "
+            "epoch was chosen: it has learned too little that holds elsewhere. More examples may help."
+        )
+
+
+def _empty(examples: Sequence[Any]) -> Iterator[str]:
+    empty = sum(
+        isinstance(each.source, str) and not each.source.strip() for each in examples if hasattr(each, "source")
+    )
+    if empty:
+        yield f"{counted(empty, 'training text')} held nothing, and {'was' if empty == 1 else 'were'} left out."
 
 
 def _few(model: Any, known: list[Any]) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """From sources to answers, some at a time: what `regard predict` and its short names do once torch is there."""
 
+import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from regard.cli.reading import Line, until_broken
-from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnlikeTraining
 from regard.inputs import read_vectors
 from regard.inspection import Record
 
@@ -84,6 +86,12 @@ def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
             (f"{text}: {name}" if several else text, vectors)
             for name, vectors in zip(read.names, read.sequences, strict=True)
         ]
+    if source.given == "text" and len(text) < 256 and os.path.isfile(text):
+        warnings.warn(
+            f"{text} is a file, but its name is taken for a text. -f {text} answers each of its lines.",
+            UnlikeTraining,
+            stacklevel=2,
+        )
     return [(text, source.names(model.reader, text) if source.kind == "words" else text)]
 
 

@@ -80,7 +80,7 @@ class TaskData:
             ArgumentError: its targets are nothing for this kind of task, or it has no columns to name.
             DataError: no files in the folder.
         """
-        from regard.datasets import CATALOG, EXAMPLE_SETS, check_columns, is_treebank, resolve
+        from regard.datasets import CATALOG, EXAMPLE_SETS, check_columns, is_tables, is_treebank, resolve
 
         check_columns(given, columns)
         known = EXAMPLE_SETS.get(given)
@@ -99,6 +99,11 @@ class TaskData:
             found = cls(task, given, given, label or known.label, known)
             gives = known.target(found.label or "")
         else:
+            if task == "tagger" and is_tables(given):
+                raise ArgumentError(
+                    f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
+                    "with one target for each source. Take regard train classifier, or regard train seq2seq."
+                )
             # What the targets of a user's own are, is seen when they are read.
             found, gives = cls(task, given, Path(given).name, label, None, columns), _ABOUT[task][0]
         found._check(gives)
@@ -182,7 +187,7 @@ class TaskData:
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
             if not {*kinds} & {*_ABOUT[self.task]}:
-                self._refuse(kinds, f" See regard train {self.task} --help.")
+                self._refuse(kinds, self._step(*kinds))
         return examples
 
     def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
@@ -302,9 +307,15 @@ class TaskData:
         return f"{what}; input: {kind}, {because or self._reason(kind)}."
 
     def division(self) -> str | None:
-        """One line that says how splits were made; None where the data have their own."""
+        """One line that says how the data are split; None where they have files of their own for that."""
+        from regard.datasets import SPLITS
+        from regard.inputs import is_social_folder
         from regard.page.numbers import counted
 
+        if self.known is None and is_social_folder(self.given):
+            nodes = {split: self._read(split)[0].target for split in SPLITS}
+            said = ", ".join(f"{sum(each is not None for each in own):,} {split}" for split, own in nodes.items())
+            return f"{self.given}: nodes with a label: {said}."
         if not self.made:
             return None
         counts = [f"{sum(each == split for _, each in self._divided):,} {split}" for split in self.made]
@@ -332,16 +343,16 @@ class TaskData:
             f"{step}"
         )
 
-    def _step(self, gives: str) -> str:
+    def _step(self, *gives: str) -> str:
         """What to type instead, where there is something."""
         labels = () if self.known is None else self.known.labels
         for label in labels:
             if self.known is not None and self.known.target(label) in _ABOUT[self.task]:
                 return f" Take --label {label}."
-        steps = [f"regard train {task}" for task, kinds in _ABOUT.items() if gives in kinds]
+        steps = [f"regard train {task}" for task, kinds in _ABOUT.items() if {*gives} & {*kinds}]
         # Where only one data set fits, it is what was meant.
         fitting = _fitting(self.task)
-        if len(fitting) == 1:
+        if len(fitting) == 1 and self.known is not None:
             steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
         return f" Take {', or '.join(steps)}."
 

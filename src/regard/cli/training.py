@@ -121,7 +121,7 @@ def train_and_save(
     # Saved first: a warning must not cost the model.
     folder = model.save(out / "model")
     rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
-    warned = model_warnings(model, examples, dev, scores["dev"], rows)
+    warned = model_warnings(model, {"train": examples, "dev": dev, "test": test}, scores, rows)
     if warned:
         model.about = {**model.about, "warnings": warned}
         model.save(folder)

@@ -58,7 +58,8 @@ def read_picture(path: str | Path, *, channels: str = "rgb") -> Float[Tensor, "h
     # Decoders raise all kinds of errors at a broken file.
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
-            raise DataError(f"it can't be opened ({error.strerror}).", path=path) from error
+            step = " Name the files in it." if Path(path).is_dir() else ""
+            raise DataError(f"it can't be opened ({error.strerror}).{step}", path=path) from error
         why = (str(error) or type(error).__name__).rstrip(".")
         raise DataError(f"it can't be read as a picture ({why}). Save it again as PNG or JPEG.", path=path) from error
     return torch.from_numpy(levels)

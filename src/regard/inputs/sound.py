@@ -115,7 +115,8 @@ def read_sound(path: str | Path) -> Sound:
     # Decoders raise all kinds of errors at a broken file.
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
-            raise DataError(f"it can't be opened ({error.strerror}).", path=path) from error
+            step = " Name the files in it." if Path(path).is_dir() else ""
+            raise DataError(f"it can't be opened ({error.strerror}).{step}", path=path) from error
         why = str(getattr(error, "error_string", error)).rstrip(".")
         raise DataError(f"it can't be read as a sound ({why}). Save it again as WAV or FLAC.", path=path) from error
     if not whole:

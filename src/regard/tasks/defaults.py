@@ -33,9 +33,7 @@ _FEW_CHARACTERS = 200
 _SHORT = 40  # characters
 _FEW_TEXTS = 5000
 _PICTURES = 16
-# In pixels. From a few hundred pictures less is learned of large ones: there is more to learn.
-_LONGEST_SIDE, _LONGEST_SIDE_OF_FEW = 64, 32
-_MANY_PICTURES = 1000
+_LONGEST_SIDE = 64  # pixels
 _COLOURED = 0.01
 
 # What differs from the defaults of `Recipe`: by the kind of input, then by task and input.
@@ -49,7 +47,9 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "average": 0.98,
     },
     "pictures": {
-        "input": {"stem": 64, "normalise": True},
+        # What changes no picture's class: each is seen a hundred times, and never twice the same.
+        "input": {"stem": 64, "normalise": True, "zoom": 0.25, "turn": 15, "invert": 0.5},
+        "optimizer": "muon",
         "width": 96,
         "hidden": 192,
         "layers": 3,
@@ -98,7 +98,6 @@ _WRITING = {
     "dropout": 0.1,
     "attention_dropout": 0.0,
     "smoothing": 0.1,
-    "optimizer": "muon",
     "learning_rate": 2e-3,
     "average": 0.98,
 }
@@ -193,7 +192,7 @@ def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
     pictures = [np.asarray(read_picture(each) if isinstance(each, str | Path) else each) for each in shown]
     sides = [max(picture.shape[place] for picture in pictures) for place in (0, 1)]
     alike = len({tuple(picture.shape[:2]) for picture in pictures}) == 1
-    scale = min(1.0, (_LONGEST_SIDE if len(sources) >= _MANY_PICTURES else _LONGEST_SIDE_OF_FEW) / max(sides))
+    scale = min(1.0, _LONGEST_SIDE / max(sides))
     height, width = (max(4, round(scale * side)) for side in (sides if alike else [max(sides)] * 2))
     coloured = any(picture.ndim == 3 and np.ptp(picture, axis=-1).mean() > _COLOURED for picture in pictures)
     return {
@@ -226,7 +225,9 @@ def _written(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, Any]:
     texts = [target for _, target in pairs if isinstance(target, str)]
     task = _vocabulary(texts)
     if task["vocabulary"] == "characters":
-        task["measure"] = "error"
+        # RNNs with attention learn to copy and to reorder characters from a few hundred pairs: from 470 dates in six
+        # forms to get none of 570 others wrong, where a Transformer has 7 to 28 %.
+        task |= {"measure": "error", "architecture": "attentive"}
     elif _unspaced(texts):
         task["tokenize"] = "zh"
     if input == "texts":

@@ -21,6 +21,7 @@ class Oddity(NamedTuple):
         size: of how many parts.
         said: that in words.
         least: with less of it a source is never unusual: one unknown word is no other language.
+        always: whether it is unusual whatever dev has: nothing in the source is known.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Oddity(NamedTuple):
     size: float
     said: str
     least: float = -math.inf
+    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Familiarity:
 
     def exceeded(self, found: Oddity) -> bool:
         """Whether a source has more of it than is usual."""
-        return found.amount >= found.least and self.above(found) > self.limit
+        return found.always or (found.amount >= found.least and self.above(found) > self.limit)
 
 
 def familiarity_of(oddities: Sequence[Sequence[Oddity]]) -> dict[str, dict[str, float]]:

@@ -251,8 +251,8 @@ def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[
     dev = [item for item, split in zip(given, splits, strict=True) if split == "dev"]
     if not kept or not dev:
         raise ArgumentError(
-            f"`dev` must be given where `examples` are so few: by a hash of their sources all {len(given)} are "
-            f"{'train' if kept else 'dev'}."
+            f"`dev` must be given where `examples` have so few different sources: by a hash of these all {len(given)} "
+            f"are {'train' if kept else 'dev'}."
         )
     if isinstance(auxiliary, Mapping):
         # Of another number they don't fit, which is told later.

@@ -145,8 +145,12 @@ class Model(Generic[_Given]):
             )
         for each in kind.oddities(self.reader, source) if self.familiarity and len(item) else ():
             if (usual := self.familiarity.get(each.name)) is not None and usual.exceeded(each):
+                shown = " ".join(source) if isinstance(source, list | tuple) else str(source)
+                called = (
+                    f"{shown if len(shown) <= 40 else shown[:40] + '...'!r}" if kind.given == "text" else "a source"
+                )
                 warnings.warn(
-                    f"a source is unlike those that {self.name} was made for: {each.said}. The answer may be wrong.",
+                    f"{called} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
                     UnlikeTraining,
                     stacklevel=2,
                 )

@@ -16,7 +16,7 @@ from regard.tasks.familiarity import Oddity
 from regard.tasks.inputs.picture_embedding import PictureEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
-from regard.tasks.settings import one_of, share, truth, whole
+from regard.tasks.settings import one_of, real, share, truth, whole
 
 __all__ = ["Pictures"]
 
@@ -36,6 +36,9 @@ class Pictures(Source):
         patch_dropout: how often a patch is left blank during training.
         shift: in training each picture is shifted by up to so many pixels, in both directions; only for pictures of one
             size, which `height` and `width` say.
+        zoom: in training each picture is made wider or narrower, and higher or lower, by up to so large a share.
+        turn: in training each picture is turned by up to so many degrees, to either side.
+        invert: how often, in training, light becomes dark and dark light; only for pictures that are normalised.
         stem: how many channels a few convolutions make of each patch, in place of its pixels; only for pictures of one
             size, too. 0: no convolutions. They learn from fewer pictures.
         normalise: whether each picture is shifted and scaled to mean 0 and variance 1, so that brightness and contrast
@@ -61,6 +64,9 @@ class Pictures(Source):
     waves: int = whole(6, 0, 64)
     patch_dropout: float = share(0.0)
     shift: int = whole(0, 0, 64)
+    zoom: float = share(0.0)
+    turn: float = real(0.0, 0.0, 180.0)
+    invert: float = share(0.0)
     stem: int = whole(0, 0, 4096)
     normalise: bool = truth(False)
 
@@ -68,7 +74,7 @@ class Pictures(Source):
         super().__post_init__()
         # What can't be together is refused here.
         self._vectors()
-        for name in ("shift", "stem"):
+        for name in ("shift", "zoom", "turn", "invert", "stem"):
             if getattr(self, name) and not self.height:
                 raise ArgumentError(f"`{name}` must be 0 without `height` and `width`, but is {getattr(self, name)}.")
 
@@ -108,7 +114,7 @@ class Pictures(Source):
 
     def embedding(self, reader: PictureVectors, width: int) -> nn.Module:
         size, side = reader.width + 4 * self.waves, self.patch
-        if not self.shift and not self.stem:
+        if not (self.shift or self.zoom or self.turn or self.invert or self.stem):
             return VectorEmbedding(size, width, item_dropout=self.patch_dropout)
         grid = (-(-self.height // side), -(-self.width // side))
         return PictureEmbedding(
@@ -117,6 +123,9 @@ class Pictures(Source):
             item_dropout=self.patch_dropout,
             shape=(*grid, side, side, CHANNELS[self.channels]),
             most=self.shift,
+            zoom=self.zoom,
+            turn=self.turn,
+            invert=self.invert,
             stem=self.stem,
         )
 

@@ -67,9 +67,15 @@ class Words(Source):
 
     def oddities(self, reader: WordEncoder, source: str | Sequence[str]) -> tuple[Oddity, ...]:
         words = self._words(source)
+        if not words:
+            return ()
         unknown = sum(not reader.knows(word) for word in words)
         said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
-        return (Oddity("unknown words", unknown, len(words), said, least=2),) if words else ()
+        return (
+            (Oddity("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
+            if words
+            else ()
+        )
 
     def _words(self, source: str | Sequence[str]) -> Sequence[str]:
         if isinstance(source, str):
