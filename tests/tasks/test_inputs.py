@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.inputs import DESCRIPTORS, Graph, Sound, social_graph, write_sound
 from regard.tasks.inputs import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
+from regard.tasks.inputs.picture_embedding import convolutions
 from regard.tasks.inputs.vectors import VectorEmbedding
 
 SECOND = torch.arange(8000) / 8000
@@ -453,3 +455,66 @@ def test_pictures_are_shifted_in_training_and_their_places_are_not():
     assert seen == {(row, column) for row in (0, 1, 2) for column in (1, 2, 3)}
     with pytest.raises(ArgumentError, match="`shift` must be 0 without `height` and `width`"):
         Pictures(shift=1)
+
+
+def of_pictures(**changes):
+    """A picture's patches of 4, and the module that reads them, without places."""
+    kind = Pictures(height=8, width=8, waves=0, **changes)
+    reader = kind.fit([])
+    picture = torch.arange(64.0).reshape(8, 8, 1) / 63
+    return kind.embedding(reader, 12), kind.item(reader, picture)[None]
+
+
+@pytest.mark.parametrize("changes", [{"zoom": 0.3}, {"turn": 30.0}, {"invert": 0.999999}, {"zoom": 0.2, "shift": 1}])
+@pytest.mark.parametrize("stem", [0, 6])
+def test_a_picture_is_changed_in_training_alone(changes, stem):
+    module, vectors = of_pictures(stem=stem, **changes)
+    torch.manual_seed(0)
+    assert module(vectors).shape == (1, 4, 12)
+    assert not torch.equal(module(vectors), module.eval()(vectors))
+    assert torch.equal(module.eval()(vectors), module.eval()(vectors))
+
+
+def test_what_is_changed_by_nothing_stays_and_what_is_inverted_is_its_negative():
+    module, vectors = of_pictures(stem=6, zoom=1e-9)
+    pictures = module.pictures(module.split(vectors)[0])
+    assert torch.allclose(module.changed(pictures), pictures, atol=1e-5)
+    module, _ = of_pictures(invert=0.999999)
+    assert torch.equal(module.changed(pictures), -pictures)
+
+
+def test_turning_by_a_right_angle_and_back_is_the_picture():
+    module, vectors = of_pictures(stem=6, turn=90.0)
+    pictures = module.pictures(module.split(vectors)[0])
+    # The angle is the largest there is; nothing else changes.
+    drawn = torch.tensor([1.0, 0.5, 0.5, 0.5, 0.5])[:, None]
+    with mock.patch.object(torch, "rand", return_value=drawn):
+        turned = module.changed(pictures)
+    quarters = [pictures.rot90(count, (2, 3)) for count in (1, 3)]
+    assert any(torch.allclose(turned, each, atol=1e-4) for each in quarters)
+
+
+def test_patches_come_back_where_they_were():
+    module, vectors = of_pictures(shift=1)
+    with mock.patch.object(module, "changed", lambda pictures: pictures):
+        assert torch.equal(module.blanked(vectors), vectors)
+
+
+@pytest.mark.parametrize("name", ["shift", "zoom", "turn", "invert", "stem"])
+def test_what_changes_pictures_needs_a_size(name):
+    with pytest.raises(ArgumentError, match=f"`{name}` must be 0 without `height` and `width`"):
+        Pictures(**{name: 1 if name in ("shift", "stem", "turn") else 0.5})
+
+
+def test_a_picture_that_is_normalised_has_mean_0_and_variance_1():
+    kind = Pictures(height=8, width=8, waves=0, normalise=True)
+    reader = kind.fit([])
+    item = kind.item(reader, torch.rand(8, 8, 1) / 3)
+    assert item.mean().item() == pytest.approx(0, abs=1e-6)
+    assert item.std(correction=0).item() == pytest.approx(1, abs=1e-5)
+    assert not kind.item(reader, torch.full((8, 8, 1), 0.5)).any()
+
+
+@pytest.mark.parametrize("patch", [1, 2, 3, 4, 6, 8, 12])
+def test_a_stem_makes_one_vector_of_each_patch(patch):
+    assert convolutions(3, 7, patch)(torch.zeros(2, 3, 2 * patch, 3 * patch)).shape == (2, 7, 2, 3)

@@ -23,7 +23,7 @@ _SAMPLE = 64
 _UPDATES = 2000
 """Of fewer examples an epoch has fewer updates: so many in all is what they get, in at most `_MOST_EPOCHS`."""
 _MOST_EPOCHS = 100
-_MOST_EPOCHS_OF = {("classifier", "words"): 30, ("tagger", "words"): 60}
+_MOST_EPOCHS_OF = {("classifier", "words"): 30, ("tagger", "words"): 60, ("classifier", "pictures"): 160}
 _BATCHES = 8
 _BATCHES_OF_TEXTS = 16
 """So many batches an epoch should have, however few examples there are; and of texts to write."""
