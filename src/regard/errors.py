@@ -13,7 +13,7 @@ And a warning that what a model says may be wrong:
 DoubtfulAnswer
 ├── LongerThanTrained   a source is longer than any of training
 ├── UnknownPieces       a source has pieces that a model hasn't learned
-└── UnlikeTraining      a source is unlike those that a model was made for
+└── OutOfDistribution   a source is unlike those that a model was made for
 
 Every message names the thing in backticks, says what it must be, what it is, and the next step.
 """
@@ -29,11 +29,11 @@ __all__ = [
     "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
+    "OutOfDistribution",
     "RefusedError",
     "RegardError",
     "UnknownNameError",
     "UnknownPieces",
-    "UnlikeTraining",
 ]
 
 
@@ -57,7 +57,7 @@ class UnknownPieces(DoubtfulAnswer):
     """A source has characters or words that a writer hasn't learned: all of them are one to it."""
 
 
-class UnlikeTraining(DoubtfulAnswer):
+class OutOfDistribution(DoubtfulAnswer):
     """A source is unlike those that a model was made for: of another language, say, or an empty picture."""
 
 

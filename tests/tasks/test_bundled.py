@@ -39,7 +39,7 @@ def test_terms_that_bind_stand_in_its_first_line(name):
 
 
 # That a grey picture is no digit is told; it's answered all the same.
-@pytest.mark.filterwarnings("ignore::regard.errors.UnlikeTraining")
+@pytest.mark.filterwarnings("ignore::regard.errors.OutOfDistribution")
 @pytest.mark.parametrize("name", OTHERS)
 def test_it_answers_for_what_is_not_of_its_data(name, tmp_path):
     needs_its_library(name)

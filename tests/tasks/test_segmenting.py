@@ -9,7 +9,7 @@ import torch
 from regard import load
 from regard.cli.main import main
 from regard.datasets import BEGINS, INSIDE, TaggedSentence, read, segmented
-from regard.errors import ArgumentError, DataError, UnlikeTraining
+from regard.errors import ArgumentError, DataError, OutOfDistribution
 from regard.tasks.segmenting import segment
 
 SENTENCE = ("我", "在", "2004年", "看见", "了", "图书馆", "。")
@@ -82,7 +82,7 @@ def test_the_bundled_one_finds_the_words_of_dev(real_data):
     """F1 of words that have both ends; the longest words that training has give 82 %."""
     gold = [sentence.words for sentence in read("ud-chinese-gsd", "dev")]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnlikeTraining)
+        warnings.simplefilter("ignore", OutOfDistribution)
         found = segment(load("chinese-segmentation"), ["".join(words) for words in gold])
     right = sum(len(spans(one) & spans(other)) for one, other in zip(gold, found, strict=True))
     assert 2 * right / (sum(map(len, gold)) + sum(map(len, found))) > 0.865

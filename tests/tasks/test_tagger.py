@@ -15,7 +15,7 @@ def tagger():
     return train(SAWS, SAWS, recipe=tiny(**BY_HEART | {"epochs": 12}), progress="none", device="cpu")
 
 
-@pytest.mark.filterwarnings("ignore::regard.errors.UnlikeTraining")
+@pytest.mark.filterwarnings("ignore::regard.errors.OutOfDistribution")
 def test_the_order_given_is_the_order_returned(tagger):
     sentences = [words for words, _ in generated(31)]
     together = tagger.tag(sentences)
@@ -55,7 +55,7 @@ def test_an_iterator_of_tuples_will_do(tagger):
     assert [word.text for word in tagger.tag([(letter for letter in "ab")])[0]] == ["a", "b"]
 
 
-@pytest.mark.filterwarnings("ignore::regard.errors.UnlikeTraining")
+@pytest.mark.filterwarnings("ignore::regard.errors.OutOfDistribution")
 def test_scores_are_probabilities_of_the_label_given(tagger):
     words = ["a", "never", "seen", "saw"]
     probabilities = (tagger.score(tagger.encode([words]))[0] / tagger.answer.temperature).softmax(-1)

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from regard.cli.reading import Line, until_broken
-from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnlikeTraining
+from regard.errors import ArgumentError, DataError, MissingExtraError, OutOfDistribution, RegardError
 from regard.inputs import read_vectors
 from regard.inspection import Record
 
@@ -89,7 +89,7 @@ def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
     if source.given == "text" and len(text) < 256 and os.path.isfile(text):
         warnings.warn(
             f"{text} is a file, but its name is taken for a text. -f {text} answers each of its lines.",
-            UnlikeTraining,
+            OutOfDistribution,
             stacklevel=2,
         )
     return [(text, source.names(model.reader, text) if source.kind == "words" else text)]

@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 
 from regard.cli.reading import Line, is_chinese, until_broken
-from regard.errors import DataError, UnlikeTraining
+from regard.errors import DataError, OutOfDistribution
 from regard.inputs import is_spaced, longest_match, split_words
 from regard.inspection import Record
 from regard.tasks import Tagger
@@ -106,7 +106,7 @@ def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[
         warnings.warn(
             "the text has no spaces, so words are the longest that the tagger knows. --split finds them by a trained "
             "segmenter; spaces between words say them.",
-            UnlikeTraining,
+            OutOfDistribution,
             stacklevel=2,
         )
     return words

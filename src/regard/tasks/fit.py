@@ -18,10 +18,10 @@ from regard.tasks.batching import key
 from regard.tasks.classifying import ClassifierJob
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
-from regard.tasks.familiarity import familiarity_of
 from regard.tasks.learner import Job, Learner
 from regard.tasks.loading import load
 from regard.tasks.named_recipes import RECIPES
+from regard.tasks.out_of_distribution import thresholds_of
 from regard.tasks.place import Place
 from regard.tasks.processes import helped
 from regard.tasks.progress import Silent, choose_progress
@@ -188,8 +188,8 @@ def _train(
             f"dev {learner.measure.name}": last["best"],
             "seconds": last["seconds"],
             "longest": learner.corpus.longest,
-            "familiarity": familiarity_of(
-                [recipe.input.oddities(learner.corpus.reader, source) for source, _ in job.dev]
+            "out_of_distribution": thresholds_of(
+                [recipe.input.ood_statistics(learner.corpus.reader, source) for source, _ in job.dev]
             ),
             "threads": threads,
             "devices": devices,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, LongerThanTrained, UnlikeTraining
+from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list
 from regard.inspection import Record
 from regard.modules.deciding import places_of
@@ -18,9 +18,9 @@ from regard.tasks.answers import Answer, answer_from_json
 from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
-from regard.tasks.familiarity import Familiarity, known_familiarity
 from regard.tasks.looking import look
 from regard.tasks.measure import Measure
+from regard.tasks.out_of_distribution import Threshold, saved_thresholds
 from regard.tasks.recipe import Recipe
 from regard.tasks.speech import Speech
 from regard.tasks.store import write_model
@@ -106,9 +106,9 @@ class Model(Generic[_Given]):
         return places_of(self.network)
 
     @cached_property
-    def familiarity(self) -> dict[str, Familiarity]:
-        """How much of what is rare the sources have that it was made for, by name; nothing where that isn't known."""
-        return known_familiarity(self.about.get("training", {}).get("familiarity"))
+    def ood_thresholds(self) -> dict[str, Threshold]:
+        """For each statistic, how much of it the sources have that it was made for; none where that isn't known."""
+        return saved_thresholds(self.about.get("training", {}).get("out_of_distribution"))
 
     def read(self, source: Any, longest: int | None = None) -> Any:
         """A source, read: its length is the number of its items.
@@ -124,8 +124,8 @@ class Model(Generic[_Given]):
         Warns:
             LongerThanTrained: it has more items than any source of the training of a model that decides how long its
                 answer is. Such models seldom learn to go on for longer than they have seen.
-            UnlikeTraining: it has more of what is rare in dev (unknown words, pieces, hardly any contrast) than all but
-                one in two hundred sources of dev.
+            OutOfDistribution: it has more of what is rare in dev (unknown words, pieces, hardly any contrast) than all
+                but one in two hundred sources of dev.
         """
         kind = self.recipe.input
         item = kind.item(self.reader, source)
@@ -143,15 +143,15 @@ class Model(Generic[_Given]):
                 LongerThanTrained,
                 stacklevel=2,
             )
-        for each in kind.oddities(self.reader, source) if self.familiarity and len(item) else ():
-            if (usual := self.familiarity.get(each.name)) is not None and usual.exceeded(each):
+        for each in kind.ood_statistics(self.reader, source) if self.ood_thresholds and len(item) else ():
+            if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 shown = " ".join(source) if isinstance(source, list | tuple) else str(source)
                 called = (
                     f"{shown if len(shown) <= 40 else shown[:40] + '...'!r}" if kind.given == "text" else "a source"
                 )
                 warnings.warn(
                     f"{called} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
-                    UnlikeTraining,
+                    OutOfDistribution,
                     stacklevel=2,
                 )
                 break

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, read_picture
-from regard.tasks.familiarity import Oddity
 from regard.tasks.inputs.picture_embedding import PictureEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
+from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import one_of, real, share, truth, whole
 
 __all__ = ["Pictures"]
@@ -99,17 +99,17 @@ class Pictures(Source):
         turns = place * (math.pi * 1.5 ** -torch.arange(self.waves))
         return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
 
-    def oddities(self, reader: PictureVectors, source: Any) -> tuple[Oddity, ...]:
+    def ood_statistics(self, reader: PictureVectors, source: Any) -> tuple[Statistic, ...]:
         levels = reader.vectors(self._picture(source))
         if not len(levels):
             return ()
         mean, spread = float(levels.mean()), float(levels.std(correction=0))
         return (
-            Oddity(
+            Statistic(
                 "flatness", -math.log(spread + 1e-3), 1, f"its pixels differ by only {100 * spread:.0f}% on average"
             ),
-            Oddity("lightness", mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
-            Oddity("darkness", -mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
+            Statistic("lightness", mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
+            Statistic("darkness", -mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
         )
 
     def embedding(self, reader: PictureVectors, width: int) -> nn.Module:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard.inputs import Batch
-from regard.tasks.familiarity import Oddity
+from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
 
 __all__ = ["Source"]
@@ -53,8 +53,8 @@ class Source(Settings):
         """Why no source can be given on the command line, of a model that reads so; None where one can."""
         return None
 
-    def oddities(self, reader: Any, source: Any) -> tuple[Oddity, ...]:
-        """What a source has that those that a model was made for seldom have; nothing where that isn't measured."""
+    def ood_statistics(self, reader: Any, source: Any) -> tuple[Statistic, ...]:
+        """By what a source is told to be out of distribution; nothing where that isn't measured."""
         return ()
 
     def batch(self, reader: Any, items: Sequence[Any]) -> Batch:

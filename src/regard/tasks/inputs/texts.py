@@ -12,8 +12,8 @@ from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
 from regard.page.numbers import counted
 from regard.special_ids import PADDING
-from regard.tasks.familiarity import Oddity
 from regard.tasks.inputs.source import Source
+from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import one_of, share, whole
 
 __all__ = ["PieceEmbedding", "Texts"]
@@ -52,13 +52,13 @@ class Texts(Source):
             raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
         return torch.tensor(reader.encode(source), dtype=torch.int64).unsqueeze(1)
 
-    def oddities(self, reader: Vocabulary, source: str) -> tuple[Oddity, ...]:
+    def ood_statistics(self, reader: Vocabulary, source: str) -> tuple[Statistic, ...]:
         # Words that training had often are one piece; others fall apart.
         if not source or not isinstance(reader, Subwords | Bytes):
             return ()
         pieces = len(reader.encode(source))
         said = f"its {counted(len(source), 'character')} fall into {counted(pieces, 'piece')}"
-        return (Oddity("pieces", pieces, len(source), said),)
+        return (Statistic("pieces", pieces, len(source), said),)
 
     def embedding(self, reader: Vocabulary, width: int) -> nn.Module:
         return PieceEmbedding(reader.size, width, self.piece_dropout)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from regard.errors import ArgumentError
 from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
 from regard.page.numbers import counted
-from regard.tasks.familiarity import Oddity
 from regard.tasks.inputs.source import Source
+from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import features, one_of, share, whole
 
 __all__ = ["CUTS", "Words"]
@@ -65,14 +65,14 @@ class Words(Source):
     def names(self, reader: WordEncoder, source: str | Sequence[str]) -> list[str]:
         return list(self._words(source))
 
-    def oddities(self, reader: WordEncoder, source: str | Sequence[str]) -> tuple[Oddity, ...]:
+    def ood_statistics(self, reader: WordEncoder, source: str | Sequence[str]) -> tuple[Statistic, ...]:
         words = self._words(source)
         if not words:
             return ()
         unknown = sum(not reader.knows(word) for word in words)
         said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
         return (
-            (Oddity("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
+            (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
             if words
             else ()
         )

@@ -1,4 +1,4 @@
-"""Whether a source is like those that a model was made for."""
+"""Out-of-distribution sources: a few statistics of each, and the thresholds that dev gives."""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-__all__ = ["Familiarity", "Oddity", "familiarity_of", "known_familiarity"]
+__all__ = ["Statistic", "Threshold", "saved_thresholds", "thresholds_of"]
 
 _QUANTILE = 0.995
 
 
-class Oddity(NamedTuple):
-    """Something that is rare in sources that a model was made for, and how much of it a source has.
+class Statistic(NamedTuple):
+    """How much a source has of something that is rare in sources that a model was made for.
 
     Args:
         name: what it is called where it is saved.
@@ -33,8 +33,8 @@ class Oddity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Familiarity:
-    """How much of an oddity is usual.
+class Threshold:
+    """How large a statistic usually is.
 
     Args:
         rate: so much a part has on average.
@@ -45,7 +45,7 @@ class Familiarity:
     limit: float
 
     @classmethod
-    def fit(cls, found: Sequence[Oddity]) -> Self:
+    def fit(cls, found: Sequence[Statistic]) -> Self:
         """What is usual of sources: all but one in two hundred are, and of few sources all of them, with a margin."""
         rate = sum(each.amount for each in found) / max(sum(each.size for each in found), 1e-9)
         usual = cls(rate, 0.0)
@@ -53,32 +53,32 @@ class Familiarity:
         limit = float(np.quantile(above, _QUANTILE))
         return cls(rate, limit + (limit - float(np.median(above))) / math.sqrt(len(above)))
 
-    def above(self, found: Oddity) -> float:
+    def above(self, found: Statistic) -> float:
         """How far above the rate a source is."""
         return (found.amount - self.rate * found.size) / math.sqrt(max(found.size, 1e-9))
 
-    def exceeded(self, found: Oddity) -> bool:
+    def exceeded(self, found: Statistic) -> bool:
         """Whether a source has more of it than is usual."""
         return found.always or (found.amount >= found.least and self.above(found) > self.limit)
 
 
-def familiarity_of(oddities: Sequence[Sequence[Oddity]]) -> dict[str, dict[str, float]]:
-    """What is usual of each oddity, as JSON holds it.
+def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[str, float]]:
+    """The threshold of each statistic, as JSON holds it.
 
     Args:
-        oddities: of each source; one that holds nothing has none.
+        statistics: of each source; one that holds nothing has none.
     """
-    named: dict[str, list[Oddity]] = {}
-    for each in (each for own in oddities for each in own):
+    named: dict[str, list[Statistic]] = {}
+    for each in (each for own in statistics for each in own):
         named.setdefault(each.name, []).append(each)
-    return {name: asdict(Familiarity.fit(found)) for name, found in named.items()}
+    return {name: asdict(Threshold.fit(found)) for name, found in named.items()}
 
 
-def known_familiarity(saved: Any) -> dict[str, Familiarity]:
-    """What `familiarity_of` gave; nothing of what isn't of that form, as in models that were saved before."""
-    found: dict[str, Familiarity] = {}
+def saved_thresholds(saved: Any) -> dict[str, Threshold]:
+    """What `thresholds_of` gave; nothing of what isn't of that form, as in models that were saved before."""
+    found: dict[str, Threshold] = {}
     for name, values in saved.items() if isinstance(saved, dict) else ():
         numbers = [values.get(key) for key in ("rate", "limit")] if isinstance(values, dict) else []
         if numbers and all(isinstance(each, int | float) and math.isfinite(each) for each in numbers):
-            found[name] = Familiarity(*map(float, numbers))  # pyright: ignore[reportArgumentType]
+            found[name] = Threshold(*map(float, numbers))  # pyright: ignore[reportArgumentType]
     return found

@@ -9,9 +9,9 @@ from toys import generated, tiny
 
 from regard import load, train
 from regard.datasets import read
-from regard.errors import UnlikeTraining
+from regard.errors import OutOfDistribution
 from regard.inputs import split_words
-from regard.tasks.familiarity import Familiarity, Oddity, familiarity_of, known_familiarity
+from regard.tasks.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
 
 GERMAN = [
     "Ich sehe eine große Säge im Wald.",
@@ -34,16 +34,16 @@ def told(model, sources) -> list[bool]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.predict([source])
-        found.append(any(issubclass(each.category, UnlikeTraining) for each in caught))
+        found.append(any(issubclass(each.category, OutOfDistribution) for each in caught))
     return found
 
 
-def of(amount: float, size: float = 1) -> Oddity:
-    return Oddity("oddity", amount, size, "")
+def of(amount: float, size: float = 1) -> Statistic:
+    return Statistic("statistic", amount, size, "")
 
 
 def test_what_is_usual_is_worked_out_by_hand():
-    usual = Familiarity.fit([of(1, 4), of(0, 4), of(2, 4), of(1, 4)])
+    usual = Threshold.fit([of(1, 4), of(0, 4), of(2, 4), of(1, 4)])
     assert usual.rate == 0.25
     above = [0.0, -0.5, 0.5, 0.0]
     assert [usual.above(of(amount, 4)) for amount in (1, 0, 2, 1)] == above
@@ -58,7 +58,7 @@ def test_what_is_usual_is_worked_out_by_hand():
 def test_one_in_two_hundred_of_dev_is_beyond_it():
     generator = np.random.default_rng(0)
     seen = [of(generator.binomial(size, 0.1), size) for size in generator.integers(1, 40, 10_000).tolist()]
-    usual = Familiarity.fit(seen)
+    usual = Threshold.fit(seen)
     assert 0.002 < np.mean([usual.exceeded(each) for each in seen]) < 0.006
 
 
@@ -66,13 +66,13 @@ def test_one_in_two_hundred_of_dev_is_beyond_it():
     "saved", [None, 3, {"a": 1}, {"a": {"rate": "x", "limit": 1}}, {"a": {"rate": float("nan"), "limit": 1}}]
 )
 def test_what_is_not_of_that_form_says_nothing(saved):
-    assert known_familiarity(saved) == {}
+    assert saved_thresholds(saved) == {}
 
 
 def test_what_is_saved_is_read():
-    saved = familiarity_of([(of(1, 2),), (), (of(0, 3), Oddity("other", 5, 1, ""))])
-    assert known_familiarity(saved) == {name: Familiarity(**values) for name, values in saved.items()}
-    assert {*saved} == {"oddity", "other"}
+    saved = thresholds_of([(of(1, 2),), (), (of(0, 3), Statistic("other", 5, 1, ""))])
+    assert saved_thresholds(saved) == {name: Threshold(**values) for name, values in saved.items()}
+    assert {*saved} == {"statistic", "other"}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_empty_or_inverted_picture_is_told():
 def test_a_trained_model_knows_its_dev_and_evaluate_is_silent():
     sentences = generated(60)
     model = train(sentences, generated(30), recipe=tiny(epochs=1), progress="none", device="cpu")
-    assert model.about["training"]["familiarity"].keys() == {"unknown words"}
+    assert model.about["training"]["out_of_distribution"].keys() == {"unknown words"}
     # All words of dev are known: one that isn't may be a name.
     assert told(model, [[*sentences[0][0], "zzz"], sentences[0][0]]) == [False, False]
     assert told(model, [["zzz"], ["zzz", "yyy"]]) == [False, True]
@@ -112,7 +112,7 @@ def test_a_trained_model_knows_its_dev_and_evaluate_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.evaluate([(strangers, ["NOUN"] * 12)])
-    with pytest.warns(UnlikeTraining, match="12 of its 12 words are unknown to it"):
+    with pytest.warns(OutOfDistribution, match="12 of its 12 words are unknown to it"):
         list(model.look([strangers]))
 
 
@@ -120,8 +120,12 @@ def test_english_of_other_places_is_seldom_told(real_data):
     """Reviews of films, for a tagger of blogs and letters: at most one in thirty."""
     model = load("english-pos")
     texts = [each.source for each in read("sst2", "dev")][:300]
-    known = model.familiarity["unknown words"]
+    known = model.ood_thresholds["unknown words"]
     kind = model.recipe.input
-    odd = [known.exceeded(oddity) for text in texts for oddity in kind.oddities(model.reader, split_words(text))]
+    odd = [
+        known.exceeded(statistic)
+        for text in texts
+        for statistic in kind.ood_statistics(model.reader, split_words(text))
+    ]
     assert len(odd) == 300
     assert sum(odd) <= 10
