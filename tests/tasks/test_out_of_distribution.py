@@ -55,6 +55,12 @@ def test_what_is_usual_is_worked_out_by_hand():
     assert usual.exceeded(of(20, 40))
 
 
+def test_where_nothing_is_known_it_is_beyond_it_unless_dev_is_so_too():
+    nothing = of(2, 2)._replace(always=True)
+    assert Threshold(0.1, 9.0).exceeded(nothing)
+    assert not Threshold(1.0, 9.0).exceeded(nothing)
+
+
 def test_one_in_two_hundred_of_dev_is_beyond_it():
     generator = np.random.default_rng(0)
     seen = [of(generator.binomial(size, 0.1), size) for size in generator.integers(1, 40, 10_000).tolist()]

@@ -10,6 +10,7 @@ import numpy as np
 __all__ = ["Statistic", "Threshold", "saved_thresholds", "thresholds_of"]
 
 _QUANTILE = 0.995
+_MOST = 0.5
 
 
 class Statistic(NamedTuple):
@@ -59,7 +60,10 @@ class Threshold:
 
     def exceeded(self, found: Statistic) -> bool:
         """Whether a source has more of it than is usual."""
-        return found.always or (found.amount >= found.least and self.above(found) > self.limit)
+        # Where most of dev is unknown, too, it says nothing.
+        if found.always and self.rate < _MOST:
+            return True
+        return found.amount >= found.least and self.above(found) > self.limit
 
 
 def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[str, float]]:
