@@ -71,11 +71,15 @@ def test_of_test_it_is_told_too():
 
 
 def test_a_test_that_is_clearly_below_dev_is_told():
+    best = Judged("accuracy", 0.9, (0.86, 0.93), "", 300)
     worse = Judged("accuracy", 0.6, (0.55, 0.65), "", 300)
-    (found,) = model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (GOOD, worse))
+    (found,) = model_warnings(model(), GOOD, GOOD, best, DONE, (GOOD, worse))
     assert found.startswith("It does worse on test than on dev (60.00 %, 90.00 %)")
     within = Judged("accuracy", 0.88, (0.84, 0.92), "", 300)
-    assert not model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (GOOD, within))
+    assert not model_warnings(model(), GOOD, GOOD, best, DONE, (GOOD, within))
+    # One of a few that is wrong: each lies within the interval of the other, or of one of them.
+    few, one = Judged("accuracy", 1.0, (0.82, 1.0), "", 18), Judged("accuracy", 0.95, (0.77, 0.99), "", 21)
+    assert not model_warnings(model(), GOOD, GOOD, few, DONE, (GOOD, one))
 
 
 def test_empty_texts_are_counted():

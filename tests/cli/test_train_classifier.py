@@ -136,6 +136,13 @@ def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(traine
     assert json.loads(capsys.readouterr().out)["examples"] == 50
 
 
+def test_texts_to_write_are_no_labels(trained, tmp_path, capsys):
+    rows = "".join(f"snake_{n},snake{n}\n" for n in range(40))
+    (tmp_path / "pairs.csv").write_text(f"text,target\n{rows}")
+    assert main(start(trained, "--data", str(tmp_path / "pairs.csv"), "--out", str(tmp_path / "new"))) == 2
+    assert re.search(r"labels that repeat, .* are different\. .* take regard train seq2seq\.", capsys.readouterr().err)
+
+
 def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path, capsys):
     own = tmp_path / "own"
     own.mkdir()

@@ -93,13 +93,13 @@ def _of_texts(model: Any, dev: Sequence[Any]) -> Iterator[str]:
 
 def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
     dev, test = scores["dev"], scores.get("test")
-    if test is None or test.interval is None:
+    if test is None or test.interval is None or dev.interval is None:
         return
-    dev, own = (each.accuracy if isinstance(each, Scores) else each.score for each in (dev, test))
-    low, high = test.interval
-    if model.measure.better(dev, than=own) and not low <= dev <= high:
+    known, own = (each.accuracy if isinstance(each, Scores) else each.score for each in (dev, test))
+    within = any(low <= other <= high for (low, high), other in ((test.interval, known), (dev.interval, own)))
+    if model.measure.better(known, than=own) and not within:
         yield (
-            f"It does worse on test than on dev ({model.measure.said(own)}, {model.measure.said(dev)}), by which its "
+            f"It does worse on test than on dev ({model.measure.said(own)}, {model.measure.said(known)}), by which its "
             "epoch was chosen: it has learned too little that holds elsewhere. More examples may help."
         )
 

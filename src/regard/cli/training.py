@@ -26,6 +26,7 @@ __all__ = ["train_and_save"]
 Auxiliary = dict[str, list[Any]]
 
 _LONGEST_SHOWN = 80
+_FEW_LABELS = 20
 
 
 def train_and_save(
@@ -62,6 +63,7 @@ def train_and_save(
     """
     found = TaskData.find(task, data, label, column_names(columns)).divided()
     examples, dev = found.read("train"), found.read("dev")
+    _check_repeats(task, data, examples)
     # Now, though it is judged at the end: a broken line is told before hours of training, not after.
     test = found.read("test") if "test" in found.splits else []
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
@@ -126,6 +128,18 @@ def train_and_save(
         model.about = {**model.about, "warnings": warned}
         model.save(folder)
     return _page(model, scores, folder, data, dev, warned)
+
+
+def _check_repeats(task: str, data: str, examples: Sequence[Any]) -> None:
+    """Refuse texts to be written as labels: few of them stand twice, and none that is new could be answered."""
+    if task != "classifier":
+        return
+    labels = [each.target for each in examples if isinstance(each.target, str)]
+    if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
+        raise ArgumentError(
+            f"`--data` must have labels that repeat, to be for a classifier, but {len({*labels}):,} of {len(labels):,} "
+            f"in {data} are different. If they are texts to be written, take regard train seq2seq."
+        )
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
