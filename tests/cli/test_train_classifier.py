@@ -129,6 +129,13 @@ def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(traine
     judged = json.loads(told.out)
     assert judged["examples"] == len(splits["test"])
     assert judged["score"] == load(tmp_path / "new").about["scores"]["test"]["score"]
+    # Data of the same name with splits of their own have these.
+    folder = tmp_path / "elsewhere" / "reviews.csv"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.csv").write_text("text,label\ngood,yes\nbad,no\n")
+    main(["evaluate", str(tmp_path / "new"), "--data", str(folder), "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["examples"] == 2
     # Another file is taken whole.
     other = tmp_path / "others.csv"
     other.write_bytes(reviews.read_bytes())

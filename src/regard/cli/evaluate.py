@@ -56,9 +56,10 @@ def evaluate(
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
-    if (made := loaded.about.get("data", {}).get("made")) and loaded.about["data"].get("name") == found.name:
+    trained = loaded.about.get("data", {})
+    if trained.get("made") and trained.get("name") == found.name and (*trained["made"],) == found.lacking:
         # Else what it was trained on would be judged, too.
-        found = dataclasses.replace(found, made=tuple(made))
+        found = dataclasses.replace(found, made=found.lacking)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.

@@ -125,7 +125,7 @@ class TaskData:
         Raises:
             ArgumentError: it has files of splits, but none for train.
         """
-        from regard.datasets import SPLITS, splits_of
+        from regard.datasets import splits_of
 
         there = splits_of(self.given)
         if there and "train" not in there:
@@ -133,8 +133,17 @@ class TaskData:
                 f"`--data` must have examples to train on, but {self.given} has only {' and '.join(there)}. Name one "
                 "file after train."
             )
-        made = SPLITS if not there else () if "dev" in there else ("train", "dev")
-        return dataclasses.replace(self, made=made)
+        return dataclasses.replace(self, made=self.lacking)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The splits that would have to be made of what there is."""
+        from regard.datasets import SPLITS, splits_of
+
+        there = splits_of(self.given)
+        if not there:
+            return SPLITS
+        return ("train", "dev") if "train" in there and "dev" not in there else ()
 
     @property
     def splits(self) -> tuple[str, ...]:
