@@ -135,3 +135,12 @@ def test_english_of_other_places_is_seldom_told(real_data):
     ]
     assert len(odd) == 300
     assert sum(odd) <= 10
+
+
+def test_the_file_or_the_text_is_named(tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("L", (1, 1), 200).save(tmp_path / "one.png")
+    with pytest.warns(OutOfDistribution, match=r"one\.png is unlike what written-digit was made for"):
+        load("written-digit").predict([tmp_path / "one.png"])
+    with pytest.warns(OutOfDistribution, match=r"^'Ich sehe eine .*\.\.\.' is unlike what english-pos"):
+        load("english-pos").predict(["Ich sehe eine große Säge im dunklen Wald hinter dem Haus ."])

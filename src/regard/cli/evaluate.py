@@ -57,7 +57,7 @@ def evaluate(
     columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
     trained = loaded.about.get("data", {})
-    if trained.get("made") and trained.get("name") == found.name and (*trained["made"],) == found.lacking:
+    if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
         # Else what it was trained on would be judged, too.
         found = dataclasses.replace(found, made=found.lacking)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)

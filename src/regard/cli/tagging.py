@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from regard.cli.reading import Line, is_chinese, until_broken
 from regard.errors import DataError, OutOfDistribution
-from regard.inputs import is_spaced, longest_match, split_words
+from regard.inputs import is_spaced, split_chinese, split_words
 from regard.inspection import Record
 from regard.tasks import Tagger
 from regard.tasks.segmenting import segment
@@ -97,12 +97,13 @@ def _split(tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger
 
 
 def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[str]:
-    if not is_chinese(text) or is_spaced(text):
+    if not is_chinese(text):
         return split_words(text)
-    if segmenter is not None:
+    spaced = is_spaced(text)
+    if segmenter is not None and not spaced:
         return segment(segmenter, [text])[0]
-    words = longest_match(text, known)
-    if len(words) > 1:
+    words = split_chinese(text, known)
+    if len(words) > 1 and not spaced:
         warnings.warn(
             "the text has no spaces, so words are the longest that the tagger knows. --split finds them by a trained "
             "segmenter; spaces between words say them.",

@@ -214,9 +214,7 @@ def _page(
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
     elif model.recipe.input.unnamed(model.reader) is None:
-        shown = data if kind == "folder" and Path(data).is_dir() else str(dev[0].source)
-        given = isinstance(dev[0].source, str | Path) and len(shown) <= _LONGEST_SHOWN
-        steps.insert(0, ["regard", "predict", name, shown if given or kind == "folder" else kind.upper()])
+        steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
@@ -226,6 +224,16 @@ def _page(
             *(Prose(shlex.join(step)) for step in steps),
         ),
     )
+
+
+def _to_ask(source: Any, data: str, kind: str) -> str:
+    """A source of the data that can be typed, else what one is."""
+    if kind == "folder" and Path(data).is_dir():
+        return data
+    shown = str(source) if isinstance(source, str | Path) else ""
+    # A dash would be taken for an option.
+    fit = shown.strip() and len(shown) <= _LONGEST_SHOWN and not shown.startswith("-")
+    return shown if fit else kind.upper()
 
 
 def _table(scores: dict[str, Any], model: Any) -> Table:

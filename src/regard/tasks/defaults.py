@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.datasets import PICTURES, SOUNDS, Answers
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound, read_picture
-from regard.tasks.examples import as_pairs
+from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TASKS, Writing
 
@@ -178,12 +178,6 @@ def _of_task(task: str, input: str, pairs: Sequence[tuple[Any, Any]]) -> dict[st
     if task == "seq2seq":
         return {**_WRITING, "task": {"kind": task, **_written(pairs, input)}}
     return _SAYING if task == "synthesis" else {}
-
-
-def spread(examples: Sequence[Any], most: int) -> list[Any]:
-    """So many of them at most, from beginning to end."""
-    count = min(len(examples), most)
-    return [examples[place * len(examples) // count] for place in range(count)]
 
 
 def _pictures(sources: Sequence[Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.inputs import as_list
 
-__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest_pairs"]
+__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest_pairs", "spread"]
 
 Example = tuple[tuple[str, ...], tuple[str, ...]]
 Pair = tuple[Any, Any]
@@ -61,6 +61,17 @@ def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pai
         else:
             raise ArgumentError(f"`{argument}[{place}]` must be a pair (source, target), but is {item!r:.80}.")
     return pairs
+
+
+def spread(examples: Sequence[Any], most: int) -> list[Any]:
+    """At most so many of the examples, evenly spaced.
+
+    Example:
+        >>> spread([1, 2, 3, 4, 5, 6], 3)
+        [1, 3, 5]
+    """
+    count = min(len(examples), most)
+    return [examples[place * len(examples) // count] for place in range(count)]
 
 
 def digest_pairs(pairs: Iterable[Pair]) -> str:

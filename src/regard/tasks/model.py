@@ -145,12 +145,8 @@ class Model(Generic[_Given]):
             )
         for each in kind.ood_statistics(self.reader, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
-                shown = " ".join(source) if isinstance(source, list | tuple) else str(source)
-                called = (
-                    f"{shown if len(shown) <= 40 else shown[:40] + '...'!r}" if kind.given == "text" else "a source"
-                )
                 warnings.warn(
-                    f"{called} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
+                    f"{_shown(source)} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
                     OutOfDistribution,
                     stacklevel=2,
                 )
@@ -266,6 +262,14 @@ class Model(Generic[_Given]):
             for index, part in zip(members, self.numbers([items[index] for index in members]), strict=True):
                 found[index] = part
         return found
+
+
+def _shown(source: Any) -> str:
+    """What to call a source in a warning: a file by its name, a text by its beginning."""
+    if isinstance(source, Path):
+        return str(source)
+    text = " ".join(source) if isinstance(source, list | tuple) else source
+    return repr(text if len(text) <= 40 else f"{text[:40]}...") if isinstance(text, str) else "a source"
 
 
 def check_sources(sources: Any) -> None:

@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regard.errors import ArgumentError
 from regard.tasks.corpus import Corpus, Lesson
-from regard.tasks.examples import Pair
+from regard.tasks.examples import Pair, spread
 from regard.tasks.pairs_job import PairsJob, filled
 from regard.tasks.text import Text
 from regard.tasks.text_learner import TextLearner
@@ -46,7 +46,7 @@ class WriterJob(PairsJob):
         text = Text.fit(
             [each for _, each in self.examples], task.vocabulary, task.size, source_items=sum(map(len, items))
         )
-        judged = _spread(grouped(self.dev), task.judged)
+        judged = spread(grouped(self.dev), task.judged)
 
         def corpus(items: list[Any], texts: list[str], name: str) -> TextCorpus:
             wanted = [(torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),) for each in texts]
@@ -76,9 +76,3 @@ class TextCorpus(Corpus):
 
     def lesson(self, members: Sequence[int]) -> Lesson:
         return self._lesson(members, lambda ids: pad_sequence(ids, batch_first=True, padding_value=-1))
-
-
-def _spread(examples: list[Any], most: int) -> list[Any]:
-    """So many of them at most, from beginning to end."""
-    step = max(1.0, len(examples) / most)
-    return [examples[int(place * step)] for place in range(min(most, len(examples)))]
