@@ -68,8 +68,8 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> I
         lost = sum(each in never for each in wanted) / len(wanted)
         listed = ", ".join(never[:5]) + (", ..." if len(never) > 5 else "")
         yield (
-            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, where no answer is "
-            "right. Look whether it is misspelt."
+            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, and every answer "
+            "there is wrong. Check its spelling."
         )
 
 
@@ -100,7 +100,7 @@ def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
     if model.measure.better(known, than=own) and not within:
         yield (
             f"It does worse on test than on dev ({model.measure.said(own)}, {model.measure.said(known)}), by which its "
-            "epoch was chosen: it has learned too little that holds elsewhere. More examples may help."
+            "epoch was chosen: it does not generalise well. More examples may help."
         )
 
 

@@ -105,8 +105,8 @@ def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[
     words = split_chinese(text, known)
     if len(words) > 1 and not spaced:
         warnings.warn(
-            "the text has no spaces, so words are the longest that the tagger knows. --split finds them by a trained "
-            "segmenter; spaces between words say them.",
+            "the text has no spaces, so words are the longest that the tagger knows. Use --split for a trained "
+            "segmenter, or put spaces between the words.",
             OutOfDistribution,
             stacklevel=2,
         )
