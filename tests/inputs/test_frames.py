@@ -1,6 +1,7 @@
 """A hundred frames a second, each where it is said to be, and nothing of a sound falls between them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,14 +236,51 @@ def test_the_way_back_of_a_few_frames_and_of_silence():
 
 
 def test_the_way_back_refuses():
-    for settings in (RAW, SpeechFrames(), SpeechFrames("mfcc", normalise=False)):
-        with pytest.raises(ArgumentError, match="normalise=False only, but these have"):
+    for settings in (RAW, SpeechFrames(), SpeechFrames("mfcc", normalise=False), replace(MEL, top_db=50)):
+        with pytest.raises(ArgumentError, match="normalise=False and top_db=0 only, but these have"):
             settings.sound_of(torch.zeros(5, settings.width))
     with pytest.raises(ArgumentError, match="`log_mel` must have 40 numbers a frame, but has 13"):
         MEL.sound_of(torch.zeros(5, 13))
     for value in (torch.nan, torch.inf, 80.0):
         with pytest.raises(ArgumentError, match="must be logarithms of power, at most 25"):
             MEL.sound_of(torch.full((5, 40), value))
+
+
+@pytest.mark.parametrize("features", ["filterbank", "mfcc"])
+def test_below_the_loudest_is_the_same_at_any_volume(features):
+    settings = SpeechFrames(features, normalise=False, top_db=50)
+    sound = Sound(torch.cat([torch.zeros(1, 700), tone(440, 0.2).samples, noise(900).samples / 20], 1), 8000)
+    frames = settings.frames(sound)
+    for volume in (0.0001, 0.02, 20.0):
+        quieter = settings.frames(Sound(sound.samples * volume, 8000))
+        torch.testing.assert_close(quieter, frames, atol=1e-3, rtol=0)
+    # Absolute power isn't.
+    absolute = replace(settings, top_db=0)
+    assert (absolute.frames(Sound(sound.samples * 0.02, 8000)) - absolute.frames(sound)).abs().max() > 5
+
+
+def test_below_the_loudest_lies_from_nothing_to_so_many_decibels():
+    frames = SpeechFrames(normalise=False, top_db=50).frames(tone(440, 0.2))
+    assert frames.max() == 0
+    assert frames.min() == pytest.approx(-5 * np.log(10))
+    # Librosa's own, of the same power.
+    power = MEL.frames(tone(440, 0.2)).exp().numpy()
+    decibels = librosa.power_to_db(power, ref=np.max, top_db=50)
+    np.testing.assert_allclose(frames.numpy() * 10 / np.log(10), decibels, atol=1e-3)
+    # Where nothing is heard, nothing is loud.
+    silent = SpeechFrames(normalise=False, top_db=50).frames(Sound(torch.zeros(1, 800), 8000))
+    assert silent.unique().tolist() == [pytest.approx(-5 * np.log(10))]
+
+
+def test_a_warp_moves_frequencies():
+    def loudest(hertz, warp):
+        return int(MEL.frames(tone(hertz), warp=warp)[50].argmax())
+
+    assert loudest(1100, 1.1) == loudest(1000, 1.0) != loudest(1100, 1.0)
+    assert loudest(1800, 0.9) == loudest(2000, 1.0) != loudest(1800, 1.0)
+    torch.testing.assert_close(MEL.frames(tone(440), warp=1.0), MEL.frames(tone(440)))
+    with pytest.raises(ArgumentError, match="`warp` is for features 'filterbank' and 'mfcc'"):
+        RAW.frames(tone(440), warp=1.1)
 
 
 def test_settings_go_through_json():
@@ -257,6 +295,8 @@ def test_settings_go_through_json():
     ("changes", "message"),
     [
         ({"features": "mfc"}, "`features` must be one of samples, filterbank, mfcc, but is 'mfc'. Did you mean 'mfcc'"),
+        ({"top_db": -1}, "`top_db` must be from 0 .absolute. to 200, but is -1"),
+        ({"top_db": 50, "features": "samples"}, "`top_db` is for features 'filterbank' and 'mfcc', but"),
         ({"rate": 44100}, "`rate` must be a multiple of 400 .* but is 44100. .* take 44000"),
         ({"rate": 0}, "take 2000"),
         ({"rate": True}, "`rate` must be a whole number, but is True"),

@@ -417,6 +417,33 @@ def embedded(source: Source, reader, vectors: torch.Tensor) -> torch.Tensor:
     return source.embedding(reader, 3).train().blanked(vectors)
 
 
+def test_training_hears_a_recording_another_way_each_time():
+    pytest.importorskip("librosa")
+    changes = {"noise_snr": 10.0, "filter_db": 6.0, "clip_db": 20.0, "vtlp": 0.2}
+    for name, value in changes.items():
+        source = Speech(normalise=False, together=2, **{name: value})
+        reader = source.fit([tone(300, 0.11)])
+        kept = source.training_item(reader, tone(300, 0.11))
+        torch.manual_seed(1)
+        heard = [source.batch(reader, [kept]).vectors for _ in range(6)]
+        torch.manual_seed(1)
+        again = [source.batch(reader, [kept]).vectors for _ in range(6)]
+        assert all(map(torch.equal, heard, again)), name
+        assert len(kept) == 6
+        assert all(each.shape == (1, 6, 80) for each in heard)
+        assert len({tuple(each.flatten().tolist()) for each in heard}) > 1, name
+        # What isn't trained on is heard as it is.
+        item = source.item(reader, tone(300, 0.11))
+        assert torch.equal(source.batch(reader, [item]).vectors[0], item)
+
+
+def test_speech_without_changes_is_read_once():
+    pytest.importorskip("librosa")
+    source = Speech(normalise=False, top_db=50)
+    reader = source.fit([tone(300, 0.05)])
+    assert torch.equal(source.training_item(reader, tone(300, 0.05)), source.item(reader, tone(300, 0.05)))
+
+
 def test_speech_is_heard_faster_or_slower():
     """A ramp stays a ramp of another steepness, from the same beginning; frames that are one vector don't matter."""
     source = Speech(filters=2, together=2, frame_dropout=0.0, band_dropout=0, stretch=0.2)

@@ -13,7 +13,7 @@ from regard.inputs.graph import Graph, mask_of
 from regard.inputs.molecule import ATOM_FEATURES, BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
 from regard.inputs.one_hot import OneHotWords
 from regard.inputs.patches import PictureVectors
-from regard.inputs.picture import CHANNELS, read_picture
+from regard.inputs.picture import CHANNELS, picture_size, read_picture
 from regard.inputs.profile_tables import read_profiles
 from regard.inputs.profiles import Profile, ProfileEncoder
 from regard.inputs.sentences import as_list, as_sentences
@@ -84,6 +84,7 @@ __all__ = [
     "mask_of",
     "molecule",
     "pad_labels",
+    "picture_size",
     "read_friendships",
     "read_picture",
     "read_profiles",

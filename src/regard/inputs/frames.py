@@ -24,6 +24,7 @@ LOUDEST = 25.0
 """Log power; no sound has more in a filter, whatever the rate."""
 
 _FLOOR = 1e-10  # power; about what rounding to 16 bits leaves in a filter, so that silence has a logarithm
+_MOST_TOP_DB = 200
 _LEAST_SPREAD = 1e-5  # what varies less doesn't vary: one step of 16 bits is 3e-5
 _AT_ONCE = 6000  # frames; spectra are wide, and a recording may last for hours
 _RATES = range(2_000, 192_001, 400)
@@ -55,6 +56,9 @@ class SpeechFrames:
         deltas: whether changes in time stand behind the coefficients; for "mfcc".
         normalise: whether each recording is shifted and scaled to mean 0 and variance 1: each number of the vector
             over all frames, or, for "samples", all the samples together. What doesn't vary, as silence, becomes zeros.
+        top_db: power is relative to the largest of the recording, in any frame and filter, and at least so many dB
+            below it: what is heard is the same at any volume. 0: power is absolute, and at least 1e-10. For
+            "filterbank" and "mfcc"; as in `librosa.power_to_db`.
 
     Raises:
         ArgumentError: a number that can't be.
@@ -75,6 +79,7 @@ class SpeechFrames:
     coefficients: int = 13
     deltas: bool = False
     normalise: bool = True
+    top_db: int = 0
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -98,6 +103,10 @@ class SpeechFrames:
             )
         if self.deltas and self.features != "mfcc":
             raise ArgumentError(f"`deltas` are for features 'mfcc' alone, but `features` is {self.features!r}.")
+        if not 0 <= self.top_db <= _MOST_TOP_DB:
+            raise ArgumentError(f"`top_db` must be from 0 (absolute) to {_MOST_TOP_DB}, but is {self.top_db}.")
+        if self.top_db and self.features == "samples":
+            raise ArgumentError("`top_db` is for features 'filterbank' and 'mfcc', but `features` is 'samples'.")
 
     @property
     def step(self) -> int:
@@ -123,15 +132,26 @@ class SpeechFrames:
             "mfcc": self.coefficients * (3 if self.deltas else 1),
         }[self.features]
 
-    def frames(self, sound: Sound) -> Float[Tensor, "frame feature"]:
+    def frames(self, sound: Sound, *, warp: float = 1.0) -> Float[Tensor, "frame feature"]:
         """The vectors of a sound, 100 a second; none for a sound of no samples.
 
+        Args:
+            sound: the sound.
+            warp: a filter hears what lies at so many times its frequency, as if the vocal tract were as much shorter;
+                not for "samples". Source: N. Jaitly and G. Hinton, 2013, "Vocal tract length perturbation (VTLP)
+                improves speech recognition", section 3.
+
         Raises:
+            ArgumentError: a warp of samples.
             MissingExtraError: the library `librosa` is not installed.
         """
         count = -(-sound.samples.shape[1] * 100 // sound.rate)
         if not count:
             return torch.zeros(0, self.width)
+        if warp != 1 and self.features == "samples":
+            raise ArgumentError(
+                f"`warp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 1, not {warp}."
+            )
         samples = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].float().cpu()
         if self.features == "samples" and self.normalise:
             samples = _normalised(samples[:, None])[:, 0]
@@ -140,7 +160,8 @@ class SpeechFrames:
         cut = pad(samples, (around // 2, behind)).unfold(0, self.window, self.step)
         if self.features == "samples":
             return cut.contiguous()
-        vectors = torch.cat([self._log_mel(part) for part in cut.split(_AT_ONCE)])
+        power = torch.cat([self._mel(part, warp) for part in cut.split(_AT_ONCE)])
+        vectors = self._log(power)
         if self.features == "mfcc":
             vectors = self._cepstra(vectors)
         return _normalised(vectors) if self.normalise else vectors
@@ -175,10 +196,11 @@ class SpeechFrames:
 
         Source: D. Griffin and J. Lim, 1984, "Signal estimation from modified short-time Fourier transform".
         """
-        if self.features != "filterbank" or self.normalise:
+        if self.features != "filterbank" or self.normalise or self.top_db:
             raise ArgumentError(
-                "a sound can be made of frames with features='filterbank' and normalise=False only, but these have "
-                f"features={self.features!r} and normalise={self.normalise}: what is left out can't be brought back."
+                "a sound can be made of frames with features='filterbank' and normalise=False and top_db=0 only, but "
+                f"these have features={self.features!r}, normalise={self.normalise} and top_db={self.top_db}: what is "
+                "left out can't be brought back."
             )
         if log_mel.shape[1] != self.filters:
             raise ArgumentError(f"`log_mel` must have {self.filters} numbers a frame, but has {log_mel.shape[1]}.")
@@ -221,9 +243,17 @@ class SpeechFrames:
                 raise UnknownNameError("field", str(name), known)
         return cls(**saved)
 
-    def _log_mel(self, cut: Float[Tensor, "frame sample"]) -> Float[Tensor, "frame filter"]:
+    def _mel(self, cut: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
         spectrum = torch.fft.rfft(cut * torch.hann_window(self.window), n=_transform_size(self.rate))
-        return (spectrum.abs().square() @ _mel_filters(self.rate, self.filters)).clamp(min=_FLOOR).log()
+        power = spectrum.abs().square()
+        return (power if warp == 1 else _warped(power, warp)) @ _mel_filters(self.rate, self.filters)
+
+    def _log(self, power: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame filter"]:
+        if not self.top_db:
+            return power.clamp(min=_FLOOR).log()
+        # Where nothing is heard at all, everything is the least.
+        loudest = power.max().clamp(min=torch.finfo(power.dtype).tiny)
+        return (power / loudest).clamp(min=10 ** (-self.top_db / 10)).log()
 
     def _cepstra(self, log_mel: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame feature"]:
         feature = require("librosa", extra="speech").feature
@@ -237,6 +267,14 @@ class SpeechFrames:
 def _transform_size(rate: int) -> int:
     # Twice the window at least: else narrow filters would fall between two frequencies.
     return 1 << (2 * (rate // 40) - 1).bit_length()
+
+
+def _warped(power: Float[Tensor, "frame frequency"], warp: float) -> Float[Tensor, "frame frequency"]:
+    """Each frequency has what stood at `warp` times it; what lies above the highest is as loud as that."""
+    last = power.shape[1] - 1
+    places = (torch.arange(last + 1) * warp).clamp(max=last)
+    first = places.long().clamp(max=last - 1)
+    return torch.lerp(power[:, first], power[:, first + 1], (places - first).to(power.dtype))
 
 
 @lru_cache(maxsize=16)

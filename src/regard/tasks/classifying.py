@@ -55,16 +55,23 @@ class ClassifierJob(PairsJob):
         examples = [self.examples[place] for place in kept]
         reader = self.recipe.input.fit([each for each, _ in examples])
         taught = [tuple(own[place] for own in wanted) for place in kept]
-        corpus = self._corpus(reader, answers[0], examples, taught, "examples")
+        items = [self.recipe.input.training_item(reader, each) for each, _ in examples]
+        corpus = self._corpus(reader, answers[0], examples, items, taught, "examples")
         judged = [(each,) for each in answers[0].tensor([target for _, target in self.dev])]
-        dev = self._corpus(reader, answers[0], self.dev, judged, "dev")
+        dev_items = [self.recipe.input.item(reader, each) for each, _ in self.dev]
+        dev = self._corpus(reader, answers[0], self.dev, dev_items, judged, "dev")
         network = source_network(self.recipe, reader, answers[0].outputs)
         return AnswerLearner(network, self.recipe, corpus, dev, answers)
 
     def _corpus(
-        self, reader: Any, answer: Answer, pairs: Sequence[Pair], wanted: list[tuple[Tensor, ...]], argument: str
+        self,
+        reader: Any,
+        answer: Answer,
+        pairs: Sequence[Pair],
+        items: Sequence[Any],
+        wanted: list[tuple[Tensor, ...]],
+        argument: str,
     ) -> Corpus:
-        items = [self.recipe.input.item(reader, each) for each, _ in pairs]
         corpus = filled(Corpus(self.recipe.input, reader, items, wanted), argument)
         # Again, of those that are left: what is known may have been wanted of empty sources alone.
         answer.check([[target] for item, (_, target) in zip(items, pairs, strict=True) if len(item)], argument)

@@ -119,6 +119,8 @@ def train(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
     job = JOBS[recipe.task.kind](recipe, examples, dev, auxiliary)
+    if (said := recipe.input.preparation([source for source, _ in job.examples])) is not None:
+        show.note(said)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
     accelerator = _accelerator(device)

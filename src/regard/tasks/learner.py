@@ -87,6 +87,11 @@ class Job(Protocol):
     """A recipe and the data that it is to be trained on, checked; and what becomes of them."""
 
     @property
+    def examples(self) -> Sequence[Any]:
+        """The training examples, each a source and what is wanted of it."""
+        ...
+
+    @property
     def dev(self) -> Sequence[Any]:
         """The dev examples, each a source and what is wanted of it."""
         ...

@@ -1,6 +1,6 @@
 """From sources whose items have labels, or numbers, and a recipe to what learns; and from that to a tagger."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from regard.errors import ArgumentError
@@ -80,10 +80,12 @@ class TaggerJob:
             tuple(answer.tensor(targets) for answer, targets in zip(answers, each, strict=True))
             for each in zip(*rows, strict=True)
         ]
-        corpus = ItemCorpus(source, reader, self._items(reader, self.examples, "examples"), wanted)
+        corpus = ItemCorpus(
+            source, reader, self._items(source.training_item, reader, self.examples, "examples"), wanted
+        )
         answers[0].check([targets for _, targets in self.dev], "dev")
         judged = [(answers[0].tensor(targets),) for _, targets in self.dev]
-        dev = ItemCorpus(source, reader, self._items(reader, self.dev, "dev"), judged)
+        dev = ItemCorpus(source, reader, self._items(source.item, reader, self.dev, "dev"), judged)
         network = source_network(self.recipe, reader, answers[0].outputs)
         return AnswerLearner(network, self.recipe, corpus, dev, answers)
 
@@ -97,9 +99,9 @@ class TaggerJob:
         model.calibrate(self.dev)
         return model
 
-    def _items(self, reader: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
+    def _items(self, read: Callable[[Any, Any], Any], reader: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
         """The sources, read, each with as many items as there are targets."""
-        items = [self.recipe.input.item(reader, source) for source, _ in pairs]
+        items = [read(reader, source) for source, _ in pairs]
         for place, (item, (_, targets)) in enumerate(zip(items, pairs, strict=True)):
             if len(item) != len(targets):
                 raise ArgumentError(

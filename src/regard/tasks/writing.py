@@ -42,7 +42,7 @@ class WriterJob(PairsJob):
     def learner(self) -> TextLearner:
         source, task = self.recipe.input, self.recipe.task
         reader = source.fit([each for each, _ in self.examples])
-        items = [source.item(reader, each) for each, _ in self.examples]
+        items = [source.training_item(reader, each) for each, _ in self.examples]
         text = Text.fit(
             [each for _, each in self.examples], task.vocabulary, task.size, source_items=sum(map(len, items))
         )

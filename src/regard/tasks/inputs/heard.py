@@ -26,9 +26,9 @@ class HeardFrames:
     frames: SpeechFrames
     standard: Standardise | None = None
 
-    def vectors(self, sound: Sound) -> Float[Tensor, "frame feature"]:
-        """The vectors of a sound, 100 a second."""
-        vectors = self.frames.frames(sound)
+    def vectors(self, sound: Sound, *, warp: float = 1.0) -> Float[Tensor, "frame feature"]:
+        """The vectors of a sound, 100 a second; `warp` as in `SpeechFrames.frames`."""
+        vectors = self.frames.frames(sound, warp=warp)
         return vectors if self.standard is None else self.standard.apply(vectors)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Pictures: pixels or patches, each with its place."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import CHANNELS, PictureVectors, read_picture
+from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
+from regard.page.numbers import counted
+from regard.tasks.examples import spread
 from regard.tasks.inputs.picture_embedding import PictureEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.inputs.vectors import VectorEmbedding
@@ -19,6 +21,11 @@ from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import one_of, real, share, truth, whole
 
 __all__ = ["Pictures"]
+
+_SIZES = 64
+"""The sizes of so many pictures, evenly spread, are looked at before training."""
+_MANY = 1024
+"""More patches than this make training slow."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,25 @@ class Pictures(Source):
         turns = place * (math.pi * 1.5 ** -torch.arange(self.waves))
         return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
 
+    def preparation(self, sources: Sequence[Any]) -> str | None:
+        height, width = map(max, zip(*map(_size, spread(sources, _SIZES)), strict=True))
+        if self.height:
+            patches = -(-self.height // self.patch) * -(-self.width // self.patch)
+            if (height, width) == (self.height, self.width):
+                return None
+            return (
+                f"Pictures (up to {height:,} x {width:,} pixels) are scaled to {self.height} x {self.width}: "
+                f"{counted(patches, 'patch')} each."
+            )
+        patches = -(-height // self.patch) * -(-width // self.patch)
+        if patches <= _MANY:
+            return None
+        return (
+            f"Pictures (up to {height:,} x {width:,} pixels) are not scaled: {counted(patches, 'patch')} each. "
+            "Training will take very long. Set `height` and `width` of the recipe's input to scale them, or a larger "
+            "`patch`."
+        )
+
     def ood_statistics(self, reader: PictureVectors, source: Any) -> tuple[Statistic, ...]:
         levels = reader.vectors(self._picture(source))
         if not len(levels):
@@ -137,8 +163,14 @@ class Pictures(Source):
         return reader.grid(self._picture(source))
 
     def _picture(self, source: Any) -> Any:
-        return read_picture(source, channels=self.channels) if isinstance(source, str | Path) else source
+        if not isinstance(source, str | Path):
+            return source
+        return read_picture(source, channels=self.channels, size=(self.height, self.width) if self.height else None)
 
     def _vectors(self) -> PictureVectors:
         size = (self.height, self.width) if self.height or self.width else None
         return PictureVectors(patch=self.patch, size=size, channels=self.channels)
+
+
+def _size(source: Any) -> tuple[int, int]:
+    return picture_size(source) if isinstance(source, str | Path) else tuple(source.shape[:2])

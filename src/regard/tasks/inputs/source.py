@@ -49,6 +49,14 @@ class Source(Settings):
         """
         raise NotImplementedError(f"{type(self).__name__} must say how it is read")
 
+    def training_item(self, reader: Any, source: Any) -> Any:
+        """A source, read to be trained on: an item, or what `batch` makes another item of each time."""
+        return self.item(reader, source)
+
+    def preparation(self, sources: Sequence[Any]) -> str | None:
+        """A sentence on what is done to sources before they become vectors, where a user should know; else None."""
+        return None
+
     def unnamed(self, reader: Any) -> str | None:
         """Why no source can be given on the command line, of a model that reads so; None where one can."""
         return None
@@ -58,7 +66,7 @@ class Source(Settings):
         return ()
 
     def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
-        """Sources that were read, side by side."""
+        """Sources that were read, by `item` or `training_item`, side by side."""
         return Batch.pad(items)
 
     def embedding(self, reader: Any, width: int) -> nn.Module:

@@ -1,20 +1,33 @@
 """Recordings: frames of 25 ms every 10 ms, as filter banks, cepstra or samples."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import FEATURES, Sound, SpeechFrames, Standardise, read_sound
+from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
+from regard.inputs.sound_augmentation import with_random_clipping, with_random_filter, with_random_noise
 from regard.tasks.inputs.heard import HeardFrames, SpeechEmbedding
 from regard.tasks.inputs.source import Source
-from regard.tasks.settings import one_of, share, truth, whole
+from regard.tasks.settings import one_of, real, real_or_none, share, truth, whole
 
 __all__ = ["Speech"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """A recording that training hears each time anew, and how many items it has."""
+
+    sound: Sound
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,14 @@ class Speech(Source):
         frame_dropout: the share of frames that are left blank during training, five neighbours at a time.
         band_dropout: up to so many neighbouring numbers of a frame are left blank in all frames.
         stretch: in training each recording is heard faster or slower by up to this share.
+        top_db: power is relative to the largest of the recording and at least so many dB below it, so that the volume
+            isn't heard; 0: absolute.
+        noise_snr: in training each recording has noise added, of a random colour, at a signal-to-noise ratio of at
+            least so many dB; None for none.
+        filter_db: in training each is heard through a random filter of up to so many dB, and often in a narrower band.
+        clip_db: in training every other one is clipped, as one that was recorded up to so many dB too loud.
+        vtlp: in training the frequencies of each are stretched or shrunk by up to this share, as those of a smaller or
+            larger speaker.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -55,11 +76,20 @@ class Speech(Source):
     frame_dropout: float = share(0.1)
     band_dropout: int = whole(8, 0)
     stretch: float = share(0.0)
+    top_db: int = whole(0, 0, 200)
+    noise_snr: float | None = real_or_none(-100.0)
+    filter_db: float = real(0.0, 0.0, 60.0)
+    clip_db: float = real(0.0, 0.0, 60.0)
+    vtlp: float = share(0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # What can't be together is refused here.
         self._frames()
+        if self.vtlp and self.features == "samples":
+            raise ArgumentError(
+                f"`vtlp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 0, not {self.vtlp}."
+            )
 
     def fit(self, sources: Iterable[Any]) -> HeardFrames:
         plain = HeardFrames(self._frames())
@@ -71,7 +101,34 @@ class Speech(Source):
         return HeardFrames.from_json(saved)
 
     def item(self, reader: HeardFrames, source: Any) -> Float[Tensor, "item width"]:
-        frames = reader.vectors(_sound(source))
+        return self._together(reader.vectors(_sound(source)))
+
+    def training_item(self, reader: HeardFrames, source: Any) -> Any:
+        if not self._augments:
+            return self.item(reader, source)
+        sound = _sound(source)
+        return _Kept(resample(Sound(sound.mono[None], sound.rate), self.rate), len(self.item(reader, sound)))
+
+    def batch(self, reader: HeardFrames, items: Sequence[Any]) -> Batch:
+        return super().batch(reader, [self._drawn(reader, item) if isinstance(item, _Kept) else item for item in items])
+
+    def _drawn(self, reader: HeardFrames, kept: "_Kept") -> Float[Tensor, "item width"]:
+        """A recording of training as it is heard this time."""
+        samples = kept.sound.samples[0]
+        if self.noise_snr is not None:
+            samples = with_random_noise(samples, self.noise_snr)
+        if self.filter_db:
+            samples = with_random_filter(samples, self.rate, self.filter_db)
+        if self.clip_db:
+            samples = with_random_clipping(samples, self.clip_db)
+        warp = 1 + self.vtlp * (2 * float(torch.rand(())) - 1)
+        return self._together(reader.vectors(Sound(samples[None], self.rate), warp=warp))
+
+    @property
+    def _augments(self) -> bool:
+        return self.noise_snr is not None or self.filter_db > 0 or self.clip_db > 0 or self.vtlp > 0
+
+    def _together(self, frames: Float[Tensor, "frame feature"]) -> Float[Tensor, "item width"]:
         missing = -len(frames) % self.together
         return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
 
@@ -97,6 +154,7 @@ class Speech(Source):
             coefficients=self.coefficients,
             deltas=self.deltas,
             normalise=self.normalise,
+            top_db=self.top_db,
         )
 
 

@@ -1,0 +1,102 @@
+"""Recordings changed at random, as other microphones, rooms, lines and volumes would change them."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["with_random_clipping", "with_random_filter", "with_random_noise"]
+
+_MOST_SNR = 50.0  # dB; less noise than this isn't heard
+_STEEPEST = 2.0  # power falls with the frequency to this power: from white over pink to brown noise
+_LOW_CUT = 400.0  # Hz; a telephone's line cuts at 300
+_HIGH_CUT = 0.6  # of half the sampling rate; a telephone's line cuts at 3,400 of 4,000 Hz
+_BENDS = 8  # a random filter bends at so many frequencies
+_TAIL = 200  # samples of zeros behind, so that the end of a sound isn't heard at its beginning
+_SLOPE = 0.15  # a cut falls within this share of its frequency
+
+
+def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Float[Tensor, " sample"]:
+    """The samples with noise added: white to brown, at a random signal-to-noise ratio.
+
+    The ratio is drawn evenly in dB, from `least_snr` to 50, of the mean power of the samples that aren't zero. Silence
+    stays silent.
+
+    Args:
+        samples: of one channel.
+        least_snr: the lowest ratio, in dB.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> noisy = with_random_noise(torch.ones(8000), 20.0)
+        >>> bool((noisy - 1).square().mean() <= 0.0101)
+        True
+    """
+    spoken = samples[samples != 0]
+    if not len(spoken):
+        return samples
+    ratio = least_snr + (max(_MOST_SNR, least_snr) - least_snr) * float(torch.rand(()))
+    size = _fast_size(len(samples))
+    frequencies = torch.arange(1, size // 2 + 2)
+    spectrum = torch.randn(len(frequencies), dtype=torch.complex64)
+    noise = torch.fft.irfft(spectrum * frequencies ** (-_STEEPEST / 2 * torch.rand(())), n=size)[: len(samples)]
+    power = spoken.square().mean() / 10 ** (ratio / 10)
+    return samples + noise * (power / noise.square().mean()).sqrt()
+
+
+def with_random_filter(samples: Float[Tensor, " sample"], rate: int, most_db: float) -> Float[Tensor, " sample"]:
+    """The samples as another microphone or line gives them: a smooth random curve, and often a narrower band.
+
+    The curve lies within `most_db` dB of 0. Every other time all that is below a frequency of up to 400 Hz is taken
+    out, and as often all that is above one of at least 0.6 of half the rate.
+
+    Args:
+        samples: of one channel.
+        rate: samples a second (Hz).
+        most_db: how far the curve goes up and down, in dB.
+    """
+    size = _fast_size(len(samples))
+    frequencies = torch.linspace(0, rate / 2, size // 2 + 1)
+    bends = most_db * (2 * torch.rand(1, 1, _BENDS) - 1)
+    # Cubic and not linear in frequency: on the mel scale most bends lie low.
+    places = (frequencies / (rate / 2)).sqrt() * (_BENDS - 1)
+    first = places.long().clamp(max=_BENDS - 2)
+    curve = torch.lerp(bends[0, 0, first], bends[0, 0, first + 1], places - first)
+    draws = torch.rand(4).tolist()
+    if draws[0] < 0.5:
+        curve = curve - _cut(_LOW_CUT * draws[1] + 1, frequencies)
+    if draws[2] < 0.5:
+        high = rate / 2 * (_HIGH_CUT + (1 - _HIGH_CUT) * draws[3])
+        curve = curve - _cut(-high, -frequencies)
+    return torch.fft.irfft(torch.fft.rfft(samples, n=size) * 10 ** (curve / 20), n=size)[: len(samples)]
+
+
+def with_random_clipping(samples: Float[Tensor, " sample"], most_db: float) -> Float[Tensor, " sample"]:
+    """The samples as they are when they were recorded too loud, every other time: what was beyond full scale is cut.
+
+    Full scale lies up to `most_db` dB below the loudest sample. The volume stays as it was.
+
+    Args:
+        samples: of one channel.
+        most_db: how far too loud, in dB.
+
+    Example:
+        >>> with_random_clipping(torch.tensor([0.5, -2.0]), 0.0)
+        tensor([ 0.5000, -2.0000])
+    """
+    too_loud, by = torch.rand(2).tolist()
+    if too_loud < 0.5 or not len(samples):
+        return samples
+    scale = float(samples.abs().max()) * 10 ** (-most_db * by / 20)
+    return samples.clamp(-scale, scale)
+
+
+def _cut(below: float, frequencies: Tensor) -> Tensor:
+    """How many dB are taken of each frequency so that those below one are gone."""
+    return 60 * ((below - frequencies) / (_SLOPE * math.fabs(below))).clamp(0, 1)
+
+
+def _fast_size(count: int) -> int:
+    """A power of two that so many samples fit into, and what a filter leaves behind them."""
+    return 1 << (count + _TAIL - 1).bit_length()
