@@ -52,9 +52,9 @@ def run(capsys, *words):
 def test_training_saves_a_judged_model_and_says_what_to_do_next(trained, capsys):
     model = load(trained / "out")
     assert model.kind == "synthesis"
-    assert model.about["scores"]["test"]["measure"] == "error in dB"
+    assert model.about["scores"]["dev"]["measure"] == "error in dB"
     card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
-    for text in ("# Synthesis of data", 'model.say(["low"])', "sounds hollow", "| test | error in dB |"):
+    for text in ("# Synthesis of data", 'model.say(["low"])', "sounds hollow", "| dev | error in dB |"):
         assert text in card
     code, out, _ = run(capsys, "evaluate", trained / "out", "--data", trained / "data")
     assert code == 0

@@ -62,10 +62,49 @@ def test_train_saves_a_judged_model_and_says_what_is_next(words, capsys):
     assert "95% interval" in said
     assert f"regard tag --model {out} -- 'I saw a saw .'" in " ".join(said.split())
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
-    for text in ("# Tagger of bank: UPOS", "| test | ", "toy-train.conllu", "train: 3 sentences, 11 words"):
+    for text in ("# Tagger of bank: UPOS", "| dev | ", "toy-train.conllu", "train: 3 sentences, 11 words"):
         assert text in card
-    assert load(out).about["scores"]["test"]["words"] == 11
-    assert "confusions" not in load(out).about["scores"]["test"]
+    assert load(out).about["scores"]["dev"]["words"] == 11
+    assert "confusions" not in load(out).about["scores"]["dev"]
+
+
+def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, treebank, capsys):
+    start, out = words
+    assert main(start) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    # The command that reads it, as it can be pasted.
+    assert said.endswith(
+        "Test was not read. Read it once, when nothing more is chosen by it or by dev: "
+        f"regard evaluate {out} --data {treebank}"
+    )
+    assert {*load(out).about["scores"]} == {"dev"}
+    assert "test" not in (out / "model" / "README.md").read_text(encoding="utf-8").split("## Scores")[1].split("##")[0]
+    weights = (out / "model" / "model.safetensors").read_bytes()
+    for place, counted in enumerate(("once", "2 times"), start=1):
+        assert main([*start, "--resume", "--final"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"Test was read {counted} for this recipe." in said
+        # What comes next reads it no more.
+        assert said.endswith(f"regard evaluate {out} --data {treebank} --split dev")
+        assert load(out).about["test_reads"] == place
+        assert load(out).about["scores"]["test"]["words"] == 11
+        card = (out / "model" / "README.md").read_text(encoding="utf-8")
+        assert "| test | " in card
+        assert f"Test was read {counted} for this recipe." in card
+    # What was read stays where it is not read again.
+    assert main([*start, "--resume"]) == 0
+    assert "Test was" not in capsys.readouterr().out
+    assert (load(out).about["test_reads"], {*load(out).about["scores"]}) == (2, {"dev", "test"})
+    assert (out / "model" / "model.safetensors").read_bytes() == weights
+
+
+def test_without_test_there_is_nothing_final(words, treebank, capsys):
+    start, out = words
+    (treebank / "toy-test.conllu").unlink()
+    assert main([*start, "--final"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"regard: `--final` needs examples for test, but {treebank} has none. Leave it out."
+    assert not out.exists()
 
 
 def test_resume_of_a_finished_run_says_so_and_needs_no_recipe(words, capsys):

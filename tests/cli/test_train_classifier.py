@@ -59,10 +59,11 @@ def start(folder, *more):
 
 def test_training_saves_a_judged_model(trained):
     model = load(trained / "out")
-    assert model.about["scores"]["test"]["score"] == 1.0
-    assert "confusions" not in model.about["scores"]["test"]
+    assert model.about["scores"].keys() == {"dev"}
+    assert model.about["scores"]["dev"]["score"] == 1.0
+    assert "confusions" not in model.about["scores"]["dev"]
     card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
-    for text in ("# Classifier of data", "2 labels (no, yes)", "| test | accuracy | 100.00 % |", "train: 4 examples"):
+    for text in ("# Classifier of data", "2 labels (no, yes)", "| dev | accuracy | 100.00 % |", "train: 4 examples"):
         assert text in card
 
 
@@ -112,7 +113,7 @@ def reviews(tmp_path):
 
 
 def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(trained, reviews, tmp_path, capsys):
-    assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"))) == 0
+    assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
     err = capsys.readouterr().err
     data = TaskData.find("classifier", str(reviews)).divided()
     splits = {split: data.read(split) for split in data.splits}
@@ -155,7 +156,7 @@ def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path,
     own.mkdir()
     (own / "train.csv").write_bytes(reviews.read_bytes())
     (own / "test.csv").write_text("text,label\ngood,yes\nbad,no\n")
-    assert main(start(trained, "--data", str(own), "--out", str(tmp_path / "new"))) == 0
+    assert main(start(trained, "--data", str(own), "--out", str(tmp_path / "new"), "--final")) == 0
     assert "50 examples split by a hash of each source" in capsys.readouterr().err
     about = load(tmp_path / "new").about
     assert {split: counts["examples"] for split, counts in about["data"]["splits"].items()} == {"train": 38, "dev": 12}

@@ -45,14 +45,14 @@ def start(folder, *more):
 def test_training_saves_a_judged_model(trained):
     model = load(trained / "out")
     assert [written.text for written in model.write([source for source, _ in ROWS])] == [text for _, text in ROWS]
-    test = model.about["scores"]["test"]
-    assert (test["measure"], test["examples"], test["more"].keys()) == ("BLEU", 4, {"chrF", "signature"})
+    dev = model.about["scores"]["dev"]
+    assert (dev["measure"], dev["examples"], dev["more"].keys()) == ("BLEU", 4, {"chrF", "signature"})
     card = (trained / "out" / "model" / "README.md").read_text(encoding="utf-8")
     for text in (
         "# Seq2seq of data",
         "A writer: it writes a text",
-        "| test | BLEU |",
-        "chrF of test: 100",
+        "| dev | BLEU |",
+        "chrF of dev: 100",
         "model.write(",
     ):
         assert text in card

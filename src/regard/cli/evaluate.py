@@ -34,6 +34,8 @@ def evaluate(
 ) -> None:
     """Let a model answer where the answer is known, and compare: how often it is right, and where it isn't.
 
+    Choose recipes and models by --split dev, and read test, the default, once, in the end.
+
     Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
     whatever --split says, except the one that the model was trained on: that is split again as it was then. What
     --column says nothing of is called as in the table that the model was trained on. The interval is what another

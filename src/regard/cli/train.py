@@ -15,7 +15,7 @@ __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None)
 
-_TAGGER = """Train a tagger, judge it on dev and test, and save it with a card.
+_TAGGER = """Train a tagger, judge it on dev, and save it with a card.
 
 It gives each word of a sentence, frame of a recording or node of a graph a label. Your own data is a .conllu file,
 which is split into train, dev and test by a hash of each sentence; or a folder with one for each of them, that word in
@@ -33,7 +33,7 @@ Examples:
   regard train tagger --data my-treebank/ --out mine --recipe small.json
   regard evaluate mine --data my-treebank/
 """
-_CLASSIFIER = """Train a classifier, judge it on dev and test, and save it with a card.
+_CLASSIFIER = """Train a classifier, judge it on dev, and save it with a card.
 
 It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a table
 (.csv, .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or what --column says stands for them
@@ -54,7 +54,7 @@ Examples:
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard evaluate mine --data my-reviews/
 """
-_SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev and test, and save it with a card.
+_SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev, and save it with a card.
 
 It translates, transcribes, spells: the model decides how long the text is. Your own data is a table (.csv, .tsv,
 .jsonl), whose columns are text or path, and target, or what --column says stands for them. It is split into train, dev
@@ -72,10 +72,10 @@ Examples:
   regard train seq2seq --data pairs.csv --out mine
   regard evaluate mine --data pairs.csv
 """
-_SYNTHESIS = """Train a model that says a sound for each source, judge it on dev and test, and save it with a card.
+_SYNTHESIS = """Train a model that says a sound for each source, judge it on dev, and save it with a card.
 
-It says filter banks, step by step, and decides itself when it is through; regard say makes them heard. Dev and test
-have the error of each frame after the true ones before it: how well one understands what it says, listen. Your own data
+It says filter banks, step by step, and decides itself when it is through; regard say makes them heard. Its score
+is the error of each frame after the true ones before it: how well one understands what it says, listen. Your own data
 is a folder with train.csv, dev.csv and test.csv (or .tsv, .jsonl), whose columns are text and sound, the path of a
 recording, seen from the table's folder; or what --column says stands for them. Killed or stopped by Ctrl-C, a run goes
 on by --resume and ends with the same weights as one that was never stopped.
@@ -140,6 +140,9 @@ def _command(task: str) -> Callable[..., None]:
             typer.Option(metavar="KIND", help="What a source is, where there is a choice  [default: by data]"),
         ] = None,
         resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+        final: Annotated[
+            bool, typer.Option("--final", help="Judge it on test, too: once, when nothing more is chosen.")
+        ] = False,
         seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the recipe's.")] = None,
         label: Annotated[
             str | None, typer.Option(help="What to predict, where there is a choice  [default: by data set]")
@@ -167,6 +170,7 @@ def _command(task: str) -> Callable[..., None]:
             recipe=recipe,
             source=input,
             resume=resume,
+            final=final,
             seed=seed,
             label=label,
             columns=column,

@@ -18,6 +18,7 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Scores, bundled, train
+from regard.tasks.card import readings_said
 from regard.tasks.intervals import interval_said
 from regard.tasks.run import RunFolder
 
@@ -26,6 +27,7 @@ __all__ = ["train_and_save"]
 Auxiliary = dict[str, list[Any]]
 
 _LONGEST_SHOWN = 80
+_UNREAD = "Test was not read. Read it once, when nothing more is chosen by it or by dev:"
 _FEW_LABELS = 20
 
 
@@ -37,6 +39,7 @@ def train_and_save(
     recipe: str | None = None,
     source: str | None = None,
     resume: bool = False,
+    final: bool = False,
     seed: int | None = None,
     label: str | None = None,
     columns: Sequence[str] | None = None,
@@ -46,13 +49,14 @@ def train_and_save(
     matmul: str | None = None,
     progress: str = "auto",
 ) -> Page:
-    """Train a model of a kind, judge it on dev and test, save it with a card.
+    """Train a model of a kind, judge it on dev, save it with a card.
 
     Args:
         task: the kind of the model.
         data: a data set's name, or a folder.
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
         source: the kind of input, where the data leave a choice.
+        final: judge it on test, too.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
         columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
@@ -60,12 +64,18 @@ def train_and_save(
 
     Returns:
         what to tell the user: the scores, and what to type next.
+
+    Raises:
+        ArgumentError: an argument that can't be used, or `final` where there is no test.
+        RegardError: data that can't be read, or training that can't go on.
     """
     found = TaskData.find(task, data, label, column_names(columns)).divided()
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
-    # Now, though it is judged at the end: a broken line is told before hours of training, not after.
+    # Now, though it is judged at the end, or later: a broken line is told before hours of training, not after.
     test = found.read("test") if "test" in found.splits else []
+    if final and not test:
+        raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
     if chosen.task.kind != task:
@@ -104,16 +114,19 @@ def train_and_save(
             matmul=matmul,
             data=found.about(),
         )
-    scores = {"dev": model.evaluate(dev)}
-    if test:
+    scores, about = {"dev": model.evaluate(dev)}, model.about
+    if final:
         scores["test"] = model.evaluate(test)
+        about = {**about, "test_reads": about.get("test_reads", 0) + 1}
+    # A finished run that is resumed keeps what was read of test.
+    judged = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {
-        **model.about,
+        **about,
         # As it is called now: a run may have begun on the same examples elsewhere, in columns of other names.
         "data": {**found.about(), "splits": model.about["data"]["splits"]},
         "title": f"{task.capitalize()} of {found.name}" + (f": {said}" if said else ""),
-        "scores": {split: _plain(score) for split, score in scores.items()},
+        "scores": judged,
     }
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
@@ -127,7 +140,7 @@ def train_and_save(
     if warned:
         model.about = {**model.about, "warnings": warned}
         model.save(folder)
-    return _page(model, scores, folder, data, dev, warned)
+    return _page(model, scores, folder, data, dev, warned, unread=bool(test) and "test" not in judged)
 
 
 def _check_repeats(task: str, data: str, examples: Sequence[Any]) -> None:
@@ -202,12 +215,19 @@ def _plain(scores: Any) -> dict[str, Any]:
 
 
 def _page(
-    model: Any, scores: dict[str, Any], folder: Path, data: str, dev: Sequence[Any], warned: Sequence[str]
+    model: Any,
+    scores: dict[str, Any],
+    folder: Path,
+    data: str,
+    dev: Sequence[Any],
+    warned: Sequence[str],
+    *,
+    unread: bool,
 ) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
-    judge = ["regard", "evaluate", name, "--data", data, *([] if "test" in scores else ["--split", "dev"])]
-    steps = [judge]
+    judge = ["regard", "evaluate", name, "--data", data]
+    steps = [[*judge, "--split", "dev"]]
     example, kind = model.about.get("example"), model.recipe.input.given
     if model.kind == "synthesis":
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
@@ -219,9 +239,11 @@ def _page(
         f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
         (
             _table(scores, model),
+            *((Prose(readings_said(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {each}") for each in warned),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
+            *((Prose(_UNREAD), Prose(shlex.join(judge))) if unread else ()),
         ),
     )
 

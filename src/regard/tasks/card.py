@@ -9,7 +9,7 @@ from regard.page.numbers import plural
 from regard.tasks.inputs import INPUTS
 from regard.tasks.intervals import interval_said
 
-__all__ = ["model_card", "score_said"]
+__all__ = ["model_card", "readings_said", "score_said"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
@@ -35,7 +35,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         f"`regard {_command(model)} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
-        *_scores(model, about.get("scores", {})),
+        *_scores(model, about.get("scores", {}), about.get("test_reads")),
         *_training(model, about.get("training", {})),
         "## Limits",
         *(f"**Warning:** {each}" for each in about.get("warnings", ())),
@@ -164,7 +164,7 @@ def _data(data: Mapping[str, Any]) -> list[str]:
 _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source", "source"), ("labels", "label"))
 
 
-def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
+def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None) -> list[str]:
     if not scores:
         return []
     first = next(iter(scores.values()))
@@ -178,7 +178,23 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any]) -> list[str]:
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
-    return ["## Scores", "\n".join(rows), f"{about}Interval: {methods}. {rounded}", *_calibration(scores)]
+    said = f"{about}Interval: {methods}. {rounded}"
+    if reads and "test" in scores:
+        said = f"{said} {readings_said(reads)}"
+    return ["## Scores", "\n".join(rows), said, *_calibration(scores)]
+
+
+def readings_said(count: int) -> str:
+    """How often test was read for a recipe, in a sentence: what was chosen between two readings may fit test.
+
+    Args:
+        count: the readings that are written down, this one included.
+
+    Example:
+        >>> readings_said(1), readings_said(3)
+        ('Test was read once for this recipe.', 'Test was read 3 times for this recipe.')
+    """
+    return f"Test was read {'once' if count == 1 else f'{count:,} times'} for this recipe."
 
 
 def _calibration(scores: Mapping[str, Any]) -> list[str]:
