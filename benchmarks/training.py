@@ -17,7 +17,14 @@ _SAID = ("measure", "score", "accuracy", "interval", "method", "labels")
 
 
 def train(
-    name: str, command: Sequence[str], *, seed: int, threads: int = 1, devices: int = 1, matmul: str | None = None
+    name: str,
+    command: Sequence[str],
+    *,
+    seed: int,
+    final: bool = False,
+    threads: int = 1,
+    devices: int = 1,
+    matmul: str | None = None,
 ) -> dict[str, Any]:
     """Run a command that trains in runs/NAME-SEED, unless its model is there; go on with it if it was stopped.
 
@@ -25,6 +32,7 @@ def train(
         name: of the run.
         command: its words, but for the folder, the seed and the threads.
         seed: of the run.
+        final: judge it on test, too; a run that is finished is judged now.
         threads: of the CPU.
         devices: processes that share each batch.
         matmul: how exactly float32 matrices are multiplied; None: as PyTorch does.
@@ -44,7 +52,9 @@ def train(
     ):
         if given != usual:
             words += [option, str(given)]
-    if not _is_judged(folder):
+    if final:
+        words += ["--final"]
+    if not _is_judged(folder, "test" if final else "dev"):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
             [sys.executable, "-m", *words, "--progress", "lines", *resume],
@@ -60,10 +70,23 @@ def train(
     return described(" ".join(words), json.loads((folder / "model" / "model.json").read_text(encoding="utf-8")))
 
 
-def _is_judged(folder: Path) -> bool:
+def _is_judged(folder: Path, split: str) -> bool:
     """Whether a run has come to its end: its model is written when it is trained, and once more when it is judged."""
     model = folder / "model" / "model.json"
-    return model.exists() and "scores" in json.loads(model.read_text(encoding="utf-8"))["about"]
+    return model.exists() and split in json.loads(model.read_text(encoding="utf-8"))["about"].get("scores", {})
+
+
+def test_reads(lines: Sequence[dict[str, Any]]) -> int:
+    """How often test was read for a recipe: as its runs say, or as many of them as have a test score.
+
+    Args:
+        lines: the runs of the recipe that are written down.
+
+    Example:
+        >>> test_reads([{"test": 0.9}, {"test": None}, {"test": 0.8}]), test_reads([{"test": 0.9, "test_reads": 5}])
+        (2, 5)
+    """
+    return max([sum(line["test"] is not None for line in lines), *(line.get("test_reads", 0) for line in lines)])
 
 
 def described(command: str, model: dict[str, Any]) -> dict[str, Any]:

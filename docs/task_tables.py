@@ -22,7 +22,9 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
         rows: what benchmarks/tasks.json holds.
         lines: the runs that are written down; those of another recipe than today's don't count.
     """
-    table = [("task", "data, measure", "floor", "goal", "score", "parameters", "minutes", "trained by")]
+    table = [
+        ("task", "data, measure", "floor", "goal", "score", "readings of test", "parameters", "minutes", "trained by")
+    ]
     shown: list[Row] = []
     for name, row in rows.items():
         runs = _runs(name, lines)
@@ -36,12 +38,13 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
                 floor,
                 goal,
                 _score(row, runs),
+                str(_readings(name, lines) or ""),
                 f"{runs[0]['parameters']:,}" if runs else "",
                 _minutes(runs),
                 f"`{' '.join([*NAMED_RECIPES[name].command, *_options(runs)])}`",
             )
         )
-    return _markdown(table) + _conditions(shown)
+    return _markdown(table) + _conditions(shown) + (_READINGS if shown else "")
 
 
 def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
@@ -94,6 +97,11 @@ TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {
 }
 """The tables by name."""
 
+_READINGS = (
+    "\nReadings of test: how many runs of the row have a test score, those of other networks and of earlier recipes "
+    "included. What was changed between two readings may fit test.\n"
+)
+
 _FIGURES = {"heard": "error of a recogniser", "r2": "R2", "roc_auc": "ROC-AUC"}
 """What a row may be judged by instead of the measure by which an epoch is chosen: a figure of the test, in words."""
 
@@ -115,16 +123,25 @@ def table(name: str) -> str:
 
 
 def _runs(name: str, lines: Iterable[Row], **changes: Any) -> list[Row]:
-    """The runs by today's recipe, data and label, each seed once; or by that recipe with something changed."""
+    """The runs by today's recipe, data and label that have read test, each seed once; or with something changed."""
     named = NAMED_RECIPES[name]
     wanted = {**named.recipe.to_json(), **changes}
     found = {
         line["seed"]: line
         for line in lines
         if (line["data"], line["label"]) == (named.data, named.label)
+        and line["test"] is not None
         and Recipe.from_json(line["recipe"]).to_json() == {**wanted, "seed": line["seed"]}
     }
     return [found[seed] for seed in sorted(found)]
+
+
+def _readings(name: str, lines: Iterable[Row]) -> int:
+    """How often test was read for a row: as its runs say, or as many of them as have a test score."""
+    named = NAMED_RECIPES[name]
+    wanted = (name, named.data, named.label)
+    own = [line for line in lines if (line["row"], line["data"], line["label"]) == wanted]
+    return max([sum(line["test"] is not None for line in own), *(line.get("test_reads", 0) for line in own)])
 
 
 def _run_of(name: str, network: str, lines: Iterable[Row]) -> Row | None:

@@ -45,12 +45,22 @@ def test_scores(tables):
     lines.append({**run(2, 0.2), "label": "digit"})
     said = tables.scores(ROWS, lines).splitlines()
     assert said[2].startswith(
-        "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 1,234 | 1.5 | `regard"
+        "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 4 | 1,234 | 1.5 | `regard"
     )
     assert said[4].startswith("an abacus; 1 thread; regard 1. Test scores")
     assert "--" not in said[2].replace("--data", "").replace("--label", "")
     quick = [{**run(0, 0.96), "devices": 2, "matmul": "medium"}]
     assert "--label speaker --devices 2 --matmul medium` |" in tables.scores(ROWS, quick)
+
+
+def test_what_has_not_read_test_is_no_score_and_no_reading(tables):
+    lines = [run(0, 0.96), {**run(1, 0.0), "test": None}, {**run(0, 0.0), "test": None}]
+    assert "| 96.00 % | 1 |" in tables.scores(ROWS, lines)
+    assert "| not measured yet |  |" in tables.scores(ROWS, lines[1:])
+    assert "Readings" not in tables.scores(ROWS, lines[1:])
+    # Lines may have been lost; what they say of those before counts.
+    assert "| 96.00 % | 5 |" in tables.scores(ROWS, [{**run(0, 0.96), "test_reads": 5}, *lines[1:]])
+    assert "Readings of test: how many runs of the row" in tables.scores(ROWS, lines)
 
 
 def test_baselines(tables):
@@ -68,8 +78,10 @@ def test_another_network_as_the_floor_and_another_figure(tables):
         for network, r2 in ((NAMED_RECIPES["speaker"].recipe.network, 0.75), ("connected", 0.5))
     ]
     said = tables.scores(rows, lines).splitlines()
-    assert said[2].startswith("| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | 1,234 |")
-    assert "alone: not measured yet | 0.1 above | 0.750 |" in tables.scores(rows, lines[:1])
+    assert said[2].startswith(
+        "| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | 2 | 1,234 |"
+    )
+    assert "alone: not measured yet | 0.1 above | 0.750 | 1 |" in tables.scores(rows, lines[:1])
 
 
 def test_several_members_beside_one(tables, monkeypatch):
