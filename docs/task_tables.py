@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.tasks import NAMED_RECIPES, Recipe, bundled, load
 
-__all__ = ["TABLES", "baselines", "calibration", "members", "scores", "table"]
+__all__ = ["TABLES", "baselines", "calibration", "linear", "members", "scores", "table"]
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -79,6 +79,60 @@ def members(rows: dict[str, Row], lines: Iterable[Row]) -> str:
     return _markdown(table) + _conditions(shown)
 
 
+def linear(rows: dict[str, Row], lines: Iterable[Row], models: Iterable[Row] | None = None) -> str:
+    """A row for each text classifier: what a linear model scores on the same splits, and where it does better.
+
+    Args:
+        rows, lines: as in `scores`.
+        models: the linear models that are written down; None: in benchmarks/results/linear.jsonl.
+    """
+    models = [each for each in (_read("linear.jsonl") if models is None else models) if each["test"] is not None]
+    table = [
+        ("task", "linear model of", "trained on", "C", "features", "linear", "recipe", "recipe above linear, points")
+    ]
+    shown: list[Row] = []
+    better: list[str] = []
+    for name, row in rows.items():
+        named = NAMED_RECIPES[name]
+        floors = [each for each in models if (each["data"], each["label"]) == (named.data, named.label)]
+        if not floors:
+            continue
+        floor, runs = floors[-1], _runs(name, lines)
+        shown.append(floor)
+        gap = statistics.mean(_test(row, run) for run in runs) - floor["test"] if runs else None
+        if gap is not None and gap <= 0:
+            better.append(row["title"])
+        count, above = f"{floor['features']:,}", "" if gap is None else f"{100 * gap:+.2f}"
+        table.append(
+            (
+                row["title"],
+                floor["units"],
+                floor["trained_on"],
+                f"{floor['C']:g}",
+                count,
+                _score(row, [floor]),
+                _score(row, runs),
+                above,
+            )
+        )
+    if not shown:
+        return _markdown(table)
+    said = f"The linear model does better than the recipe: {'; '.join(better)}." if better else ""
+    versions = {", ".join(f"{name} {version}" for name, version in each["versions"].items()) for each in shown}
+    machines = "; ".join(sorted({each["machine"] for each in shown}))
+    reads = max(each["test_reads"] for each in shown)
+    how = "once" if reads == 1 else f"at most {reads} times"
+    return _markdown(table) + "\n".join(
+        [
+            "",
+            *([said, ""] if said else []),
+            f"{machines}; {'; '.join(sorted(versions))}. Test scores; of the linear models test was read {how}. "
+            "Features, C and training data were chosen on dev. Every run: benchmarks/results/linear.jsonl.",
+            "",
+        ]
+    )
+
+
 def calibration() -> str:
     """A row for each bundled model that gives probabilities: how far they are off on test, and the temperature."""
     table = [("model", "temperature", "expected calibration error on test", "without the temperature")]
@@ -94,6 +148,7 @@ TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {
     "scores": scores,
     "baselines": baselines,
     "members": members,
+    "linear": linear,
 }
 """The tables by name."""
 
@@ -117,9 +172,14 @@ _NETWORKS = {
 
 def table(name: str) -> str:
     """One of the tables, from the files in benchmarks/."""
-    path = BENCHMARKS / "results" / "tasks.jsonl"
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    return TABLES[name](json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8")), lines)
+    rows = json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8"))
+    return TABLES[name](rows, _read("tasks.jsonl"))
+
+
+def _read(name: str) -> list[Row]:
+    """The runs that are written down in a file of benchmarks/results."""
+    path = BENCHMARKS / "results" / name
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _runs(name: str, lines: Iterable[Row], **changes: Any) -> list[Row]:

@@ -84,6 +84,32 @@ def test_another_network_as_the_floor_and_another_figure(tables):
     assert "alone: not measured yet | 0.1 above | 0.750 | 1 |" in tables.scores(rows, lines[:1])
 
 
+def floor(test, **changes):
+    named = NAMED_RECIPES["speaker"]
+    line = {
+        "data": named.data,
+        "label": named.label,
+        "units": "words",
+        "trained_on": "fsdd",
+        "C": 2.0,
+        "features": 1234,
+    }
+    return {**line, "test": test, "test_reads": 1, "machine": "an abacus", "versions": {"scikit-learn": "1"}, **changes}
+
+
+def test_a_linear_model_that_does_better_is_told(tables):
+    lines = [run(0, 0.96), run(1, 0.98)]
+    said = tables.linear(ROWS, lines, [floor(0.5), floor(0.9), floor(None), floor(0.99, label="digit")])
+    assert said.splitlines()[2] == "| who | words | fsdd | 2 | 1,234 | 90.00 % | 97.00 ± 1.00 % (2 seeds) | +7.00 |"
+    assert "does better" not in said
+    assert "an abacus; scikit-learn 1. Test scores; of the linear models test was read once." in said
+    said = tables.linear(ROWS, lines, [floor(0.98, test_reads=2)])
+    assert "| 98.00 % | 97.00 ± 1.00 % (2 seeds) | -1.00 |" in said
+    assert "\nThe linear model does better than the recipe: who.\n" in said
+    assert "read at most 2 times" in said
+    assert len(tables.linear(ROWS, lines, []).splitlines()) == 2
+
+
 def test_several_members_beside_one(tables, monkeypatch):
     named = NAMED_RECIPES["speaker"]
     four = dataclasses.replace(named, recipe=dataclasses.replace(named.recipe, members=4))

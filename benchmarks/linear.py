@@ -1,0 +1,198 @@
+"""The floor of each text classifier: a linear model of tf-idf, on the splits of its row, and every run written down.
+
+    python benchmarks/linear.py ROW... [--final] [--again]
+
+A row is one of tasks.json whose recipe classifies texts. The features are n-grams of one to three words, of one to
+three characters, or both, folded and put into lower case as the recipe does; words are what the recipe takes for words.
+The model is logistic regression. Dev chooses the features, how strongly the model is regularised, and, where a data set
+has phrases, whether it learns from them too; `--final` then reads test, with what was chosen. Rows on the same data
+share their result.
+"""
+
+import argparse
+import dataclasses
+import importlib.metadata
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from measuring import processor
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from training import test_reads
+
+import tasks
+from regard import datasets
+from regard.files import write_text
+from regard.inputs import FOLDS
+from regard.tasks import NAMED_RECIPES, Recipe
+from regard.tasks.inputs.words import CUTS
+from regard.tasks.intervals import wilson
+
+LINES = Path(__file__).parent / "results" / "linear.jsonl"
+UNITS = {"words and characters": ("words", "characters"), "words": ("words",), "characters": ("characters",)}
+"""What n-grams are of, of which dev chooses."""
+STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0)
+"""The inverse strengths of the regularisation, of which dev chooses: `C` of scikit-learn."""
+SENTENCES = {"sst2-phrases": "sst2"}
+"""Data sets whose training examples are phrases, too, and the data set with the same sentences alone."""
+
+
+def is_text_classifier(row: str) -> bool:
+    """Whether a row gives texts a label."""
+    named = NAMED_RECIPES[row]
+    known = datasets.EXAMPLE_SETS.get(named.data)
+    return known is not None and (known.reads, named.recipe.task.kind) == ("text", "classifier")
+
+
+ROWS = tuple(row for row in tasks.ROWS if is_text_classifier(row))
+"""The rows that have a linear model."""
+
+
+def reading(recipe: Recipe) -> tuple[Callable[[str], str], Callable[[str], Sequence[str]]]:
+    """How a recipe writes a text before its features are read, and how it cuts it into words."""
+    features = recipe.input.features
+    fold = FOLDS[features.fold]
+
+    def written(text: str) -> str:
+        return fold(text.lower() if features.case == "lower" else text)
+
+    return written, CUTS[recipe.input.cut]
+
+
+def features_of(recipe: Recipe, units: str) -> FeatureUnion:
+    """The tf-idf of a text's n-grams, not fitted.
+
+    Args:
+        recipe: of the row.
+        units: one of `UNITS`.
+    """
+    written, cut = reading(recipe)
+    ngrams: dict[str, Any] = {"ngram_range": (1, 3), "sublinear_tf": True, "preprocessor": written}
+    kinds = {
+        "words": TfidfVectorizer(tokenizer=cut, token_pattern=None, **ngrams),
+        "characters": TfidfVectorizer(analyzer="char", **ngrams),
+    }
+    return FeatureUnion([(each, kinds[each]) for each in UNITS[units]])
+
+
+def labelled(examples: Iterable[Any]) -> tuple[list[str], list[str]]:
+    """The texts that have a label, and their labels."""
+    known = [each for each in examples if each.target is not None]
+    return [each.source for each in known], [each.target for each in known]
+
+
+def right(model: Any, vectors: Any, labels: Sequence[str]) -> int:
+    """How many a fitted model gets right."""
+    return sum(given == wanted for given, wanted in zip(model.predict(vectors), labels, strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """The pipeline that is best on dev, fitted.
+
+    Attributes:
+        fitted: the pipeline.
+        dev: its accuracy there.
+        trained_on: the data set of its training examples.
+        units: what its n-grams are of.
+        strength: its `C`.
+        examples, features: how many training examples and features it has.
+    """
+
+    fitted: Pipeline
+    dev: float
+    trained_on: str
+    units: str
+    strength: float
+    examples: int
+    features: int
+
+
+def choose(row: str, seed: int) -> Chosen:
+    """Fit a row's linear models on train, and take the one that is best on dev; of equal ones the first."""
+    named = NAMED_RECIPES[row]
+    texts, wanted = labelled(datasets.read(named.data, "dev", named.label))
+    found: list[Chosen] = []
+    for data in filter(None, (named.data, SENTENCES.get(named.data))):
+        train, labels = labelled(datasets.read(data, "train", named.label))
+        for units in UNITS:
+            features = features_of(named.recipe, units)
+            vectors = features.fit_transform(train)
+            dev = features.transform(texts)
+            for strength in STRENGTHS:
+                model = LogisticRegression(C=strength, solver="liblinear", random_state=seed, max_iter=1000)
+                share = right(model.fit(vectors, labels), dev, wanted) / len(wanted)
+                print(f"{row}, trained on {data}, {units}, C {strength:g}: dev {share:.4f}", flush=True)
+                fitted = make_pipeline(features, model)
+                found.append(Chosen(fitted, share, data, units, strength, len(train), vectors.shape[1]))
+    return max(found, key=lambda each: each.dev)
+
+
+def lines() -> list[dict[str, Any]]:
+    """Every run that is written down."""
+    return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
+
+
+def run(row: str, *, seed: int = 0, final: bool = False, again: bool = False) -> None:
+    """A row's linear model, unless it is written down; then it is.
+
+    Args:
+        row: which.
+        seed: of scikit-learn's solver.
+        final: read test with what dev has chosen.
+        again: even if it is, so that the last line counts.
+    """
+    named = NAMED_RECIPES[row]
+    known = [line for line in lines() if (line["data"], line["label"]) == (named.data, named.label)]
+    if not again and any(line["test"] is not None or not final for line in known):
+        return
+    started = time.perf_counter()
+    chosen = choose(row, seed)
+    test, interval = None, None
+    if final:
+        texts, wanted = labelled(datasets.read(named.data, "test", named.label))
+        count = right(chosen.fitted, texts, wanted)
+        test = count / len(wanted)
+        interval = wilson(test, len(wanted))
+    line = {
+        "row": row,
+        "data": named.data,
+        "label": named.label,
+        "seed": seed,
+        "trained_on": chosen.trained_on,
+        "examples": chosen.examples,
+        "units": chosen.units,
+        "features": chosen.features,
+        "C": chosen.strength,
+        "measure": "accuracy",
+        "dev": chosen.dev,
+        "test": test,
+        "interval": interval,
+        "test_reads": test_reads(known) + final,
+        "seconds": round(time.perf_counter() - started, 1),
+        "versions": {"scikit-learn": importlib.metadata.version("scikit-learn"), "python": platform.python_version()},
+        "machine": processor(),
+    }
+    write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
+    said = f", test {test:.4f}" if test is not None else "; --final reads test"
+    taken = f"{chosen.trained_on}, {chosen.units}, C {chosen.strength:g}, {chosen.features:,} features"
+    print(f"{row}: {taken}: dev {chosen.dev:.4f}{said}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("rows", nargs="+", metavar="ROW", choices=ROWS, help=", ".join(ROWS))
+    parser.add_argument("--final", action="store_true", help="read test, with what dev has chosen")
+    parser.add_argument("--again", action="store_true", help="run what is written down again")
+    given = parser.parse_args()
+    for row in given.rows:
+        run(row, final=given.final, again=given.again)
+
+
+if __name__ == "__main__":
+    main()
