@@ -58,7 +58,7 @@ class UnknownPieces(DoubtfulAnswer):
 
 
 class OutOfDistribution(DoubtfulAnswer):
-    """A source is unlike those that a model was made for: of another language, say, or an empty picture."""
+    """A source is unlike those that a model was made for: of another language or script, say, or an empty picture."""
 
 
 class UnknownNameError(ArgumentError):

@@ -5,12 +5,13 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from toys import generated, tiny
+from toys import generated, tiny, untrained
 
 from regard import load, train
 from regard.datasets import read
 from regard.errors import OutOfDistribution
 from regard.inputs import split_words
+from regard.tasks.inputs import Texts, Words
 from regard.tasks.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
 
 GERMAN = [
@@ -90,6 +91,40 @@ def test_another_language_is_told(name, own, other):
     # Of the four in the other language one may look like this one.
     assert sum(told(model, other)) >= 3
     assert not any(told(model, own))
+
+
+@pytest.mark.parametrize("name", ["chinese-pos", "chinese-segmentation", "chinese-sentiment", "chinese-english"])
+def test_another_script_is_told_with_the_way_to_convert(name):
+    model = load(name)
+    traditional, simplified = "這個房間很乾淨，服務也好。", "这个房间很干净，服务也好。"
+    assert model.script == "simplified"
+    assert (model.other_script(traditional), model.other_script([*traditional])) == ("traditional", "traditional")
+    assert model.other_script(simplified) is None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.predict([traditional])
+    said = [str(each.message) for each in caught if issubclass(each.category, OutOfDistribution)]
+    # Once: that its words are unknown, too, follows from it.
+    assert len(said) == 1
+    assert f"is in traditional characters, but {name} was trained on simplified ones" in said[0]
+    assert "--script simplified; from Python: regard.inputs.in_script(text, 'simplified')." in said[0]
+
+
+def test_a_model_knows_the_script_that_it_was_trained_on():
+    texts = {"traditional": ["讀書", "寫東西"], "simplified": ["读书", "写东西"]}
+    both = [text for own in texts.values() for text in own]
+    for own in (Texts("characters", size=64), Words(features={"minimum_count": 1})):
+        for script, other in (("traditional", "simplified"), ("simplified", "traditional")):
+            model = untrained(own, texts[script])
+            assert model.script == script
+            assert model.other_script(texts[other][0]) == other
+            assert model.other_script(texts[script][0]) is None
+        mixed = untrained(own, both)
+        assert mixed.script is None
+        assert [mixed.other_script(text) for text in both] == [None] * 4
+    assert untrained(Texts("bytes"), ["a", "b"]).script is None
+    assert load("english-pos").other_script("讀書") is None
+    assert load("written-digit").other_script(torch.zeros(28, 28, 1)) is None
 
 
 def test_an_empty_or_inverted_picture_is_told():

@@ -19,9 +19,8 @@ from regard.datasets.tables import TABLES, read_table, suffix_of
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.extras import require
 from regard.files import nearest
-from regard.inputs import is_social_folder
+from regard.inputs import in_script, is_social_folder
 from regard.inputs.lines import Problem, raised
 
 __all__ = [
@@ -56,7 +55,7 @@ class Source:
 
     def convert(self, split: str) -> Callable[[str], str] | None:
         """What turns a split's words into those to use; None if they are used as they are."""
-        return _simplifier() if split in self.simplify else None
+        return _simplified if split in self.simplify else None
 
 
 def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
@@ -331,8 +330,6 @@ def _splits(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
 
 
 @cache
-def _simplifier() -> Callable[[str], str]:
-    """Traditional characters to simplified ones, word by word, each word once."""
-    # tw2s and not t2s: the two differ in 著, which Taiwan also writes for 着. Of the 24,591 words of dev and test that
-    # stand in both scripts, tw2s turns all but 19 into GSDSimp's own spelling (punctuation folded), t2s all but 53.
-    return cache(require("opencc", extra="data").OpenCC("tw2s").convert)
+def _simplified(word: str) -> str:
+    """A word in simplified characters; each word once."""
+    return in_script(word, "simplified")

@@ -16,6 +16,7 @@ from regard.inputs.patches import PictureVectors
 from regard.inputs.picture import CHANNELS, picture_size, read_picture
 from regard.inputs.profile_tables import read_profiles
 from regard.inputs.profiles import Profile, ProfileEncoder
+from regard.inputs.script import SCRIPTS, in_script, script_of
 from regard.inputs.sentences import as_list, as_sentences
 from regard.inputs.sequences import VectorSequences
 from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
@@ -48,6 +49,7 @@ __all__ = [
     "FEATURES",
     "FOLDS",
     "IGNORED",
+    "SCRIPTS",
     "VECTOR_FILES",
     "VOCABULARIES",
     "Batch",
@@ -78,6 +80,7 @@ __all__ = [
     "fold_nothing",
     "fold_width",
     "from_networkx",
+    "in_script",
     "is_social_folder",
     "is_spaced",
     "longest_match",
@@ -94,6 +97,7 @@ __all__ = [
     "read_vectors",
     "resample",
     "scaffold",
+    "script_of",
     "social_files",
     "social_graph",
     "split_characters",

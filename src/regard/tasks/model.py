@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
-from regard.inputs import Batch, as_list
+from regard.inputs import Batch, as_list, script_of
 from regard.inspection import Record
 from regard.modules.deciding import places_of
 from regard.page.numbers import counted
@@ -110,6 +110,18 @@ class Model(Generic[_Given]):
         """For each statistic, how much of it the sources have that it was made for; none where that isn't known."""
         return saved_thresholds(self.about.get("training", {}).get("out_of_distribution"))
 
+    @cached_property
+    def script(self) -> str | None:
+        """The script of Chinese that it has learned, a name in `inputs.SCRIPTS`; None where it's none, or both."""
+        return script_of(self.recipe.input.known_text(self.reader))
+
+    def other_script(self, source: Any) -> str | None:
+        """The script of a source, if it is Chinese in another script than the model has learned; else None."""
+        if self.script is None or not self.recipe.input.is_text:
+            return None
+        script = script_of("".join(source))
+        return None if script == self.script else script
+
     def read(self, source: Any, longest: int | None = None) -> Any:
         """A source, read: its length is the number of its items.
 
@@ -124,8 +136,8 @@ class Model(Generic[_Given]):
         Warns:
             LongerThanTrained: it has more items than any source of the training of a model that decides how long its
                 answer is. Such models seldom learn to go on for longer than they have seen.
-            OutOfDistribution: it has more of what is rare in dev (unknown words, pieces, hardly any contrast) than all
-                but one in two hundred sources of dev.
+            OutOfDistribution: it is Chinese in another script than the model has learned; or it has more of what is
+                rare in dev (unknown words, pieces, hardly any contrast) than all but one in two hundred sources of dev.
         """
         kind = self.recipe.input
         item = kind.item(self.reader, source)
@@ -143,6 +155,15 @@ class Model(Generic[_Given]):
                 LongerThanTrained,
                 stacklevel=2,
             )
+        if (script := self.other_script(source)) is not None:
+            warnings.warn(
+                f"{_shown(source)} is in {script} characters, but {self.name} was trained on {self.script} ones, and "
+                f"is wrong more often on others. Convert it by --script {self.script}; from Python: "
+                f"regard.inputs.in_script(text, {self.script!r}).",
+                OutOfDistribution,
+                stacklevel=2,
+            )
+            return item
         for each in kind.ood_statistics(self.reader, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 warnings.warn(

@@ -25,6 +25,8 @@ class Source(Settings):
     """What one source is called."""
     given: ClassVar[str] = "text"
     """How one is given on the command line: "text" as it is, "file" or "folder" by its name."""
+    is_text: ClassVar[bool] = False
+    """Whether one is a text, or the words of one."""
     shorten: ClassVar[str] = "Cut it into parts."
     """What to do with a source that has too many of them."""
 
@@ -64,6 +66,10 @@ class Source(Settings):
     def ood_statistics(self, reader: Any, source: Any) -> tuple[Statistic, ...]:
         """By what a source is told to be out of distribution; nothing where that isn't measured."""
         return ()
+
+    def known_text(self, reader: Any) -> str:
+        """The words or pieces that a reader of texts has learned, one after the other; "" where it learned none."""
+        return ""
 
     def batch(self, reader: Any, items: Sequence[Any]) -> Batch:
         """Sources that were read, by `item` or `training_item`, side by side."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
 from regard.page.numbers import counted
-from regard.special_ids import PADDING
+from regard.special_ids import END, PADDING
 from regard.tasks.inputs.source import Source
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import one_of, share, whole
@@ -35,6 +35,7 @@ class Texts(Source):
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
     called: ClassVar[str] = "text"
+    is_text: ClassVar[bool] = True
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = whole(8000, 8)
@@ -59,6 +60,9 @@ class Texts(Source):
         pieces = len(reader.encode(source))
         said = f"its {counted(len(source), 'character')} fall into {counted(pieces, 'piece')}"
         return (Statistic("pieces", pieces, len(source), said),)
+
+    def known_text(self, reader: Vocabulary) -> str:
+        return reader.decode(range(END + 1, reader.size))
 
     def embedding(self, reader: Vocabulary, width: int) -> nn.Module:
         return PieceEmbedding(reader.size, width, self.piece_dropout)

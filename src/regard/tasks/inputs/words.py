@@ -38,6 +38,7 @@ class Words(Source):
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
     called: ClassVar[str] = "text"
+    is_text: ClassVar[bool] = True
 
     cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))
@@ -76,6 +77,9 @@ class Words(Source):
             if words
             else ()
         )
+
+    def known_text(self, reader: WordEncoder) -> str:
+        return "".join(reader.vocabulary)
 
     def _words(self, source: str | Sequence[str]) -> Sequence[str]:
         if isinstance(source, str):
