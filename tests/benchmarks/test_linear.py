@@ -1,13 +1,9 @@
 """The linear models of the text classifiers: chosen on dev, test read when that is asked for."""
 
-import importlib
-from pathlib import Path
-
 import pytest
 
 from regard.datasets import Example
 
-ROOT = Path(__file__).parent.parent.parent
 TRAIN = [Example(f"{word} {noun}", label) for noun in "abcd" for word, label in (("warm", "up"), ("dull", "down"))]
 SPLITS = {
     # Of the phrases one has no label, and the words of dev stand in the sentences alone.
@@ -19,11 +15,10 @@ SPLITS = {
 
 
 @pytest.fixture
-def linear(tmp_path, monkeypatch):
+def linear(benchmark_module, tmp_path, monkeypatch):
     """The module, its data, and the splits that it has read."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     pytest.importorskip("sklearn")
-    module = importlib.import_module("linear")
+    module = benchmark_module("linear")
     read = []
 
     def splits(data, split, label):

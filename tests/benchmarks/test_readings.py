@@ -1,21 +1,16 @@
 """How often test is read by the benchmarks: only when that is asked for, and each reading is written down."""
 
-import importlib
 import json
-from pathlib import Path
 
 import pytest
 
 from regard.tasks import NAMED_RECIPES
 
-ROOT = Path(__file__).parent.parent.parent
-
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch):
+def bench(benchmark_module, tmp_path, monkeypatch):
     """The module that runs rows, with a training that takes no time and remembers what it was asked."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    module = importlib.import_module("tasks")
+    module = benchmark_module("tasks")
     asked = []
 
     def train(name, words, *, seed, final=False, **options):
