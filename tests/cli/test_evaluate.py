@@ -56,6 +56,31 @@ def test_json(place, capsys):
     assert found["unseen_words"] == 1
 
 
+def test_another_script_is_told_and_converted(tmp_path, capsys):
+    pytest.importorskip("conllu")
+    pytest.importorskip("opencc")
+
+    def judged(words, *more):
+        lines = [f"{n}\t{word}\t_\t_\t{label}\t_\t0\troot\t_\t_" for n, (word, label) in enumerate(words, start=1)]
+        (tmp_path / "some.conllu").write_text("\n".join([*lines, "", ""]), encoding="utf-8")
+        assert (
+            main(["evaluate", "chinese-pos", "--data", str(tmp_path / "some.conllu"), "--format", "json", *more]) == 0
+        )
+        out, err = capsys.readouterr()
+        return {key: value for key, value in json.loads(out).items() if key != "seconds"}, err
+
+    labels = ["PRP", "RB", "VV", ",", "VV", "NN", "."]
+    simplified, err = judged(zip(["我", "在", "读书", "，", "写", "东西", "。"], labels, strict=True))
+    assert err == ""
+    both = list(zip(["我", "在", "讀書", "，", "寫", "東西", "。"], labels, strict=True))
+    _, err = judged(both)
+    assert err == (
+        "Note: 1 of 1 source is in traditional characters, but chinese-pos was trained on simplified ones, and is "
+        "wrong more often on others. Convert them by --script simplified.\n"
+    )
+    assert judged(both, "--script", "simplified") == (simplified, "")
+
+
 def test_forty_columns(place, capsys):
     assert command(place, "--width", "40") == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 40

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -484,6 +485,58 @@ def test_progress_is_shown_on_a_terminal_only(predict, monkeypatch):
     terminal.truncate(0)
     assert predict("words", *["good"] * 3)[0] == 0
     assert "answering" not in terminal.getvalue()
+
+
+# The script of Chinese.
+
+
+def test_a_traditional_text_is_told_and_converted(capsys, tmp_path):
+    pytest.importorskip("opencc")
+    traditional, simplified = "這個房間很乾淨，服務也好。", "这个房间很干净，服务也好。"
+    assert main(["predict", "chinese-sentiment", simplified]) == 0
+    wanted, err = capsys.readouterr()
+    assert err == ""
+    assert main(["predict", "chinese-sentiment", traditional]) == 0
+    assert "is in traditional characters, but chinese-sentiment was trained on simplified" in capsys.readouterr().err
+    (tmp_path / "list.txt").write_text(f"{traditional}\n", "utf-8")
+    for words in (
+        ["predict", "chinese-sentiment", traditional],
+        ["classify", traditional],
+        ["classify", "-f", str(tmp_path / "list.txt")],
+    ):
+        assert main([*words, "--script", "simplified"]) == 0
+        # The converted text is shown, with the answer that it has by itself.
+        assert capsys.readouterr() == (wanted, "")
+    assert main(["translate", "他在讀書。", "--script", "simplified"]) == 0
+    converted = capsys.readouterr().out
+    assert main(["translate", "他在读书。"]) == 0
+    assert capsys.readouterr().out == converted
+
+
+def test_only_texts_have_a_script(predict, speech, capsys):
+    write_sound("noise.wav", NOISE)
+    code, _, err = predict("speech", "noise.wav", "--script", "simplified")
+    assert (code, err) == (
+        2,
+        "regard: `--script` converts texts, but a source of speech is a recording. Leave it out.\n",
+    )
+    code, _, err = predict("words", "a", "--script", "simplifed")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "`--script` must be one of simplified, traditional, but is simplifed." in err
+    assert main(["transcribe", "noise.wav", "--script", "simplified"]) == 2
+    assert "there is no option --script" in capsys.readouterr().err
+
+
+def test_without_opencc_what_is_missing_is_named(predict, monkeypatch):
+    from regard.inputs import script
+
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    script._converter.cache_clear()
+    code, _, err = predict("words", "a", "--script", "simplified")
+    assert (code, err) == (
+        1,
+        "regard: `opencc` is not installed. It comes with an extra: pip install 'regard[data]'\n",
+    )
 
 
 # The short name.

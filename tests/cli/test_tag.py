@@ -216,6 +216,21 @@ def test_more_words_than_learned_positions_names_file_and_line(tag, tmp_path):
         assert f"{tmp_path / 'a.txt'}, line 2: the sentence has 513 words, but places has learned 512 positions" in err
 
 
+def test_a_traditional_sentence_is_told_once_and_converted(capsys):
+    pytest.importorskip("opencc")
+    for words in (["我 在 讀書 ， 寫 東西 。"], ["我在讀書，寫東西。", "--split"]):
+        assert main(["tag", *words, "--format", "json"]) == 0
+        out, err = capsys.readouterr()
+        assert err.count("\n") == err.count("is in traditional characters, but chinese-pos was trained on") == 1
+        assert "讀書" in out
+        assert main(["tag", *words, "--format", "json", "--script", "simplified"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        # What is shown is the converted text.
+        assert "讀" not in out
+        assert "读书" in out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

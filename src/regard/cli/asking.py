@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.errors import ArgumentError
 
-__all__ = ["check_readable", "load_tagger_of_words", "load_to_ask", "what_it_is"]
+__all__ = ["check_readable", "check_script", "load_tagger_of_words", "load_to_ask", "what_it_is"]
 
 _SAID = {"tagger": "tagger", "classifier": "classifier", "seq2seq": "writer", "synthesis": "speaker"}
 
@@ -19,6 +19,18 @@ def check_readable(model: Any, name: str) -> None:
         raise ArgumentError(f"`MODEL` must answer in text, but {name} is a speaker: {_instead(model)}.")
     if (why := model.recipe.input.unnamed(model.reader)) is not None:
         raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
+
+
+def check_script(model: Any, script: str | None) -> None:
+    """Refuse `--script` for a model whose sources aren't texts.
+
+    Raises:
+        ArgumentError: it was given for one.
+    """
+    if script is not None and not model.recipe.input.is_text:
+        raise ArgumentError(
+            f"`--script` converts texts, but a source of {model.name} is a {model.recipe.input.called}. Leave it out."
+        )
 
 
 def load_to_ask(name: str, kind: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, ScriptOption, WidthOption
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def evaluate(
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
     column: ColumnOption = None,
+    script: ScriptOption = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -50,6 +51,7 @@ def evaluate(
       regard evaluate frames/ --data fsdd-strings
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    from regard.cli.asking import check_script
     from regard.cli.console import output_console
     from regard.cli.task_data import TaskData, column_names
     from regard.page import show
@@ -64,6 +66,10 @@ def evaluate(
         found = dataclasses.replace(found, made=found.lacking)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
+    check_script(loaded, script)
+    if script is not None:
+        examples = [_converted(each, script) for each in examples]
+    _tell_of_script(loaded, examples)
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
     if found.is_treebank or found.known is not None:
         if labels := getattr(loaded, "labels", ()):
@@ -114,6 +120,31 @@ def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNa
         said = f"Note: the columns are called as in the data that {model.name} was trained on: {shlex.join(words)}"
         typer.echo(said, err=True)
     return columns
+
+
+def _converted(example: Any, script: str) -> Any:
+    """An example whose source is in this script, word by word where it is words."""
+    from regard.inputs import in_script
+
+    if hasattr(example, "words"):
+        return dataclasses.replace(example, words=tuple(in_script(word, script) for word in example.words))
+    if isinstance(example.source, str):
+        return dataclasses.replace(example, source=in_script(example.source, script))
+    return dataclasses.replace(example, source=[in_script(word, script) for word in example.source])
+
+
+def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
+    """Say how many sources are Chinese in another script than the model has learned: its score will be lower."""
+    from regard.page.numbers import counted
+
+    scripts = [model.other_script(each.words if hasattr(each, "words") else each.source) for each in examples]
+    if others := [script for script in scripts if script is not None]:
+        typer.echo(
+            f"Note: {len(others):,} of {counted(len(scripts), 'source')} {'is' if len(others) == 1 else 'are'} in "
+            f"{others[0]} characters, but {model.name} was trained on {model.script} ones, and is wrong more often on "
+            f"others. Convert them by --script {model.script}.",
+            err=True,
+        )
 
 
 def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:

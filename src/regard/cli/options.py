@@ -17,6 +17,8 @@ __all__ = [
     "ListOption",
     "MapOption",
     "PlainOption",
+    "Script",
+    "ScriptOption",
     "SourcesArgument",
     "TopOption",
     "WidthOption",
@@ -40,6 +42,13 @@ class Written(StrEnum):
     csv = "csv"
 
 
+class Script(StrEnum):
+    """The script of Chinese."""
+
+    simplified = "simplified"
+    traditional = "traditional"
+
+
 FormatOption = Annotated[Format, typer.Option(help="How to write it.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
 WidthOption = Annotated[
@@ -47,6 +56,10 @@ WidthOption = Annotated[
 ]
 ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
 
+ScriptOption = Annotated[
+    Script | None,
+    typer.Option(help="Convert Chinese to this script before anything else; what is shown is the converted text."),
+]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(

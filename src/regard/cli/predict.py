@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import check_readable
+from regard.cli.asking import check_readable, check_script
 from regard.cli.options import (
     ColourOption,
     ForceOption,
@@ -17,13 +17,14 @@ from regard.cli.options import (
     ListOption,
     MapOption,
     PlainOption,
+    ScriptOption,
     SourcesArgument,
     TopOption,
     WidthOption,
     Written,
     WrittenOption,
 )
-from regard.cli.reading import STANDARD_INPUT, Line, read_file
+from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.errors import ArgumentError
 
 __all__ = ["Wanted", "answer_all", "predict"]
@@ -38,6 +39,7 @@ class Wanted(NamedTuple):
 
     sources: list[str] | None
     file: str | None
+    script: str | None
     top: int | None
     map: bool
     layer: int | None
@@ -54,6 +56,7 @@ def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
     sources: SourcesArgument = None,
     file: ListOption = None,
+    script: ScriptOption = None,
     top: TopOption = None,
     map: MapOption = False,
     layer: LayerOption = None,
@@ -87,7 +90,7 @@ def predict(
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    wanted = Wanted(sources, file, top, map, layer, head, html, force, format, plain, width, color)
+    wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color)
     loaded: list[Any] = []
 
     def model_of(line: Line) -> Any:
@@ -133,6 +136,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         model = model_of(line)
         if model.name not in names:
             check_readable(model, model.name)
+            check_script(model, wanted.script)
             names.append(model.name)
         return model
 
@@ -144,6 +148,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         size = 0 if file == "-" else os.path.getsize(file)
         progress = progress_over(read_file(file), size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
     with progress as every:
+        every = in_script(every, wanted.script)
         results = answers(checked, every, origin, watch=looking or wanted.plain or html is not None, live=file == "-")
         for place, (source, model, answer, record) in enumerate(results):
             if record is not None and looking and wanted.format is Written.json:

@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 from regard.errors import ArgumentError, DataError, RegardError
 
-__all__ = ["STANDARD_INPUT", "Line", "is_chinese", "read_file", "read_lines", "read_text", "until_broken"]
+__all__ = ["STANDARD_INPUT", "Line", "in_script", "is_chinese", "read_file", "read_lines", "read_text", "until_broken"]
 
 STANDARD_INPUT = "standard input"
 
@@ -102,6 +102,23 @@ def until_broken(items: Iterable[T], broken: list[Exception]) -> Iterator[T]:
         yield from items
     except (RegardError, OSError) as error:
         broken.append(error)
+
+
+def in_script(lines: Iterable[Line], script: str | None) -> Iterator[Line]:
+    """Lines whose Chinese is in this script, as `--script` names it; as they are where it names none.
+
+    Raises:
+        MissingExtraError: OpenCC is not installed.
+
+    Example:
+        >>> list(in_script([Line("他在讀書。", 1)], "simplified"))
+        [Line(text='他在读书。', number=1)]
+    """
+    # Here and not above: it brings torch, for which --help and a mistyped option needn't wait.
+    from regard.inputs import in_script as converted
+
+    for line in lines:
+        yield line if script is None else line._replace(text=converted(line.text, script))
 
 
 def is_chinese(text: str) -> bool:

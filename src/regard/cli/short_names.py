@@ -1,5 +1,6 @@
 """`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a model that comes along."""
 
+import inspect
 import os.path
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
@@ -16,6 +17,7 @@ from regard.cli.options import (
     ListOption,
     MapOption,
     PlainOption,
+    ScriptOption,
     SourcesArgument,
     TopOption,
     WidthOption,
@@ -38,6 +40,7 @@ class ShortName(NamedTuple):
         chinese: the model for a text with a Chinese character.
         summary: the command in the list of commands, up to 50 characters.
         help: what the command says of itself.
+        reads_texts: whether its sources are texts, which may be Chinese.
     """
 
     kind: str
@@ -45,6 +48,7 @@ class ShortName(NamedTuple):
     chinese: str
     summary: str
     help: str
+    reads_texts: bool = True
 
     def model_for(self, text: str) -> str:
         """The name of the model for a source."""
@@ -84,6 +88,7 @@ where it holds nothing.
 Examples:
   regard translate "Zwei Männer spielen im Park Fußball."
   regard translate "他在看书。" --map
+  regard translate "他在讀書。" --script simplified
   regard translate --model mine/ -f sentences.txt --format csv > translations.csv
 """,
     ),
@@ -103,6 +108,7 @@ Examples:
   regard transcribe number.wav --map
   regard transcribe --model mine/ recordings/*.wav --format json
 """,
+        reads_texts=False,
     ),
 }
 """The short names."""
@@ -115,6 +121,7 @@ def command_of(name: str) -> Callable[..., None]:
     def command(
         sources: SourcesArgument = None,
         file: ListOption = None,
+        script: ScriptOption = None,
         model: Annotated[
             str | None,
             typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
@@ -130,7 +137,7 @@ def command_of(name: str) -> Callable[..., None]:
         width: WidthOption = None,
         color: ColourOption = None,
     ) -> None:
-        wanted = Wanted(sources, file, top, map, layer, head, html, force, format, plain, width, color)
+        wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color)
         loaded: dict[str, Any] = {}
         if model is None and sources and len(sources) > 1:
             _tell_of_model(sources[0])
@@ -143,6 +150,10 @@ def command_of(name: str) -> Callable[..., None]:
 
         answer_all(model_of, wanted, f"regard {name}")
 
+    if not short.reads_texts:
+        signature = inspect.signature(command)
+        kept = [each for option, each in signature.parameters.items() if option != "script"]
+        command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     return command
 
 

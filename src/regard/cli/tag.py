@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.asking import load_tagger_of_words
-from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, WidthOption
-from regard.cli.reading import STANDARD_INPUT, Line, is_chinese, read_file, read_text
+from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, ScriptOption, WidthOption
+from regard.cli.reading import STANDARD_INPUT, Line, in_script, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
 
 __all__ = ["tag"]
@@ -33,6 +33,7 @@ def tag(
     split: Annotated[
         bool, typer.Option("--split", help="Find the words of Chinese without spaces by a trained segmenter.")
     ] = False,
+    script: ScriptOption = None,
     layer: Annotated[int | None, typer.Option(metavar="N", help="Which layer to show  [default: the last]")] = None,
     head: Annotated[int | None, typer.Option(metavar="N", help="Which head to show  [default: their average]")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many words to list for each; 0 only tags.")] = 3,
@@ -58,6 +59,7 @@ def tag(
       regard tag "I saw a saw ."
       regard tag "我 一 进门 就 看见 常威 在 打 来福"
       regard tag "我一进门就看见常威在打来福" --split
+      regard tag "他 在 讀書 。" --script simplified
       regard tag "I saw a saw ." --layer 1 --head 2 --map
       regard tag "I saw a saw ." --html saw.html
       regard tag -f novel.txt --format json > novel.jsonl
@@ -108,6 +110,7 @@ def tag(
         with progress_over(chain([first], lines), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
             watch = top > 0 or map or html is not None
             segmenter = load_tagger_of_words(_SEGMENTER) if split else None
+            every = in_script(every, script)
             results = answers(tagger_of, every, source, watch=watch, live=path == "-", segmenter=segmenter)
             for number, (line, record) in enumerate(results):
                 title = f"{source}, line {line.number}" if source else record.model

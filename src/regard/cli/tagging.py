@@ -101,7 +101,10 @@ def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[
         return split_words(text)
     spaced = is_spaced(text)
     if segmenter is not None and not spaced:
-        return segment(segmenter, [text])[0]
+        with warnings.catch_warnings():
+            # Which script the text is in, the tagger tells.
+            warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
+            return segment(segmenter, [text])[0]
     words = split_chinese(text, known)
     if len(words) > 1 and not spaced:
         warnings.warn(
