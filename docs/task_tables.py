@@ -8,11 +8,15 @@ from typing import Any
 
 from regard.tasks import NAMED_RECIPES, Recipe, bundled, load
 
-__all__ = ["TABLES", "baselines", "calibration", "linear", "members", "scores", "table"]
+__all__ = ["TABLES", "baselines", "calibration", "linear", "members", "scores", "speech", "table"]
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 Row = dict[str, Any]
+
+_SPEAKERS = 6
+_LINES = {"speech": "speech.jsonl"}
+"""The file in benchmarks/results/ that a table is made of, where it isn't tasks.jsonl."""
 
 
 def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
@@ -23,7 +27,18 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
         lines: the runs that are written down; those of another recipe than today's don't count.
     """
     table = [
-        ("task", "data, measure", "floor", "goal", "score", "readings of test", "parameters", "minutes", "trained by")
+        (
+            "task",
+            "data, measure",
+            "floor",
+            "goal",
+            "score",
+            "test shares with train",
+            "readings of test",
+            "parameters",
+            "minutes",
+            "trained by",
+        )
     ]
     shown: list[Row] = []
     for name, row in rows.items():
@@ -38,6 +53,7 @@ def scores(rows: dict[str, Row], lines: Iterable[Row]) -> str:
                 floor,
                 goal,
                 _score(row, runs),
+                row["shares"],
                 str(_readings(name, lines) or ""),
                 f"{runs[0]['parameters']:,}" if runs else "",
                 _minutes(runs),
@@ -144,11 +160,31 @@ def calibration() -> str:
     return _markdown(table)
 
 
+def speech(rows: dict[str, Row], lines: Iterable[Row]) -> str:
+    """A row for each recogniser of speech: how much is right in each condition, and of a speaker it wasn't trained on.
+
+    Args:
+        rows: what benchmarks/tasks.json holds.
+        lines: what benchmarks/speech.py has written down; that of another recipe than today's doesn't count.
+    """
+    kept = [line for line in lines if line["recipe"] == NAMED_RECIPES[line["row"]].recipe.to_json()]
+    changed = {line["row"]: line["right"] for line in kept if "right" in line}
+    conditions = [*next(iter(changed.values()), {})]
+    table = [("task", *conditions, "unseen speaker, mean of six", "the lowest of six")]
+    for name in dict.fromkeys(line["row"] for line in kept):
+        unseen = [line["unseen"] for line in kept if line["row"] == name and "unseen" in line]
+        cells = [changed.get(name, {}).get(each) for each in conditions]
+        cells += [statistics.mean(unseen), min(unseen)] if len(unseen) == _SPEAKERS else [None, None]
+        table.append((rows[name]["title"], *("" if each is None else f"{100 * each:.1f} %" for each in cells)))
+    return _markdown(table)
+
+
 TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {
     "scores": scores,
     "baselines": baselines,
     "members": members,
     "linear": linear,
+    "speech": speech,
 }
 """The tables by name."""
 
@@ -173,7 +209,7 @@ _NETWORKS = {
 def table(name: str) -> str:
     """One of the tables, from the files in benchmarks/."""
     rows = json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8"))
-    return TABLES[name](rows, _read("tasks.jsonl"))
+    return TABLES[name](rows, _read(_LINES.get(name, "tasks.jsonl")))
 
 
 def _read(name: str) -> list[Row]:

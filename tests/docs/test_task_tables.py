@@ -10,7 +10,7 @@ import pytest
 from regard.tasks import NAMED_RECIPES
 
 ROOT = Path(__file__).parent.parent.parent
-ROWS = {"speaker": {"title": "who", "percent": True, "floor": 98, "goal": 99.7, "networks": True}}
+ROWS = {"speaker": {"title": "who", "shares": "all", "percent": True, "floor": 98, "goal": 99.7, "networks": True}}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_scores(tables):
     lines.append({**run(2, 0.2), "label": "digit"})
     said = tables.scores(ROWS, lines).splitlines()
     assert said[2].startswith(
-        "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | 4 | 1,234 | 1.5 | `regard"
+        "| who | fsdd, accuracy | 98 % | 99.7 % | 97.00 ± 1.00 % (2 seeds) | all | 4 | 1,234 | 1.5 | `regard"
     )
     assert said[4].startswith("an abacus; 1 thread; regard 1. Test scores")
     assert "--" not in said[2].replace("--data", "").replace("--label", "")
@@ -55,12 +55,25 @@ def test_scores(tables):
 
 def test_what_has_not_read_test_is_no_score_and_no_reading(tables):
     lines = [run(0, 0.96), {**run(1, 0.0), "test": None}, {**run(0, 0.0), "test": None}]
-    assert "| 96.00 % | 1 |" in tables.scores(ROWS, lines)
-    assert "| not measured yet |  |" in tables.scores(ROWS, lines[1:])
+    assert "| 96.00 % | all | 1 |" in tables.scores(ROWS, lines)
+    assert "| not measured yet | all |  |" in tables.scores(ROWS, lines[1:])
     assert "Readings" not in tables.scores(ROWS, lines[1:])
     # Lines may have been lost; what they say of those before counts.
-    assert "| 96.00 % | 5 |" in tables.scores(ROWS, [{**run(0, 0.96), "test_reads": 5}, *lines[1:]])
+    assert "| 96.00 % | all | 5 |" in tables.scores(ROWS, [{**run(0, 0.96), "test_reads": 5}, *lines[1:]])
     assert "Readings of test: how many runs of the row" in tables.scores(ROWS, lines)
+
+
+def test_speech(tables):
+    row, recipe = "spoken-digit", NAMED_RECIPES["spoken-digit"].recipe.to_json()
+    rows = {row: {"title": "digit"}}
+    changed = {"row": row, "recipe": recipe, "right": {"as recorded": 0.99, "x 5": 0.9}}
+    unseen = [{"row": row, "recipe": recipe, "speaker": f"s{each}", "unseen": 0.7 + each / 20} for each in range(6)]
+    old = {**changed, "recipe": {**recipe, "width": 8}, "right": {"as recorded": 0.1}}
+    said = tables.speech(rows, [old, changed, *unseen]).splitlines()
+    assert said[0] == "| task | as recorded | x 5 | unseen speaker, mean of six | the lowest of six |"
+    assert said[2:] == ["| digit | 99.0 % | 90.0 % | 82.5 % | 70.0 % |"]
+    # Of five the mean would say too much.
+    assert tables.speech(rows, [changed, *unseen[1:]]).splitlines()[2] == "| digit | 99.0 % | 90.0 % |  |  |"
 
 
 def test_baselines(tables):
@@ -72,16 +85,16 @@ def test_baselines(tables):
 
 
 def test_another_network_as_the_floor_and_another_figure(tables):
-    rows = {"speaker": {"title": "who", "figure": "r2", "floor": "connected", "goal": 0.1}}
+    rows = {"speaker": {"title": "who", "shares": "all", "figure": "r2", "floor": "connected", "goal": 0.1}}
     lines = [
         {**run(0, 9.0, network=network), "more": {"r2": r2}}
         for network, r2 in ((NAMED_RECIPES["speaker"].recipe.network, 0.75), ("connected", 0.5))
     ]
     said = tables.scores(rows, lines).splitlines()
     assert said[2].startswith(
-        "| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | 2 | 1,234 |"
+        "| who | fsdd, R2 | fully connected, each vector alone: 0.500 | 0.600 | 0.750 | all | 2 | 1,234 |"
     )
-    assert "alone: not measured yet | 0.1 above | 0.750 | 1 |" in tables.scores(rows, lines[:1])
+    assert "alone: not measured yet | 0.1 above | 0.750 | all | 1 |" in tables.scores(rows, lines[:1])
 
 
 def floor(test, **changes):
@@ -133,5 +146,5 @@ def test_every_row_has_a_recipe():
     rows = json.loads((ROOT / "benchmarks" / "tasks.json").read_text(encoding="utf-8"))
     assert {*rows} <= {*NAMED_RECIPES}
     for row in rows.values():
-        must, may = {"title", "floor", "goal"}, {"percent", "digits", "networks", "figure", "model"}
+        must, may = {"title", "shares", "floor", "goal"}, {"percent", "digits", "networks", "figure", "model"}
         assert must <= row.keys() <= must | may

@@ -1,0 +1,48 @@
+"""What the other script of Chinese costs the bundled models of simplified Chinese, and what converting it gives back.
+
+    python benchmarks/scripts.py
+
+The sources of test are given as they are, in traditional characters, and these converted as `--script simplified` does.
+"""
+
+import dataclasses
+from typing import Any
+
+from measuring import processor, save
+
+import regard
+from regard.datasets import read
+from regard.inputs import in_script
+from regard.tasks import NAMED_RECIPES
+from regard.version import __version__
+
+MODELS = ("chinese-pos", "chinese-segmentation", "chinese-sentiment", "chinese-english")
+
+
+def in_characters(example: Any, script: str) -> Any:
+    """An example with its source in this script."""
+    if hasattr(example, "words"):
+        return dataclasses.replace(example, words=tuple(in_script(word, script) for word in example.words))
+    if isinstance(example.source, str):
+        return dataclasses.replace(example, source=in_script(example.source, script))
+    return dataclasses.replace(example, source=[in_script(word, script) for word in example.source])
+
+
+def main() -> None:
+    rows = []
+    for name in MODELS:
+        model = regard.load(name)
+        given = read(NAMED_RECIPES[name].data, "test", NAMED_RECIPES[name].label)
+        traditional = [in_characters(each, "traditional") for each in given]
+        converted = [in_characters(each, "simplified") for each in traditional]
+        scores = [model.evaluate(each) for each in (given, traditional, converted)]
+        figures = [getattr(each, "score", getattr(each, "accuracy", None)) for each in scores]
+        said = [model.measure.said(each) for each in figures]
+        print(name, *said)
+        rows.append((f"`{name}`", model.measure.name, *said))
+    columns = ("model", "measure on test", "simplified", "traditional", "traditional, `--script simplified`")
+    save("scripts", columns, rows, f"Traditional: converted by OpenCC, `s2tw`. {processor()}; regard {__version__}.")
+
+
+if __name__ == "__main__":
+    main()
