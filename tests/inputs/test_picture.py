@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.errors import DataError, MissingExtraError, UnknownNameError
-from regard.inputs.picture import read_picture
+from regard.inputs.picture import picture_size, read_picture
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -25,6 +25,40 @@ def test_colours_come_as_they_are(tmp_path, name):
     picture = read_picture(saved(tmp_path / name, Image.fromarray(COLOURS)))
     assert picture.shape == (5, 7, 3)
     assert torch.equal(picture, torch.from_numpy(COLOURS.astype(np.float32)) / 255)
+
+
+def test_the_size_is_known_without_the_pixels(tmp_path):
+    image = Image.fromarray(COLOURS)
+    assert picture_size(saved(tmp_path / "a.png", image)) == (5, 7)
+    # Half of the file is enough, and a camera that was held on its side is turned back.
+    exif = Image.Exif()
+    for orientation, size in ((1, (500, 700)), (3, (500, 700)), (6, (700, 500)), (8, (700, 500))):
+        exif[0x0112] = orientation
+        path = saved(tmp_path / "a.jpg", image.resize((700, 500)), exif=exif)
+        assert picture_size(path) == size == tuple(read_picture(path).shape[:2])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert picture_size(path) == (700, 500)
+    with pytest.raises(DataError, match="can't be read as a picture"):
+        read_picture(path)
+    with pytest.raises(DataError, match="can't be opened"):
+        picture_size(tmp_path / "none.jpg")
+
+
+def test_a_large_jpeg_that_will_be_scaled_is_decoded_small(tmp_path):
+    rows, columns = np.mgrid[0:1600, 0:2400] / 300
+    levels = (127 + 120 * np.sin(rows + columns)).astype(np.uint8)
+    path = saved(tmp_path / "a.jpg", Image.fromarray(levels), quality=95)
+    whole, small = (read_picture(path, channels="grey", size=size) for size in (None, (64, 96)))
+    assert whole.shape == (1600, 2400, 1)
+    assert small.shape == (200, 300, 1)
+    # As scaled, they are the same picture.
+    both = [
+        torch.nn.functional.interpolate(each.permute(2, 0, 1)[None], (64, 96), mode="area") for each in (whole, small)
+    ]
+    torch.testing.assert_close(*both, atol=0.02, rtol=0)
+    # Never smaller than twice what it is scaled to; and what is no JPEG as it is.
+    assert min(read_picture(path, size=(300, 300)).shape[:2]) >= 600
+    assert read_picture(saved(tmp_path / "a.png", Image.fromarray(levels)), size=(64, 64)).shape == (1600, 2400, 3)
 
 
 def test_grey_of_colours_is_how_bright_they_are(tmp_path):

@@ -93,6 +93,21 @@ def test_chinese_texts_are_not_one_word():
     assert recipe.input.features.shortest_ngram == 1
 
 
+@pytest.mark.parametrize("targets", [("yes", "no"), (["yes"] * 10, ["no"] * 10), ((1, None), (0, 1))])
+def test_labels_of_sounds_do_not_depend_on_the_volume(targets):
+    recipe = default_recipe([(SOUND, target) for target in targets])
+    assert recipe.input.top_db > 0
+    assert recipe.input.noise_snr is not None
+
+
+@pytest.mark.parametrize("targets", [(3, 4), (0.5, 2.0), ([1.0, None] * 5, [None, 0.5] * 5)])
+def test_numbers_of_sounds_may_depend_on_the_volume(targets):
+    recipe = default_recipe([(SOUND, target) for target in targets])
+    assert recipe.input.top_db == 0
+    assert recipe.input.noise_snr is None
+    assert recipe.input.filter_db == recipe.input.clip_db == recipe.input.vtlp == 0
+
+
 def test_pictures_are_scaled_and_coloured_as_they_are(tmp_path):
     pillow = pytest.importorskip("PIL.Image")
     for n in range(4):

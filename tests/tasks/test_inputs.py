@@ -417,6 +417,18 @@ def embedded(source: Source, reader, vectors: torch.Tensor) -> torch.Tensor:
     return source.embedding(reader, 3).train().blanked(vectors)
 
 
+def test_what_pictures_are_scaled_to_is_said_and_so_is_what_takes_very_long():
+    pictures = [np.zeros((3, 5)), np.zeros((300, 200, 3))]
+    scaled = "Pictures (up to 300 x 200 pixels) are scaled to 64 x 48: 48 patches each."
+    assert Pictures(height=64, width=48, patch=8).preparation(pictures) == scaled
+    assert Pictures(height=300, width=200, patch=8).preparation(pictures) is None
+    assert Pictures(patch=8).preparation(pictures) is None
+    slow = Pictures(patch=4).preparation(pictures)
+    assert slow is not None
+    assert slow.startswith("Pictures (up to 300 x 200 pixels) are not scaled: 3,750 patches each. Training will take")
+    assert Words().preparation(["a text"]) is None
+
+
 def test_training_hears_a_recording_another_way_each_time():
     pytest.importorskip("librosa")
     changes = {"noise_snr": 10.0, "filter_db": 6.0, "clip_db": 20.0, "vtlp": 0.2}

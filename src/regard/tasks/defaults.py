@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.datasets import PICTURES, SOUNDS, Answers
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound, read_picture
+from regard.tasks.answers import Number
 from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TASKS, Writing
@@ -93,6 +94,17 @@ _BY_TASK: dict[tuple[str, str], dict[str, Any]] = {
     ("seq2seq", "texts"): {"input": {"piece_dropout": 0.0}},
     ("synthesis", "texts"): {"input": {"piece_dropout": 0.0}},
 }
+# What changes no label and no text: a recording is heard at one volume, and in training in noise, through other
+# microphones, from other voices. A number may be of just that.
+_HEARD = {
+    "normalise": False,
+    "standardise": True,
+    "top_db": 50,
+    "noise_snr": 10.0,
+    "filter_db": 6.0,
+    "clip_db": 20.0,
+    "vtlp": 0.1,
+}
 _WRITING = {
     "position": "sinusoidal",
     "dropout": 0.1,
@@ -161,6 +173,8 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     for more in (_BY_INPUT.get(input, {}), _BY_TASK.get((task, input), {}), _of_task(task, input, pairs)):
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
     settings["input"] |= _of_sources(input, [source for source, _ in pairs])
+    if input == "speech" and not _are_numbers([target for _, target in pairs]):
+        settings["input"] |= _HEARD
     return sized(Recipe.from_json(settings), pairs)
 
 
@@ -172,6 +186,14 @@ def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
     if kind == "words" and _unspaced(texts):
         return _UNSPACED_WORDS
     return _pictures(sources) if kind == "pictures" else {}
+
+
+def _are_numbers(targets: Sequence[Any]) -> bool:
+    """Whether targets are numbers, for each source or for each item of one; 1 and 0 of several questions are none."""
+    return any(
+        any(isinstance(each, float) for each in target) if isinstance(target, list | tuple) else Number.takes(target)
+        for target in targets
+    )
 
 
 def _of_task(task: str, input: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
