@@ -185,7 +185,7 @@ class Model(Generic[_Given]):
     def numbers(self, items: Sequence[Any]) -> Sequence[Tensor]:
         """What the net gives for sources that were `read`: for each (output,) or, of its items, (item, output)."""
         batch = self._batch(items)
-        self.network.eval()
+        self._stop_training()
         with torch.inference_mode():
             numbers = self.network(batch).cpu()
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
@@ -269,6 +269,11 @@ class Model(Generic[_Given]):
         if self.seen is not None:
             tensors[SEEN] = self.seen
         return write_model(folder, tensors, description, model_card(self.name, description))
+
+    def _stop_training(self) -> None:
+        """Turn dropout off. Only where it is on: to tell each module so takes a tenth of the time of a sentence."""
+        if self.network.training:
+            self.network.eval()
 
     def _batch(self, items: Sequence[Any]) -> Batch:
         return self.recipe.input.batch(self.reader, items).to(next(self.network.parameters()).device)
