@@ -11,9 +11,10 @@ from regard.errors import ArgumentError
 from regard.modules.generation import Generated, beam_search, greedy
 from regard.modules.guide import Guide
 from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
+from regard.modules.repetition import block_repeated_ngrams
 from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
-from regard.special_ids import END, START
+from regard.special_ids import END, PADDING, START
 
 A, B, C = 3, 4, 5
 
@@ -74,11 +75,19 @@ def source_of(numbers):
     return torch.tensor(numbers).unsqueeze(1), torch.ones(len(numbers), dtype=torch.int64)
 
 
-def exhaustive(model, number, most, length_penalty, vocabulary=6):
+def repeats(ids, size):
+    """Whether an n-gram of this size stands in it twice."""
+    ngrams = [tuple(ids[place : place + size]) for place in range(len(ids) - size + 1)]
+    return size > 0 and len(set(ngrams)) < len(ngrams)
+
+
+def exhaustive(model, number, most, length_penalty, vocabulary=6, no_repeat_ngram_size=0):
     """The best target that ends within so many ids, found by looking at all of them."""
     found = []
     for length in range(most):
         for ids in itertools.product(range(END + 1, vocabulary), repeat=length):
+            if repeats(ids, no_repeat_ngram_size):
+                continue
             total = 0.0
             for place, chosen in enumerate((*ids, END)):
                 scores = model.after(ids[:place]).clone()
@@ -194,6 +203,83 @@ class TestByHand:
         assert model.calls == 2
 
 
+class TestRepetition:
+    @pytest.mark.parametrize("size", [1, 2, 3, 4])
+    def test_what_is_blocked_is_what_would_repeat(self, size):
+        """Beside a loop over all rows and ids."""
+        generator = torch.Generator().manual_seed(size)
+        likely = torch.randn(40, 9, generator=generator)
+        likely[:, [PADDING, START]] = -math.inf
+        blocked = 0
+        for length in range(8):
+            said = torch.randint(END + 1, 6, (40, length), generator=generator)
+            found = block_repeated_ngrams(likely, said, size)
+            for row, before in enumerate(said.tolist()):
+                for chosen in range(9):
+                    # What already repeats isn't of this step.
+                    new = tuple([*before, chosen][-size:])
+                    again = any(tuple(before[at : at + size]) == new for at in range(length - size + 1))
+                    blocked += again
+                    expected = -math.inf if again else float(likely[row, chosen])
+                    assert float(found[row, chosen]) == expected
+        assert blocked
+
+    def test_nothing_is_blocked_by_0(self):
+        likely = torch.zeros(1, 6)
+        assert block_repeated_ngrams(likely, torch.tensor([[A, A, A, A]]), 0) is likely
+
+    @pytest.mark.parametrize("generate", [greedy, beam_search])
+    def test_an_ngram_is_said_once(self, generate):
+        """After A B A comes B by 0.9 or the end by 0.1: the score stays the model's, though only the end is left."""
+        model = written(_={A: 1.0}, _A={B: 1.0}, _AB={A: 1.0}, _ABA={B: 0.9, END: 0.1}, _ABAB={END: 1.0})
+        options = {"length_penalty": 0.0}
+        for size, ids, score in ((0, (A, B, A, B), 0.9), (3, (A, B, A, B), 0.9), (2, (A, B, A), 0.1)):
+            (said,) = generate(model, torch.zeros(1, 1), torch.tensor([1]), no_repeat_ngram_size=size, **options)
+            assert said.ids == ids
+            assert said.ended
+            assert said.score == pytest.approx(math.log(score))
+
+    @pytest.mark.parametrize("generate", [greedy, beam_search])
+    def test_what_can_say_nothing_else_repeats(self, generate):
+        """A model that never ends, and of whose two ids each was said."""
+        never = Table(5, lambda said: torch.tensor([0.0, 0.0, -math.inf, 0.0, 1.0]))
+        (said,) = generate(never, torch.zeros(1, 1), torch.tensor([1]), no_repeat_ngram_size=1, longest=0.0, spare=4)
+        assert set(said.ids[:2]) == {A, B}
+        assert len(said.ids) == 4
+        assert math.isfinite(said.score)
+
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    def test_enough_beams_find_the_best_that_does_not_repeat(self, size):
+        options, other = {"length_penalty": 2.0, "no_repeat_ngram_size": size}, 0
+        for seed in range(4):
+            model = random_table(seed)
+            (said,) = beam_search(model, *source_of([-3.0]), beams=1000, longest=0.0, spare=5, **options)
+            score, ids = exhaustive(model, -3.0, 5, **options)
+            assert said.ids == ids
+            assert said.score == pytest.approx(score, rel=1e-5)
+            other += ids != exhaustive(model, -3.0, 5, 2.0)[1]
+        assert other or size == 3
+
+    @pytest.mark.parametrize("name", REAL)
+    def test_every_model(self, name):
+        """One beam is greedy, batched equals one by one, and no target repeats; without the setting some do."""
+        model, (source, lengths) = make(name), sources()
+        with torch.no_grad():
+            model.output.bias[END] -= 8
+        options, repeating = {"no_repeat_ngram_size": 2, "spare": 6}, 0
+        for generate, more in ((greedy, {}), (beam_search, {"beams": 1}), (beam_search, {"beams": 3})):
+            together = generate(model, source, lengths, **options, **more)
+            assert not any(repeats(one.ids, 2) for one in together)
+            alone = [
+                generate(model, source[item : item + 1, :length], lengths[item : item + 1], **options, **more)[0]
+                for item, length in enumerate(lengths.tolist())
+            ]
+            close(alone, together)
+            repeating += sum(repeats(one.ids, 2) for one in generate(model, source, lengths, spare=6, **more))
+        assert repeating
+        close(beam_search(model, source, lengths, beams=1, **options), greedy(model, source, lengths, **options))
+
+
 class TestBeams:
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
@@ -288,6 +374,7 @@ class TestEveryModel:
         ({"beams": 0}, "`beams` must be how many targets are followed, 1 or more, but is 0"),
         ({"length_penalty": -0.5}, "`length_penalty` must be a number, 0 or more, but is -0.5"),
         ({"length_penalty": math.nan}, "`length_penalty` must be a number, 0 or more, but is nan"),
+        ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be the length of .*, 0 or more, but is -1"),
         ({"longest": math.inf}, "`longest` must be a number, 0 or more, but is inf"),
         ({"spare": -1}, "`spare` must be"),
     ],

@@ -1,6 +1,7 @@
 """Writers: toys of every architecture, saved, loaded, resumed, judged, refused."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -306,6 +307,54 @@ def test_a_writer_of_molecules_looks_at_all_atoms():
     recipe = dataclasses.replace(RECIPE, input={"kind": "molecules", "edges": False}, epochs=30)
     model = train([("CO", "x"), ("CCC", "y")], [("CO", "x"), ("CCC", "y")], recipe=recipe, progress="none")
     assert texts(model.write(["CO", "CCC"])) == ["x", "y"]
+
+
+def test_a_text_that_repeats_and_one_that_may_not(tmp_path):
+    """Learned by heart are texts that repeat. A model that was saved before there was the setting may repeat."""
+    pairs = [("a", "xyzxyz"), ("b", "zzzz"), ("c", "xyz")]
+    model = fit(pairs, recipe=with_task(longest=4.0, spare=6), epochs=60)
+    assert texts(model.write(list("abc"))) == ["xyzxyz", "zzzz", "xyz"]
+    for options in ({}, {"beams": 1}):
+        first, second, third = texts(model.write(list("abc"), no_repeat_ngram_size=3, **options))
+        for text in (first, second):
+            trigrams = list(zip(text, text[1:], text[2:], strict=False))
+            assert len(set(trigrams)) == len(trigrams)
+        assert third == "xyz"
+    model.recipe = dataclasses.replace(
+        model.recipe, task=dataclasses.replace(model.recipe.task, no_repeat_ngram_size=3)
+    )
+    kept = model.write(list("abc"))
+    assert kept == model.write(list("abc"), no_repeat_ngram_size=3)
+    assert texts(model.write(list("abc"), no_repeat_ngram_size=0)) == ["xyzxyz", "zzzz", "xyz"]
+    assert [record.answer.text for record in model.look(list("abc"))] == texts(kept)
+    folder = model.save(tmp_path / "model")
+    assert load(folder).write(list("abc")) == kept
+    held = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    del held["recipe"]["task"]["no_repeat_ngram_size"]
+    (folder / "model.json").write_text(json.dumps(held), encoding="utf-8")
+    assert texts(load(folder).write(list("abc"))) == ["xyzxyz", "zzzz", "xyz"]
+
+
+def test_an_epoch_is_chosen_whatever_texts_may_repeat():
+    """The examples repeat: what is written after an epoch is right, though in the end it may not be written."""
+    pairs = [("a", "xyzxyz"), ("b", "zzzz")]
+    recipe = with_task(longest=4.0, spare=6, no_repeat_ngram_size=3)
+    model = fit(pairs, recipe=recipe, epochs=60)
+    assert model.about["training"]["dev error"] == 0.0
+    assert model.evaluate(pairs).score == 1.0
+
+
+def test_a_length_penalty_instead_of_the_recipes():
+    """Of four examples in five the text is short: the likelier, until longer ones are favoured."""
+    pairs = [("a", "x")] * 4 + [("a", "xyzxy")]
+    model = fit(pairs, recipe=with_task(longest=4.0, spare=6), epochs=40)
+    assert texts(model.write(["a"], length_penalty=0.0)) == ["x"]
+    assert len(model.write(["a"], length_penalty=8.0)[0].text) > 1
+    assert model.write(["a"], length_penalty=RECIPE.task.length_penalty) == model.write(["a"])
+    with pytest.raises(ArgumentError, match="`length_penalty` must be a number, 0 or more, but is -1"):
+        model.write(["a"], length_penalty=-1.0)
+    with pytest.raises(ArgumentError, match="`no_repeat_ngram_size` must be the length of the n-grams"):
+        model.write(["a"], no_repeat_ngram_size=-1)
 
 
 @pytest.mark.parametrize("beams", [0, True, 1.5])

@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.attention.fields import check_count, check_number
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
+from regard.modules.repetition import block_repeated_ngrams, check_ngram_size
 from regard.modules.seq2seq import Memory, Seq2Seq, memory_of
 from regard.special_ids import END, PADDING, START
 
@@ -39,6 +40,7 @@ def greedy(
     lengths: Int[Tensor, " batch"],
     *,
     length_penalty: float = 0.6,
+    no_repeat_ngram_size: int = 0,
     longest: float = 2.0,
     spare: int = 10,
     memory: Memory | None = None,
@@ -50,6 +52,8 @@ def greedy(
         source: the sources, as `Seq2Seq.encode` takes them.
         lengths: (batch,) how many items of each are real.
         length_penalty: only how the score is told, so that it compares with that of `beam_search`.
+        no_repeat_ngram_size: no n-gram of so many ids is said twice, unless nothing else can be said; 0 for no limit.
+            A score stays the model's own probability.
         longest: a target ends at `longest` x its source's length + `spare` ids at the latest, `END` counted.
         spare: see there.
         memory: what `model.encode` made of these very sources, in evaluation, where they have been read already.
@@ -68,6 +72,7 @@ def greedy(
         True
     """
     _check_penalty(length_penalty)
+    check_ngram_size(no_repeat_ngram_size)
     most = limits(model, lengths, longest, spare)
     if not most:
         return []
@@ -76,10 +81,12 @@ def greedy(
     with deciding(model):
         state = model.start(memory_of(model, source, lengths, memory))
         ids = torch.full((len(most),), START, device=source.device)
+        past = ids.new_zeros(len(most), 0)
         for step in range(max(most)):
             scores, state = model.step(state, ids)
-            best = log_probabilities(scores).max(1)
+            best = block_repeated_ngrams(log_probabilities(scores), past, no_repeat_ngram_size).max(1)
             ids = best.indices
+            past = torch.cat([past, ids.unsqueeze(1)], dim=1)
             for item, (probability, chosen) in enumerate(zip(best.values.tolist(), ids.tolist(), strict=True)):
                 if not ended[item] and step < most[item]:
                     said[item].append(chosen)
@@ -106,6 +113,7 @@ def beam_search(
     *,
     beams: int = 4,
     length_penalty: float = 0.6,
+    no_repeat_ngram_size: int = 0,
     longest: float = 2.0,
     spare: int = 10,
     memory: Memory | None = None,
@@ -116,7 +124,7 @@ def beam_search(
     are targets it is exact. An item is done when no target still open can get a better score than the best that ended.
 
     Args:
-        model, source, lengths, longest, spare, memory: as in `greedy`.
+        model, source, lengths, no_repeat_ngram_size, longest, spare, memory: as in `greedy`.
         beams: how many targets are followed.
         length_penalty: how much longer targets are favoured; 0 compares probabilities alone, which favours short ones.
 
@@ -127,7 +135,8 @@ def beam_search(
         ArgumentError: an argument can't be used, or the model's scores are NaN.
 
     Source: Sutskever et al. 2014 (arXiv 1409.3215), section 3.2, a beam that narrows; Wu et al. 2016 (arXiv
-        1609.08144), equation 14, without its coverage penalty.
+        1609.08144), equation 14, without its coverage penalty; Paulus et al. 2018 (arXiv 1705.04304), section 2.5,
+        no n-gram twice.
 
     Example:
         >>> from regard.modules.recurrent_seq2seq import RecurrentSeq2Seq
@@ -138,6 +147,7 @@ def beam_search(
     """
     check_count("beams", beams, "how many targets are followed")
     _check_penalty(length_penalty)
+    check_ngram_size(no_repeat_ngram_size)
     most = limits(model, lengths, longest, spare)
     best = {item: Generated((), 0.0, False) for item, limit in enumerate(most) if not limit}
     live = [_Hypothesis(item, (), 0.0) for item, limit in enumerate(most) if limit]
@@ -152,7 +162,11 @@ def beam_search(
                 state = model.reorder(state, torch.tensor(rows, device=source.device))
             last = [hypothesis.ids[-1] if hypothesis.ids else START for hypothesis in live]
             scores, state = model.step(state, torch.tensor(last, device=source.device))
-            extended = _extended(live, log_probabilities(scores), beams)
+            likely = log_probabilities(scores)
+            if no_repeat_ngram_size:
+                past = torch.tensor([hypothesis.ids for hypothesis in live], dtype=torch.int64, device=source.device)
+                likely = block_repeated_ngrams(likely, past, no_repeat_ngram_size)
+            extended = _extended(live, likely, beams)
             kept, live, rows = len(live), [], []
             for item, candidates in extended.items():
                 candidates = candidates[: slots[item]]

@@ -74,11 +74,13 @@ class Writing(Settings):
             vectors spell the text by themselves, in order; then what is written is what the decoder says, or what they
             spell, whichever both find likelier (`modules.agreed`). 0: nothing is spelt.
         spelling_weight: how much, in that choice, the spelling counts beside 1 for the decoder.
-        beams, length_penalty, longest, spare: how a text is sought, as in `modules.beam_search`.
+        beams, length_penalty, no_repeat_ngram_size, longest, spare: how a text is sought, as in `modules.beam_search`;
+            the n-grams are of pieces of `vocabulary`.
         measure: what models are chosen by, a name in `TEXT_MEASURES`.
         tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
         lowercase: of "bleu", whether "A" and "a" are the same.
-        judged: of the dev examples so many, evenly spread, are written after each epoch, without a beam.
+        judged: of the dev examples so many, evenly spread, are written after each epoch, greedily: without a beam, and
+            without `no_repeat_ngram_size`, so that the epoch chosen doesn't depend on how texts are sought later.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -99,6 +101,7 @@ class Writing(Settings):
     spelling_weight: float = real(1.0, 0.0)
     beams: int = whole(4, 1)
     length_penalty: float = real(0.6, 0.0)
+    no_repeat_ngram_size: int = whole(0, 0)
     longest: float = real(2.0, 0.0)
     spare: int = whole(10, 0)
     measure: str = one_of("bleu", *TEXT_MEASURES)

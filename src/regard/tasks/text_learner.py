@@ -78,7 +78,8 @@ class TextLearner(Learner):
         # Without what only helps to learn: smoothing, and the spelling.
         losses = [self._of_pieces(self.dev.lesson(members).to(device), 0.0)[0] for members in batches]
         items = [item for item, _ in self.right]
-        said = written(self.network, self.recipe, self.corpus.reader, self.text, items, beams=1)
+        greedily = {"beams": 1, "no_repeat_ngram_size": 0}
+        said = written(self.network, self.recipe, self.corpus.reader, self.text, items, **greedily)
         texts = ["" if each is None else each.text for each in said]
         score = judge_texts(self.recipe.task, texts, [right for _, right in self.right]).score
         total, pieces = sum(loss.mean.item() * loss.things for loss in losses), sum(loss.things for loss in losses)

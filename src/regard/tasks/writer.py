@@ -82,6 +82,8 @@ class Writer(Model[Text]):
         sources: Iterable[Any],
         *,
         beams: int | None = None,
+        length_penalty: float | None = None,
+        no_repeat_ngram_size: int | None = None,
         batch_items: int = 4000,
         longest: int | None = None,
     ) -> list[Written | None]:
@@ -90,6 +92,10 @@ class Writer(Model[Text]):
         Args:
             sources: what the recipe's `input` reads: texts, paths of recordings, ...
             beams: how many texts are followed at a time; by default as the recipe has it.
+            length_penalty: how much longer texts are favoured, as in `modules.beam_search`; by default as the recipe
+                has it.
+            no_repeat_ngram_size: no text has the same so many pieces in a row twice; 0 for no limit; by default as the
+                recipe has it.
             batch_items: about how many items go through the net at a time, with all beams.
             longest: how many items a source may have; None for any number.
 
@@ -101,7 +107,17 @@ class Writer(Model[Text]):
                 be.
         """
         items = [self.read(each, longest) for each in as_list("sources", sources, "sources")]
-        return written(self.network, self.recipe, self.reader, self.answer, items, beams=beams, batch_items=batch_items)
+        return written(
+            self.network,
+            self.recipe,
+            self.reader,
+            self.answer,
+            items,
+            beams=beams,
+            length_penalty=length_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            batch_items=batch_items,
+        )
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
         """Write for each source, and keep where in it each piece of the text looked.

@@ -48,6 +48,8 @@ def generated(
     items: Sequence[Any],
     *,
     beams: int | None = None,
+    length_penalty: float | None = None,
+    no_repeat_ngram_size: int | None = None,
     batch_items: int = 4000,
 ) -> list[Generated | None]:
     """The ids that `written` makes texts of."""
@@ -58,7 +60,12 @@ def generated(
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)
-    limits = {"length_penalty": task.length_penalty, "longest": task.longest, "spare": task.spare}
+    limits = {
+        "length_penalty": task.length_penalty if length_penalty is None else length_penalty,
+        "longest": task.longest,
+        "spare": task.spare,
+    }
+    ngrams = task.no_repeat_ngram_size if no_repeat_ngram_size is None else no_repeat_ngram_size
     for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
         members = [present[place] for place in places]
         batch = source.batch(reader, [items[index] for index in members]).to(device)
@@ -66,9 +73,9 @@ def generated(
         with deciding(network):
             memory = network.encode(batch.vectors, batch.lengths)
         if beams == 1:
-            said = greedy(*asked, memory=memory, **limits)
+            said = greedy(*asked, no_repeat_ngram_size=ngrams, memory=memory, **limits)
         else:
-            said = beam_search(*asked, beams=beams, memory=memory, **limits)
+            said = beam_search(*asked, beams=beams, no_repeat_ngram_size=ngrams, memory=memory, **limits)
         said = agreed(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
