@@ -43,10 +43,14 @@ def block_repeated_ngrams(
     before, ids = said[:, :-1].unfold(1, size - 1, 1), said[:, size - 1 :]
     last = said[:, said.shape[1] - size + 1 :]
     repeats = (before == last.unsqueeze(1)).all(2)
-    # Where nothing repeats, padding is blocked, which can't be said anyway.
-    blocked = log_probabilities.scatter(1, ids.masked_fill(~repeats, PADDING), -math.inf)
+    rows = repeats.any(1).nonzero().squeeze(1)
+    if not len(rows):
+        return log_probabilities
+    # Few rows repeat at a step: the others are copied, not looked through. Padding can't be said anyway.
+    likely = log_probabilities[rows]
+    blocked = likely.scatter(1, ids[rows].masked_fill(~repeats[rows], PADDING), -math.inf)
     silent = blocked.amax(1, keepdim=True) == -math.inf
-    return torch.where(silent, log_probabilities, blocked)
+    return log_probabilities.index_copy(0, rows, torch.where(silent, likely, blocked))
 
 
 def check_ngram_size(size: int) -> None:
