@@ -1,6 +1,7 @@
 """`make models`: train every bundled model, put it into the package, and write down every run.
 
     python benchmarks/models.py [NAME...]
+    python benchmarks/models.py --search NAME...
 
 Of the parts of speech three seeds are trained, and bundled is the best on dev of those that tag the notes' own sentence
 as they should: seeds differ by less on dev than dev is uncertain by, and a demonstration that fails would be no use.
@@ -8,6 +9,9 @@ The same recipe without attention is trained beside the English model, for `cont
 rows of tasks.json that have a "model": of the seeds that `tasks.py` has trained the best on dev, the first if it has
 trained none. Only the model that is chosen reads test, for its card; of the parts of speech every seed does, for their
 table. Runs stand in runs/, where a run that was stopped goes on.
+
+With --search nothing is trained: bundled models that write are given the settings of search that their recipes have
+today (`SEARCH`), which training doesn't depend on, and are judged again.
 """
 
 import argparse
@@ -19,15 +23,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from measuring import RESULTS, save
-from training import ROOT, RUNS, test_reads, train
+from training import ROOT, RUNS, described, test_reads, train
 
 import regard
 import tasks
+from regard import datasets
 from regard.files import write_json, write_text
 from regard.tasks import NAMED_RECIPES, RECIPES
 
 BUNDLED = ROOT / "src" / "regard" / "tasks" / "models"
 SEEDS = (0, 1, 2)
+SEARCH = ("beams", "length_penalty", "no_repeat_ngram_size")
+"""The settings of a recipe's task by which a text is sought, and which training ignores."""
 
 
 class Model(NamedTuple):
@@ -120,6 +127,33 @@ def bundle_row(row: str) -> None:
         raise SystemExit(f"{row} must have at most {most:,} bytes, but has {size:,}")
 
 
+def search_anew(row: str) -> None:
+    """Give a bundled model the settings of search of its recipe, judge it, and write that down.
+
+    The line is that of the run that it was trained by; its scores are those of the bundled weights.
+    """
+    named, model = NAMED_RECIPES[row], regard.load(row)
+    trained = [line for line in tasks.lines() if tasks.same(line, row, model.recipe)]
+    search = {name: getattr(named.recipe.task, name) for name in SEARCH}
+    recipe = dataclasses.replace(model.recipe, task=dataclasses.replace(model.recipe.task, **search))
+    if not trained or recipe != dataclasses.replace(named.recipe, seed=recipe.seed):
+        raise SystemExit(f"{row} must differ in {', '.join(SEARCH)} alone from a run that is written down: train it")
+    model.recipe = recipe
+    judged = {split: model.evaluate(datasets.read(named.data, split, named.label)) for split in ("dev", "test")}
+    left_out = ("confusions", "seconds")
+    scores = {
+        split: {name: value for name, value in each.to_json().items() if name not in left_out}
+        for split, each in judged.items()
+    }
+    reads = tasks.readings(row) + 1
+    model.about = {**model.about, "scores": scores, "test_reads": reads}
+    model.save(BUNDLED / row)
+    found = described(trained[-1]["command"], json.loads((BUNDLED / row / "model.json").read_text(encoding="utf-8")))
+    line = trained[-1] | {name: found[name] for name in ("recipe", "dev", "test", "interval", "more")}
+    tasks.add({**line, "test_reads": reads, "scored": {"model": "bundled", "machine": found["machine"]}})
+    print(f"{row}: dev {found['dev']:.4f}, test {found['test']:.4f}")
+
+
 def taggers() -> None:
     """Train and bundle the models of parts of speech, and write their table."""
     without = RUNS / "without-attention.json"
@@ -165,10 +199,17 @@ def main() -> None:
     rows = [row for row, said in tasks.ROWS.items() if "model" in said]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{_TAGGERS}, {', '.join(rows)}; all if none is given")
-    names = parser.parse_args().names or [_TAGGERS, *rows]
-    for name in names:
-        if name != _TAGGERS and name not in rows:
-            parser.error(f"NAME must be {_TAGGERS} or one of {', '.join(rows)}, but is {name}")
+    parser.add_argument("--search", action="store_true", help="judge with the recipe's search, without training")
+    given = parser.parse_args()
+    writers = [row for row in rows if NAMED_RECIPES[row].recipe.task.kind == "seq2seq"]
+    known = writers if given.search else [_TAGGERS, *rows]
+    names = given.names or ([] if given.search else known)
+    if not names or not {*names} <= {*known}:
+        parser.error(f"NAME must be one of {', '.join(known)}, but is {' '.join(names) or 'missing'}")
+    if given.search:
+        for name in names:
+            search_anew(name)
+        return
     RUNS.mkdir(exist_ok=True)
     for name in names:
         taggers() if name == _TAGGERS else bundle_row(name)

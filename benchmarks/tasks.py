@@ -34,6 +34,11 @@ def lines() -> list[dict[str, Any]]:
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
 
 
+def add(line: dict[str, Any]) -> None:
+    """Write down one more run."""
+    write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
+
+
 def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
     """Whether a line is of this row's run by this recipe, on the data and the label that the row has today."""
     named = NAMED_RECIPES[row]
@@ -80,7 +85,7 @@ def run(
             f"runs/{name}-{seed} was trained on other data or by another recipe. Delete it, and run this again."
         )
     line["test_reads"] = readings(row) + (line["test"] is not None)
-    write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
+    add(line)
     tested = f", test {line['test']:.4f}, reading {line['test_reads']}" if final else ""
     print(f"{name} {seed}: {line['measure']} dev {line['dev']:.4f}{tested}, {line['seconds']:.0f} s")
 

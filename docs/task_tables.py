@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.tasks import NAMED_RECIPES, Recipe, bundled, load
 
-__all__ = ["TABLES", "baselines", "calibration", "linear", "members", "scores", "speech", "table"]
+__all__ = ["TABLES", "baselines", "calibration", "linear", "members", "repetition", "scores", "speech", "table"]
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -179,6 +179,35 @@ def speech(rows: dict[str, Row], lines: Iterable[Row]) -> str:
     return _markdown(table)
 
 
+def repetition(held: Row) -> str:
+    """A row for each bundled translator and split: how often its texts repeat themselves, before and after.
+
+    Args:
+        held: what benchmarks/results/repetition.json holds.
+    """
+    table = [("model", "split", "sources", "a trigram twice", "a bigram twice", "BLEU", "length")]
+    timed: list[str] = []
+    for name, model in held["models"].items():
+        for split, known in model["splits"].items():
+            before, after, right = known["before"], known["after"], known["references"]
+            trigrams, bigrams = (
+                f"{100 * before[each]:.1f} → {100 * after[each]:.1f} % ({100 * right[each]:.1f} %)"
+                for each in ("trigrams", "bigrams")
+            )
+            bleu, length = (f"{before[each]:.2f} → {after[each]:.2f}" for each in ("bleu", "length"))
+            table.append((f"`{name}`", split, str(known["sources"]), trigrams, bigrams, bleu, length))
+        seconds = model["seconds"]
+        timed.append(
+            f"`{name}` takes {seconds['ratio']:.2f} ({seconds['low']:.2f} to {seconds['high']:.2f}) of the time "
+            f"({seconds['sources']} sources of dev)"
+        )
+    return (
+        f"{_markdown(table)}\nBefore → after (references). {'; '.join(timed)}: medians and "
+        f"quartiles, in turn. {held['conditions']} Each setting tried on dev: "
+        "benchmarks/results/repetition.json.\n"
+    )
+
+
 TABLES: dict[str, Callable[[dict[str, Row], list[Row]], str]] = {
     "scores": scores,
     "baselines": baselines,
@@ -208,6 +237,8 @@ _NETWORKS = {
 
 def table(name: str) -> str:
     """One of the tables, from the files in benchmarks/."""
+    if name == "repetition":
+        return repetition(json.loads((BENCHMARKS / "results" / "repetition.json").read_text(encoding="utf-8")))
     rows = json.loads((BENCHMARKS / "tasks.json").read_text(encoding="utf-8"))
     return TABLES[name](rows, _read(_LINES.get(name, "tasks.jsonl")))
 

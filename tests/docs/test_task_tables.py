@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks import NAMED_RECIPES
+from regard.tasks import NAMED_RECIPES, load
 
 ROOT = Path(__file__).parent.parent.parent
 ROWS = {"speaker": {"title": "who", "shares": "all", "percent": True, "floor": 98, "goal": 99.7, "networks": True}}
@@ -135,6 +135,33 @@ def test_several_members_beside_one(tables, monkeypatch):
     # Two rows that differ in the number alone are told once; what has runs of one kind alone, not at all.
     assert said.count("fsdd") == 2
     assert "fsdd" not in tables.members(rows, lines[:2]) + tables.members(rows, lines[2:])
+
+
+def test_repetition(tables):
+    def figures(trigrams, bleu):
+        return {"trigrams": trigrams, "bigrams": 0.25, "bleu": bleu, "length": 0.9}
+
+    known = {"sources": 50, "before": figures(0.06, 30.0), "after": figures(0.02, 31.25)}
+    known["references"] = {"trigrams": 0.01, "bigrams": 0.05}
+    seconds = {"ratio": 1.1, "low": 1.04, "high": 1.2, "sources": 20}
+    model = {"splits": {"dev": known, "test": {**known, "sources": 40}}, "seconds": seconds}
+    said = tables.repetition({"models": {"toy": model}, "conditions": "an abacus."}).splitlines()
+    shares = "6.0 → 2.0 % (1.0 %) | 25.0 → 25.0 % (5.0 %)"
+    assert said[2] == f"| `toy` | dev | 50 | {shares} | 30.00 → 31.25 | 0.90 → 0.90 |"
+    assert said[3].startswith("| `toy` | test | 40 |")
+    assert "`toy` takes 1.10 (1.04 to 1.20) of the time" in said[-1]
+    assert "an abacus." in said[-1]
+
+
+def test_the_table_of_repetition_is_of_the_bundled_settings():
+    """Who changes the settings of search of a bundled model measures it again."""
+    held = json.loads((ROOT / "benchmarks" / "results" / "repetition.json").read_text(encoding="utf-8"))
+    for name, model in held["models"].items():
+        task = NAMED_RECIPES[name].recipe.task
+        assert model["after"] == {setting: getattr(task, setting) for setting in model["after"]}
+        assert model["splits"]["test"]["after"]["bleu"] == pytest.approx(
+            load(name).about["scores"]["test"]["score"], abs=0.05
+        )
 
 
 def test_nothing_measured(tables):
