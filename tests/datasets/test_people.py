@@ -22,7 +22,7 @@ def test_the_label_is_no_part_of_the_vectors(files):
     example = read_people(*files, "buys")
     assert example.target == tuple(None if number == 5 else str(number % 2) for number in range(23))
     assert example.source.names == tuple(NAMES)
-    assert example.source.vectors.shape == (23, 2)  # age, and whether it is missing
+    assert example.source.vectors.shape == (23, 1)  # age
     assert example.source.edges.shape == (2, 44)
     assert read_people(*files, "buys", directed=True).source.edges.shape == (2, 22)
 

@@ -33,9 +33,9 @@ def test_every_split_sees_the_whole_graph_and_its_own_labels(folder):
 
 def test_neither_label_nor_split_is_seen(folder):
     (train,) = read(folder, "train")
-    # The age, whether it is missing, and two jobs; Dan has none.
-    assert train.source.vectors.shape == (5, 4)
-    assert train.source.vectors[:, 2:].tolist() == [[1, 0], [0, 1], [1, 0], [0, 0], [0, 1]]
+    # The age and two jobs; Dan has none.
+    assert train.source.vectors.shape == (5, 3)
+    assert train.source.vectors[:, 1:].tolist() == [[1, 0], [0, 1], [1, 0], [0, 0], [0, 1]]
 
 
 def test_another_folder_is_read_by_the_encoder_of_the_first(folder, tmp_path):
@@ -45,8 +45,8 @@ def test_another_folder_is_read_by_the_encoder_of_the_first(folder, tmp_path):
     (other / "edges.csv").write_text("Fay,Gus\n", "utf-8")
     (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,,cook,no\n", "utf-8")
     seen = [read_social_folder(other, split, encoder=train.source.encoder) for split in _splits_with_labels(other)]
-    # The mean age of the first is 35.
-    assert all(each.source.vectors.tolist() == [[0, 0, 0, 1], [0, 1, 1, 0]] for each in seen)
+    # The mean age of the first is 35, which a missing one is taken for.
+    assert all(each.source.vectors.tolist() == [[0, 0, 1], [0, 1, 0]] for each in seen)
     (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,34,cook,no\n", "utf-8")
     (alone,) = read(other, _splits_with_labels(other)[0])
     again = read_social_folder(folder, "train", encoder=alone.source.encoder)

@@ -343,9 +343,20 @@ def test_a_graph_is_read_from_its_folder_as_in_training(tmp_path):
         assert source.names(reader, given) == ["Cleo", "Dan", "Eve"]
         item = source.item(reader, given)
         # Ages by the mean and spread of Ann and Bob, who are no cooks by the place of "cook" alone.
-        assert item.vectors.tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [3, 0, 0, 1]]
+        assert item.vectors.tolist() == [[1, 1, 0], [0, 0, 0], [3, 0, 1]]
         assert {*zip(*item.edges.tolist(), strict=True)} == {(0, 1), (1, 0), (0, 0), (1, 1), (2, 2)}
     assert (source.unnamed(reader), Words().unnamed(None)) == (None, None)
+
+
+def test_a_model_that_was_saved_with_more_places_reads_what_is_read_now():
+    graph = social_graph(PEOPLE, [("Ann", "Bob")])
+    source = Graphs(standardise=False)
+    saved = source.fit([graph]).to_json()
+    del saved["profiles"]["missing"]
+    saved["standard"] = {"means": [0.0] * 4, "spreads": [1.0] * 4}
+    reader = source.reader(saved)
+    # A place for whether the age is missing, which it isn't.
+    assert source.item(reader, graph).vectors.tolist() == [[-1, 0, 1, 0], [1, 0, 0, 1]]
 
 
 def test_numbers_that_mean_something_else_are_refused():
@@ -365,7 +376,7 @@ def test_numbers_that_mean_something_else_are_refused():
         source.item(plain, "a")
     assert "told by vectors instead of profiles" in source.unnamed(plain)
     saved = {**reader.to_json(), "standard": {"means": [0.0], "spreads": [1.0]}}
-    with pytest.raises(ArgumentError, match="`profiles` must be 1 wide, as `standard` is, but is 4"):
+    with pytest.raises(ArgumentError, match="`profiles` must be 1 wide, as `standard` is, but is 3"):
         source.reader(saved)
 
 

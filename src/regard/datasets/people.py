@@ -45,7 +45,7 @@ def read_people(
         ...     _ = profiles.write_text("name,age,buys\\nAnn,31,yes\\nBob,33,\\n")
         ...     example = read_people(friendships, profiles, "buys")
         >>> example.target, example.source.vectors.shape
-        (('yes', None), torch.Size([2, 2]))
+        (('yes', None), torch.Size([2, 1]))
     """
     people = read_profiles(profiles)
     columns = dict.fromkeys(name for profile in people.values() for name in profile)

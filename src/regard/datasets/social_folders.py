@@ -6,7 +6,9 @@ from pathlib import Path
 from regard.datasets.example import Example
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
-from regard.inputs import Graph, ProfileEncoder, read_profiles, read_social, social_files
+from regard.inputs import Graph, ProfileEncoder, social_files
+from regard.inputs.profile_tables import column_values, read_profile_columns
+from regard.inputs.social import graph_of_table
 
 __all__ = ["read_social_folder"]
 
@@ -43,29 +45,27 @@ def read_social_folder(
         ('yes', None)
     """
     table, edges = social_files(folder)
-    profiles = read_profiles(table)
-    columns = next(iter(profiles.values()), {})
+    people, columns = read_profile_columns(table)
     if _LABEL not in columns:
         raise DataError(
             f"one column must be called {_LABEL}, but the columns are {', '.join(columns) or 'none'}.",
             path=table,
             line=1,
         )
-    splits = {name: split_by_hash(name) for name in profiles}
-    if _SPLIT in columns:
-        splits = {name: profile[_SPLIT] for name, profile in profiles.items()}
-        for name, said in splits.items():
-            if said not in (*_SPLITS, None):
-                raise DataError(
-                    f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {said!r:.60}.", path=table
-                )
+    splits = column_values(columns[_SPLIT]) if _SPLIT in columns else [split_by_hash(name) for name in people]
+    for name, said in zip(people, splits, strict=True):
+        if said not in (*_SPLITS, None):
+            raise DataError(
+                f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {said!r:.60}.", path=table
+            )
     if encoder is None:
-        leave_out = [name for name in (_LABEL, _SPLIT) if name in columns]
-        fitted = ProfileEncoder.fit(list(profiles.values()), leave_out=leave_out)
+        fitted = ProfileEncoder.fit_columns(columns, leave_out=[name for name in (_LABEL, _SPLIT) if name in columns])
         # Another folder may have a column of splits, or none.
         encoder = dataclasses.replace(fitted, left_out=(_LABEL, _SPLIT))
-    graph = read_social(edges, table, encoder=encoder)
-    labels = tuple(profile[_LABEL] if splits[name] == split else None for name, profile in profiles.items())
+    graph = graph_of_table(people, columns, edges, table, encoder=encoder)
+    labels = tuple(
+        label if its == split else None for label, its in zip(column_values(columns[_LABEL]), splits, strict=True)
+    )
     if not any(label is not None for label in labels):
         raise DataError(f"no node of the split {split!r} has a label.", path=table)
     return Example(graph, labels)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def _rows(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[s
             if header is None and row:
                 header = row
                 _check_divided(row, kind, path)
-                twice = sorted({name for name in row if row.count(name) > 1})
+                twice = sorted(name for name, count in Counter(row).items() if count > 1)
                 if twice:
                     raise DataError(f"two columns are called {twice[0]!r}.", path=path, line=line)
             elif header and row and len(row) != len(header):

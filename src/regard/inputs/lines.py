@@ -4,6 +4,7 @@ import csv
 import gzip
 import math
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,10 +102,11 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     first, names = next(rows, (None, []))
     if not names:
         raise DataError("it is empty; its first line must name the columns.", path=path)
+    counts = Counter(names)
     for place, name in enumerate(names):
         if not name:
             raise DataError(f"column {place + 1} has no name. Name it, or leave it out.", path=path, line=first)
-        if name in names[:place]:
+        if counts[name] > 1:
             raise DataError(f"two columns have the name {name!r}. Rename one.", path=path, line=first)
     table = []
     for line, row in rows:
@@ -153,8 +155,9 @@ def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             raise DataError(f"the columns can't be told apart ({error}).", path=path, line=number) from error
-        if any(cell.strip() for cell in row):
-            yield number, [cell.strip() for cell in row]
+        row = list(map(str.strip, row))
+        if any(row):
+            yield number, row
 
 
 def _refuse_other_kinds(beginning: bytes, path: Path) -> None:

@@ -1,15 +1,18 @@
 """A person's profile as a vector: numbers standardised, words one-hot."""
 
-import math
+import dataclasses
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs.profile_columns import ProfileColumns, read_column
 from regard.inputs.saving import checked_list, checked_names
 from regard.inputs.standardise import Standardise
 
@@ -18,21 +21,22 @@ __all__ = ["Profile", "ProfileEncoder"]
 Profile = Mapping[str, Any]
 """What is known of a person (or of any node): a number or a word under each name, None where nothing is."""
 
-_LARGEST = torch.finfo(torch.float32).max
-
 
 @dataclass(frozen=True)
 class ProfileEncoder:
     """How a profile becomes a vector, learned once, so that a new person is encoded alike.
 
-    The vector reads: each number, standardised; for each of them, 1 if it is missing (it is then the mean, 0), else 0;
-    for each column of words, a place for every word that was learned. A word that wasn't, or none, is all zeros there.
+    The vector reads: each number, standardised; for each of those that were missing somewhere in training, 1 if it is
+    missing, else 0; for each column of words, a place for every word that was learned. A word that wasn't, or none, is
+    all zeros there. A number that is missing is the mean, 0; where none was missing in training, that is all that the
+    vector says of it, as nothing could be learned about a place that is always 0.
 
     Args:
         numbers: the columns that hold numbers.
         standardise: their means and spreads.
         words: the columns that hold words, each with the words that have a place.
         left_out: columns that a profile may have and the vector hasn't, such as the label.
+        missing: those of `numbers` that have a place for whether they are missing.
 
     Raises:
         ArgumentError: parts that don't go together.
@@ -41,11 +45,13 @@ class ProfileEncoder:
         >>> people = [{"age": 20, "job": "cook"}, {"age": 40, "job": "smith"}]
         >>> encoder = ProfileEncoder.fit(people)
         >>> encoder.columns
-        ('age', 'age is missing', 'job: cook', 'job: smith')
+        ('age', 'job: cook', 'job: smith')
         >>> encoder.encode([*people, {"age": None, "job": "nurse"}])
-        tensor([[-1.,  0.,  1.,  0.],
-                [ 1.,  0.,  0.,  1.],
-                [ 0.,  1.,  0.,  0.]])
+        tensor([[-1.,  1.,  0.],
+                [ 1.,  0.,  1.],
+                [ 0.,  0.,  0.]])
+        >>> ProfileEncoder.fit([*people, {"age": None, "job": "cook"}]).columns
+        ('age', 'age is missing', 'job: cook', 'job: smith')
 
     Source: the notes, 001 "Graph": a person's sex, age, job as a vector.
     """
@@ -54,6 +60,7 @@ class ProfileEncoder:
     standardise: Standardise
     words: tuple[tuple[str, tuple[str, ...]], ...]
     left_out: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.numbers) != self.standardise.width:
@@ -62,11 +69,14 @@ class ProfileEncoder:
                 f"but is {self.standardise.width}."
             )
         names = [*self.numbers, *(name for name, _ in self.words), *self.left_out]
-        twice = [name for place, name in enumerate(names) if name in names[:place]]
-        if twice:
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise ArgumentError(
                 f"`numbers`, `words` and `left_out` must name a column once, but {twice[0]!r} is twice."
             )
+        if other := [*{*self.missing} - {*self.numbers}]:
+            raise ArgumentError(f"`missing` must name columns of `numbers`, but names {other[0]!r}.")
+        if len({*self.missing}) < len(self.missing):
+            raise ArgumentError(f"`missing` must name a column once, but is {self.missing!r:.60}.")
 
     @classmethod
     def fit(cls, profiles: Sequence[Profile], *, leave_out: Collection[str] = ()) -> "ProfileEncoder":
@@ -80,33 +90,56 @@ class ProfileEncoder:
             ArgumentError: a column that holds words and numbers, or something else.
             UnknownNameError: a column to leave out that isn't there.
         """
-        columns = dict.fromkeys(name for profile in profiles for name in profile)
+        return cls.fit_columns(_columns(profiles), leave_out=leave_out)
+
+    @classmethod
+    def fit_columns(cls, columns: ProfileColumns, *, leave_out: Collection[str] = ()) -> "ProfileEncoder":
+        """What `fit` learns, from what everybody has under each name: a table is read so, and much faster.
+
+        Args:
+            columns: for each name the value of each person, in one order; an array of float64 has NaN where nothing is
+                known.
+            leave_out: as `fit` takes it.
+
+        Raises:
+            ArgumentError, UnknownNameError: as `fit` raises them.
+
+        Example:
+            >>> ProfileEncoder.fit_columns({"age": [20, None], "job": ["cook", "smith"]}).columns
+            ('age', 'age is missing', 'job: cook', 'job: smith')
+        """
         for name in leave_out:
             if name not in columns:
                 raise UnknownNameError("leave_out", name, columns)
-        numbers: dict[str, list[float]] = {}
+        left_out = {*leave_out}
+        missing: list[str] = []
         words: dict[str, set[str]] = {}
-        for name in columns:
-            if name in leave_out:
+        parts: dict[str, Standardise] = {}
+        for name, column in columns.items():
+            if name in left_out:
                 continue
-            values = [_value(name, profile.get(name)) for profile in profiles]
-            known = [value for value in values if value is not None]
-            if any(isinstance(value, float) for value in known):
-                numbers[name] = [_number(name, value) for value in known]
-            else:
+            read = read_column(name, column)
+            known = [value for value in read.distinct if value is not None]
+            if not any(isinstance(value, float) for value in known):
                 words[name] = {str(value) for value in known}
-        parts = [Standardise.fit([torch.tensor(values, dtype=torch.float64)[:, None]]) for values in numbers.values()]
+                continue
+            values = read.numbers(name)
+            if None in read.distinct:
+                missing.append(name)
+                values = values[~np.isnan(values)]
+            parts[name] = Standardise.fit([torch.from_numpy(values)[:, None]])
         return cls(
-            tuple(numbers),
-            Standardise(tuple(part.means[0] for part in parts), tuple(part.spreads[0] for part in parts)),
+            tuple(parts),
+            Standardise(tuple(part.means[0] for part in parts.values()), tuple(p.spreads[0] for p in parts.values())),
             tuple((name, tuple(sorted(known))) for name, known in words.items()),
-            tuple(name for name in columns if name in leave_out),
+            tuple(name for name in columns if name in left_out),
+            tuple(missing),
         )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What each place of the vector means."""
-        missing = tuple(f"{name} is missing" for name in self.numbers)
+        missing = tuple(f"{name} is missing" for name in self.missing)
         return self.numbers + missing + tuple(f"{name}: {word}" for name, known in self.words for word in known)
 
     @property
@@ -121,31 +154,78 @@ class ProfileEncoder:
             UnknownNameError: a column that wasn't learned.
             ArgumentError: a word where a number has to be or the other way round, or a number too far out.
         """
-        names = [*self.numbers, *(name for name, _ in self.words), *self.left_out]
-        for profile in profiles:
-            for name in profile:
-                if name not in names:
-                    raise UnknownNameError("profiles", name, names)
-        numbers = torch.tensor(self.standardise.means, dtype=torch.float64).repeat(len(profiles), 1)
-        missing = torch.zeros(len(profiles), len(self.numbers))
-        one_hot = torch.zeros(len(profiles), sum(len(known) for _, known in self.words))
-        places = {}
-        for name, known in self.words:
-            places |= {(name, word): len(places) + place for place, word in enumerate(known)}
-        for row, profile in enumerate(profiles):
-            for column, name in enumerate(self.numbers):
-                value = _value(name, profile.get(name))
-                if value is None:
-                    missing[row, column] = 1
-                else:
-                    numbers[row, column] = _number(name, value)
-            for name, _ in self.words:
-                value = _value(name, profile.get(name))
-                if isinstance(value, float):
-                    raise ArgumentError(f"`profiles` must have a word for {name!r}, but has {value:g}.")
-                if (name, value) in places:
-                    one_hot[row, places[name, value]] = 1
-        return torch.cat([self.standardise.apply(numbers).float(), missing, one_hot], dim=1)
+        return self.encode_columns(_columns(profiles), len(profiles))
+
+    def encode_columns(self, columns: ProfileColumns, people: int) -> Float[Tensor, "person width"]:
+        """What `encode` gives, of what everybody has under each name; a name that isn't there is missing everywhere.
+
+        Args:
+            columns: as `fit_columns` takes them.
+            people: how many they are.
+
+        Raises:
+            UnknownNameError, ArgumentError: as `encode` raises them.
+
+        Example:
+            >>> encoder = ProfileEncoder.fit([{"age": 20}, {"age": 40}])
+            >>> encoder.encode_columns({"age": [50, None]}, 2)
+            tensor([[2.],
+                    [0.]])
+        """
+        known = dict.fromkeys([*self.numbers, *(name for name, _ in self.words), *self.left_out])
+        for name in columns:
+            if name not in known:
+                raise UnknownNameError("profiles", name, known)
+        nothing = [None] * people
+        # A row for each column, so that each is written in one go.
+        numbers = np.zeros((len(self.numbers), people))
+        for place, name in enumerate(self.numbers):
+            numbers[place] = read_column(name, columns.get(name, nothing)).numbers(name)
+        unknown = np.isnan(numbers)
+        places = {name: place for place, name in enumerate(self.numbers)}
+        missing = torch.from_numpy(unknown[[places[name] for name in self.missing]]).T.float()
+        filled = np.where(unknown, np.array(self.standardise.means)[:, None], numbers)
+        one_hot = [torch.zeros(people, len(words)) for _, words in self.words]
+        for (name, words), part in zip(self.words, one_hot, strict=True):
+            read = read_column(name, columns.get(name, nothing))
+            if number := [value for value in read.distinct if isinstance(value, float)]:
+                raise ArgumentError(f"`profiles` must have a word for {name!r}, but has {number[0]:g}.")
+            learned = {word: place for place, word in enumerate(words)}
+            found = torch.tensor(
+                [learned.get(str(value), -1) if value is not None else -1 for value in read.words()], dtype=torch.int64
+            )
+            part[found >= 0, found[found >= 0]] = 1
+        return torch.cat([self.standardise.apply(torch.from_numpy(filled.T)).float(), missing, *one_hot], dim=1)
+
+    def translated(
+        self, vectors: Float[Tensor, "person other"], of: "ProfileEncoder"
+    ) -> Float[Tensor, "person width"] | None:
+        """The vectors of another encoder as this one makes them; None if the two differ in more than `missing`.
+
+        Models that were saved when every number had a place for whether it is missing go on reading graphs whose
+        numbers are all there.
+
+        Args:
+            vectors: what the other encoder made.
+            of: the other encoder.
+
+        Example:
+            >>> new = ProfileEncoder.fit([{"age": 20}, {"age": 40}])
+            >>> old = dataclasses.replace(new, missing=("age",))
+            >>> old.translated(new.encode([{"age": 50}]), of=new)
+            tensor([[2., 0.]])
+        """
+        if dataclasses.replace(of, missing=self.missing) != self:
+            return None
+        numbers, flags, words = vectors.split(
+            [len(of.numbers), len(of.missing), of.width - len(of.numbers) - len(of.missing)], dim=1
+        )
+        # Where the other had no such place, nothing was missing, or nothing was said of it.
+        missing = torch.zeros(len(vectors), len(self.missing))
+        for place, name in enumerate(self.missing):
+            if name in of.missing:
+                missing[:, place] = flags[:, of.missing.index(name)]
+        return torch.cat([numbers, missing, words], dim=1)
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON holds them."""
@@ -154,6 +234,7 @@ class ProfileEncoder:
             "standardise": self.standardise.to_json(),
             "words": {name: list(known) for name, known in self.words},
             "left_out": list(self.left_out),
+            "missing": list(self.missing),
         }
 
     @classmethod
@@ -163,7 +244,10 @@ class ProfileEncoder:
         Raises:
             ArgumentError: something is missing, unknown or of the wrong kind.
         """
-        saved = checked_names("profile encoder", saved, ["numbers", "standardise", "words", "left_out"])
+        if isinstance(saved, dict) and "missing" not in saved and "numbers" in saved:
+            # Encoders that were saved before it was told had the place for every number.
+            saved = {**saved, "missing": saved["numbers"]}
+        saved = checked_names("profile encoder", saved, ["numbers", "standardise", "words", "left_out", "missing"])
         words = saved["words"]
         if not isinstance(words, dict):
             raise ArgumentError(f"`words` must be lists of words under names, but is {words!r:.60}. Save it again.")
@@ -172,30 +256,11 @@ class ProfileEncoder:
             Standardise.from_json(saved["standardise"]),
             tuple((name, checked_list(name, known, str)) for name, known in words.items()),
             checked_list("left_out", saved["left_out"], str),
+            checked_list("missing", saved["missing"], str),
         )
 
 
-def _value(name: str, value: Any) -> str | float | None:
-    """What a profile holds under a name: a word, a number as float, or None; an empty word is None."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"`profiles` must hold numbers and words, but {name!r} is {value!r:.60}.") from None
-    if not math.isfinite(number) or abs(number) > _LARGEST:
-        raise ArgumentError(
-            f"`profiles` must hold numbers that float32 can hold, but {name!r} is {number}. What isn't known is None."
-        )
-    return number
-
-
-def _number(name: str, value: str | float) -> float:
-    if isinstance(value, str):
-        raise ArgumentError(
-            f"`profiles` must have a number for {name!r}, as others have, but has the word {value!r:.60}. "
-            "What isn't known is None."
-        )
-    return value
+def _columns(profiles: Sequence[Profile]) -> dict[str, Sequence[Any]]:
+    """What everybody has under each name, in the order in which names come; None where somebody has nothing."""
+    names = tuple(dict.fromkeys(name for profile in profiles for name in profile))
+    return {name: [profile.get(name) for profile in profiles] for name in names}

@@ -1,20 +1,22 @@
 """A social network as a graph: people with profiles, and who knows whom."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
 from regard.extras import require
 from regard.inputs.graph import Graph
 from regard.inputs.lines import read_lines
-from regard.inputs.profile_tables import read_profiles
+from regard.inputs.profile_columns import ProfileColumns
+from regard.inputs.profile_tables import read_profile_columns
 from regard.inputs.profiles import Profile, ProfileEncoder
 
-__all__ = ["from_networkx", "read_friendships", "read_social", "social_graph"]
+__all__ = ["from_networkx", "graph_of_table", "read_friendships", "read_social", "social_graph"]
 
 _HEADERS = {
     ("from", "to"),
@@ -108,24 +110,8 @@ def social_graph(
         (('Ann', 'Bob', 'Cleo'), [[0, 1], [1, 0]])
     """
     encoder = encoder or ProfileEncoder.fit(list(profiles.values()))
-    if profiles and not encoder.width:
-        raise ArgumentError(
-            "`profiles` must hold something to make vectors of, but is empty for everybody. Who knows how many is "
-            "something: add a column with that."
-        )
-    places = {name: place for place, name in enumerate(profiles)}
-    # dict.fromkeys: each pair once, in the order in which they come.
-    pairs = list(dict.fromkeys(friendships))
-    for pair in pairs:
-        if len(pair) != 2:
-            raise ArgumentError(f"`friendships` must be pairs of names, but one is {pair!r:.60}.")
-    for name in (name for pair in pairs for name in pair):
-        if name not in places:
-            raise ArgumentError(f"`friendships` must be between people in `profiles`, but names {name!r:.60}.")
-    edges = torch.tensor([[places[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
     vectors = encoder.encode(list(profiles.values()))
-    graph = Graph(vectors, edges, tuple(str(name) for name in profiles), encoder=encoder)
-    return graph if directed else graph.both_ways()
+    return _graph([*profiles], vectors, friendships, directed, encoder)
 
 
 def read_social(
@@ -148,14 +134,44 @@ def read_social(
         ...     _ = friendships.write_text("Ann Bob\\n")
         ...     _ = profiles.write_text("name,sex,age\\nAnn,f,31\\nBob,m,33\\n")
         ...     read_social(friendships, profiles).vectors
-        tensor([[-1.,  0.,  1.,  0.],
-                [ 1.,  0.,  0.,  1.]])
+        tensor([[-1.,  1.,  0.],
+                [ 1.,  0.,  1.]])
     """
-    people = read_profiles(profiles)
+    people, columns = read_profile_columns(profiles)
+    return graph_of_table(people, columns, friendships, profiles, directed=directed, encoder=encoder)
+
+
+def graph_of_table(
+    people: Sequence[str],
+    columns: ProfileColumns,
+    friendships: str | Path,
+    profiles: str | Path,
+    *,
+    directed: bool = False,
+    encoder: ProfileEncoder | None = None,
+) -> Graph:
+    """The graph that `read_social` reads, of a table of profiles that has been read.
+
+    Args:
+        people, columns: what `read_profile_columns` gave.
+        friendships: the file of edges.
+        profiles: the file that the table was read from, for messages.
+        directed, encoder: as `read_social` takes them.
+
+    Raises:
+        DataError: as `read_social` raises it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w") as file:
+        ...     _ = file.write("Ann Bob\\n")
+        ...     file.flush()
+        ...     graph_of_table(["Ann", "Bob"], {"age": [31, 33]}, file.name, "people.csv").vectors.tolist()
+        [[-1.0], [1.0]]
+    """
     if encoder is not None and people:
-        there = {name for profile in people.values() for name in profile}
         for name in (*encoder.numbers, *(name for name, _ in encoder.words)):
-            if name not in there:
+            if name not in columns:
                 raise DataError(
                     f"it must have a column {name!r}, which the encoder learned from; what isn't known is left empty.",
                     path=profiles,
@@ -163,7 +179,8 @@ def read_social(
                 )
     pairs = read_friendships(friendships, people)
     try:
-        return social_graph(people, pairs, directed=directed, encoder=encoder)
+        encoder = encoder or ProfileEncoder.fit_columns(columns)
+        return _graph(people, encoder.encode_columns(columns, len(people)), pairs, directed, encoder)
     except ArgumentError as error:
         raise DataError(str(error), path=profiles) from error
 
@@ -192,3 +209,29 @@ def from_networkx(graph: Any, *, encoder: ProfileEncoder | None = None) -> Graph
         raise ArgumentError(f"`graph` must be a networkx graph, but is {type(graph).__name__}.")
     profiles = {node: dict(attributes) for node, attributes in graph.nodes(data=True)}
     return social_graph(profiles, graph.edges(), directed=graph.is_directed(), encoder=encoder)
+
+
+def _graph(
+    people: Sequence[Any],
+    vectors: Tensor,
+    friendships: Iterable[tuple[str, str]],
+    directed: bool,
+    encoder: ProfileEncoder,
+) -> Graph:
+    if len(people) and not encoder.width:
+        raise ArgumentError(
+            "`profiles` must hold something to make vectors of, but is empty for everybody. Who knows how many is "
+            "something: add a column with that."
+        )
+    places = {name: place for place, name in enumerate(people)}
+    # dict.fromkeys: each pair once, in the order in which they come.
+    pairs = list(dict.fromkeys(friendships))
+    for pair in pairs:
+        if len(pair) != 2:
+            raise ArgumentError(f"`friendships` must be pairs of names, but one is {pair!r:.60}.")
+    for name in (name for pair in pairs for name in pair):
+        if name not in places:
+            raise ArgumentError(f"`friendships` must be between people in `profiles`, but names {name!r:.60}.")
+    edges = torch.tensor([[places[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
+    graph = Graph(vectors, edges, tuple(str(name) for name in people), encoder=encoder)
+    return graph if directed else graph.both_ways()

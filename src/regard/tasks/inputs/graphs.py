@@ -140,7 +140,9 @@ class GraphReader:
             profiles, edges = social_files(source)
             return read_social(edges, profiles, encoder=self.profiles)
         graph = _graph(source)
-        if None not in (graph.encoder, self.profiles) and graph.encoder != self.profiles:
+        if graph.encoder is not None and self.profiles is not None and graph.encoder != self.profiles:
+            if (vectors := self.profiles.translated(graph.vectors, graph.encoder)) is not None:
+                return dataclasses.replace(graph, vectors=vectors, encoder=self.profiles)
             raise ArgumentError(
                 "a source must have the vectors that training's ProfileEncoder makes, but has those of another, whose "
                 "numbers mean something else. Read it with encoder=model.reader.profiles, or give its folder's name."
