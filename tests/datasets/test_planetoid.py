@@ -6,9 +6,12 @@ from collections import defaultdict
 import pytest
 from test_harmless_pickle import array, matrix
 
+import regard
 from regard.datasets import planetoid
 from regard.datasets.planetoid import PLANETOID_FILES, read_planetoid
 from regard.errors import DataError
+from regard.tasks import Recipe
+from regard.tasks.inputs import Graphs
 
 TRAIN = [(0, [1, 0]), (1, [0, 1])]
 ALL = [*TRAIN, (2, [1, 0]), (3, [0, 1])]
@@ -58,8 +61,45 @@ def test_splits_are_labels_that_are_there_or_not(folder):
 @pytest.mark.parametrize("index", ["6\n4\n", "6\n4\n4\n", "6\n4\n7\n", "6\n4\n3\n"])
 def test_an_index_that_does_not_match_is_named(folder, index):
     (folder / "ind.toy.test.index").write_text(index)
-    with pytest.raises(DataError, match=r"test.index: it must hold each number from 4 to 6 once"):
+    with pytest.raises(DataError, match=r"test.index: it must hold 3 different numbers from 4 to 6"):
         read_planetoid(folder, "toy", "train")
+
+
+@pytest.fixture
+def gaps(folder):
+    """As in CiteSeer: nodes 5 and 8 stand in the graph, with no edge, and in no other file."""
+    graph = defaultdict(list, {0: [1, 1, 6], 1: [0], 2: [2], 6: [0], 3: [4], 4: [3], 5: [], 7: [0], 8: []})
+    (folder / "ind.toy.graph").write_bytes(pickle.dumps(graph, protocol=2))
+    (folder / "ind.toy.test.index").write_text("7\n4\n6\n")
+    return folder
+
+
+def test_nodes_that_the_index_leaves_out_are_zeros_without_a_label(gaps):
+    splits = [read_planetoid(gaps, "toy", split, classes=("a", "b")) for split in ("train", "dev", "test")]
+    # The first line of the index is the first row of tx, which the toy calls 6; and so on.
+    rows = [1, 2, 3, 4, 5, 0, 6, 7, 0]
+    assert splits[0].source.vectors.tolist() == [[value, int(value > 0), 0] for value in rows]
+    assert splits[2].target == (None, None, None, None, "b", None, "a", "a", None)
+    assert [sum(each is not None for each in split.target) for split in splits] == [2, 2, 3]
+    assert {5, 8}.isdisjoint(splits[0].source.edges.flatten().tolist())
+
+
+def test_a_graph_with_isolated_nodes_trains_and_is_judged(gaps):
+    train, dev, test = (read_planetoid(gaps, "toy", split) for split in ("train", "dev", "test"))
+    for source in (Graphs(), Graphs(normalise=True, standardise=False)):
+        recipe = Recipe(task="tagger", input=source, width=8, heads=1, network="graph_attention", epochs=2)
+        model = regard.train([train], [dev], recipe=recipe, progress="none")
+        assert model.evaluate([test]).words == 3
+        # The two of which nothing is known look the same, and have an answer.
+        (answers,) = model.tag([test.source])
+        assert (answers[5].label, answers[5].score) == (answers[8].label, answers[8].score)
+
+
+@pytest.mark.parametrize("index", ["9\n4\n6\n", "7\n4\n4\n", "7\n4\n3\n"])
+def test_an_index_with_gaps_names_nodes_of_the_graph_once(gaps, index):
+    (gaps / "ind.toy.test.index").write_text(index)
+    with pytest.raises(DataError, match="3 different numbers from 4 to 8"):
+        read_planetoid(gaps, "toy", "train")
 
 
 @pytest.mark.parametrize("line", ["x", "-6", "1.5", "٦", "9" * 40])

@@ -30,7 +30,8 @@ def read_planetoid(
 
     There is one graph, whatever the split: a node of test is looked at in training, only its label isn't known. The
     nodes of train stand first; the 500 behind them are dev; test are those of the file test.index, whose vectors are
-    put where that file says. Every edge stands both ways, once.
+    put where that file says. A number that test.index leaves out is a node of which nothing is known (CiteSeer has 15):
+    its vector is zeros, it has no label, and it belongs to no split. Every edge stands both ways, once.
 
     Args:
         folder: of the files ind.NAME.x, ...
@@ -49,21 +50,25 @@ def read_planetoid(
     read: dict[str, Any] = {part: read_harmless_pickle(folder / f"ind.{name}.{part}") for part in PLANETOID_FILES[:-1]}
     index = folder / f"ind.{name}.test.index"
     test = np.array([_whole(line, index, number) for number, line in read_lines(index) if line.strip()], dtype=np.int64)
-    first = len(read["allx"])
-    if sorted(test) != list(range(first, first + len(test))) or len(read["tx"]) != len(test):
-        wanted = f"each number from {first} to {first + len(read['tx']) - 1} once"
+    first, given = len(read["allx"]), len(read["tx"])
+    # The graph names every node, those that test.index leaves out, too.
+    nodes = max(first + given, len(read["graph"]))
+    if len({*test.tolist()}) != given or len(test) != given or not all(first <= node < nodes for node in test.tolist()):
+        wanted = f"{given} different numbers from {first} to {nodes - 1}"
         raise DataError(f"it must hold {wanted}, a line each, as many as there are nodes of test.", path=index)
-    vectors = np.concatenate([read["allx"], read["tx"]]).astype(np.float32)
-    labels = np.concatenate([read["ally"], read["ty"]])
-    if len(vectors) != len(labels) or labels.shape[1:] != read["y"].shape[1:]:
-        raise DataError(f"its files have {len(vectors)} vectors, but {len(labels)} labels.", path=folder)
-    # Row i of tx is the node that line i of test.index names.
-    vectors[test], labels[test] = vectors[first:].copy(), labels[first:].copy()
+    known, labelled = (np.concatenate([read[f"all{part}"], read[f"t{part}"]]) for part in "xy")
+    if len(known) != len(labelled) or labelled.shape[1:] != read["y"].shape[1:]:
+        raise DataError(f"its files have {len(known)} vectors, but {len(labelled)} labels.", path=folder)
+    # Row i of tx is the node that line i of test.index names; a row that no file has stays zeros.
+    rows = np.concatenate([np.arange(first), test])
+    vectors = np.zeros((nodes, known.shape[1]), dtype=np.float32)
+    labels = np.zeros((nodes, labelled.shape[1]), dtype=labelled.dtype)
+    vectors[rows], labels[rows] = known, labelled
     trained = len(read["y"])
-    members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": range(first, len(vectors))}
-    known = set(members[split])
+    members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": test.tolist()}
+    own = {*members[split]}
     names = classes or tuple(str(number) for number in range(labels.shape[1]))
-    targets = tuple(names[int(row.argmax())] if node in known else None for node, row in enumerate(labels))
+    targets = tuple(names[int(row.argmax())] if node in own and row.any() else None for node, row in enumerate(labels))
     pairs = [(one, other) for one, others in read["graph"].items() for other in others if one != other]
     if any(type(node) is not int or not 0 <= node < len(vectors) for pair in pairs for node in pair):
         raise DataError("an edge leads to a node that isn't there.", path=folder / f"ind.{name}.graph")
