@@ -25,6 +25,26 @@ def test_numbers_that_are_all_the_same_have_no_variance_to_explain():
     assert judge(Several(("q",)), torch.zeros(2, 1), torch.tensor([[0.0], [1.0]])).r2 is None
 
 
+def test_spearman_asks_for_the_order_alone():
+    answer = Number(mean=0.0, spread=1.0)
+    wanted = torch.tensor([1.0, 2.0, 3.0, 4.0, torch.nan])
+    for given, correlation in [
+        ([1.0, 10.0, 100.0, 1000.0, 0.0], 1.0),
+        ([4.0, 3.0, 2.0, 1.0, 9.0], -1.0),
+        # 1 - 6 (1 + 1) / (4 (16 - 1))
+        ([2.0, 1.0, 3.0, 4.0, 9.0], 0.8),
+    ]:
+        assert judge(answer, torch.tensor(given)[:, None], wanted).spearman == pytest.approx(correlation)
+
+
+def test_numbers_that_are_all_the_same_have_no_order():
+    answer = Number(mean=0.0, spread=1.0)
+    assert judge(answer, torch.zeros(3, 1), torch.arange(3.0)).spearman is None
+    assert judge(answer, torch.arange(3.0)[:, None], torch.ones(3)).spearman is None
+    assert judge(answer, torch.zeros(1, 1), torch.ones(1)).spearman is None
+    assert judge(Label(("a", "b")), torch.eye(2), torch.tensor([0, 1])).spearman is None
+
+
 def test_the_items_of_a_source_are_drawn_together():
     answer = Number(mean=0.0, spread=1.0)
     # Of ten recordings five are off by 0 in each frame, five by 2: drawn anew, two to eight of them.

@@ -223,6 +223,7 @@ def _left_out(empty: int) -> list[str]:
 def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
     from regard.page.numbers import counted
+    from regard.tasks.card import spearman_said
 
     said = model.measure.said
     seconds = judged.seconds or 0.0
@@ -239,6 +240,8 @@ def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
     )
     if judged.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
+    if model.measure.name == "RMSE":
+        text += f" {spearman_said(judged.spearman, judged.examples)}."
     text += "".join(f" {each}" for each in (*_calibration(judged), *_left_out(judged.empty)))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]

@@ -276,11 +276,19 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
         columns = ("split", "right", "95% interval", *(["unseen words"] if unseen else []), "items")
     else:
         said = model.measure.said
+        ranked = model.measure.name == "RMSE"
         rows = tuple(
-            (split, said(score.score), interval_said(score.interval, said), f"{score.examples:,}")
+            (
+                split,
+                said(score.score),
+                interval_said(score.interval, said),
+                *(["undefined" if score.spearman is None else f"{score.spearman:.4f}"] if ranked else []),
+                f"{score.examples:,}",
+            )
             for split, score in scores.items()
         )
-        columns = ("split", model.measure.name, "95% interval", "items" if model.kind == "tagger" else "examples")
+        counted = "items" if model.kind == "tagger" else "examples"
+        columns = ("split", model.measure.name, "95% interval", *(["Spearman"] if ranked else []), counted)
     return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])
 
 

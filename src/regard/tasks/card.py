@@ -9,7 +9,7 @@ from regard.page.numbers import plural
 from regard.tasks.inputs import INPUTS
 from regard.tasks.intervals import interval_said
 
-__all__ = ["model_card", "readings_said", "score_said"]
+__all__ = ["model_card", "readings_said", "score_said", "spearman_said"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
@@ -214,7 +214,25 @@ def _more(scores: Mapping[str, Any]) -> str:
     for split, score in scores.items():
         for name, value in score.get("more", {}).items():
             said[f"{name} of {split}: {value:.2f}. " if isinstance(value, float) else f"{name}: {value}. "] = None
+        # Models that were saved before it was computed have none.
+        if score["measure"] == "RMSE" and "spearman" in score:
+            said[f"On {split}: {spearman_said(score['spearman'], score['examples'])}. "] = None
     return "".join(said)
+
+
+def spearman_said(correlation: float | None, count: int) -> str:
+    """Spearman's rank correlation, for people.
+
+    Example:
+        >>> spearman_said(0.8312, 120)
+        "Spearman's rank correlation is 0.8312 (n = 120)"
+        >>> spearman_said(None, 120)
+        "Spearman's rank correlation is undefined (n = 120): all numbers given, or all true ones, are the same"
+    """
+    if correlation is None:
+        why = "all numbers given, or all true ones, are the same"
+        return f"Spearman's rank correlation is undefined (n = {count:,}): {why}"
+    return f"Spearman's rank correlation is {correlation:.4f} (n = {count:,})"
 
 
 def _items(scores: Mapping[str, Any], called: str) -> list[str]:

@@ -34,6 +34,8 @@ class Judged:
         more: what else is usually told, by name: the chrF of translations.
         r2: of numbers, the share of their variance that is explained: 1 is perfect, 0 what their mean would do, and
             less is worse; None of others, and where the numbers wanted are all the same.
+        spearman: of numbers, Spearman's rank correlation with those wanted: 1 if their order is right, -1 if it is
+            turned round; None of others, and where it is undefined: either are all the same.
         calibration: how far the probabilities are from how often they come true; None where there are none.
         empty: sources that held nothing, which no answer was given for.
         seconds: how long answering took, without judging; None if it wasn't timed.
@@ -48,6 +50,7 @@ class Judged:
     confusions: tuple[tuple[str, str, int], ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     r2: float | None = None
+    spearman: float | None = None
     calibration: Calibration | None = None
     empty: int = 0
     seconds: float | None = None
@@ -93,7 +96,7 @@ def judge(answer: Answer, given: Tensor, wanted: Tensor, *, lengths: Sequence[in
     if isinstance(answer, Label):
         more |= _of_labels(answer, given, wanted)
     elif isinstance(answer, Number):
-        more |= {"r2": _explained(given[:, 0], wanted)}
+        more |= {"r2": _explained(given[:, 0], wanted), "spearman": _rank_correlation(given[:, 0], wanted)}
     score = answer.judge(given, wanted)
     return Judged(answer.measure.name, score, interval, method, len(given), **more)
 
@@ -110,6 +113,13 @@ def _explained(given: Tensor, wanted: Tensor) -> float | None:
     if len(wanted.unique()) < 2:
         return None
     return float(require("sklearn.metrics", extra="train").r2_score(wanted.double(), given.double()))
+
+
+def _rank_correlation(given: Tensor, wanted: Tensor) -> float | None:
+    if len(given.unique()) < 2 or len(wanted.unique()) < 2:
+        return None
+    # SciPy comes with scikit-learn.
+    return float(require("scipy.stats", extra="train").spearmanr(given.double(), wanted.double()).statistic)
 
 
 def _of_labels(answer: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:
