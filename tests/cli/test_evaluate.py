@@ -35,6 +35,7 @@ def test_text(place, capsys):
     assert command(place) == 0
     said = " ".join(capsys.readouterr().out.split())
     for text in (
+        "model on all 3 sentences of ",
         "of 9 words in 3 sentences are right (95% interval",
         "Wilson score interval over sentences",
         "Of 1 words that training never had",
@@ -48,7 +49,7 @@ def test_text(place, capsys):
 def test_json(place, capsys):
     assert command(place, "--format", "json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["model"], found["split"], found["words"], found["sentences"]) == ("model", "test", 9, 3)
+    assert (found["model"], found["split"], found["words"], found["sentences"]) == ("model", "all", 9, 3)
     low, high = found["interval"]
     assert 0 <= low <= found["accuracy"] <= high <= 1
     assert sum(label["words"] for label in found["labels"].values()) == 9

@@ -51,6 +51,24 @@ def test_evaluate_says_it_with_how_many(folder, capsys):
     assert f"Spearman's rank correlation is {found['spearman']:.4f} (n = {found['examples']})." in said
 
 
+def test_what_is_read_whole_is_not_called_test(folder, capsys):
+    for data, options, named, split in [
+        # The file that was trained on is split again; another is not.
+        ("stars.csv", [], "stars.csv, test", "test"),
+        ("stars.csv", ["--split", "dev"], "stars.csv, dev", "dev"),
+        ("same.csv", [], None, "all"),
+        ("same.csv", ["--split", "dev"], None, "all"),
+    ]:
+        words = ["evaluate", str(folder / "out"), "--data", str(folder / data), *options]
+        assert main([*words, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["split"] == split
+        assert main([*words, "--width", "300"]) == 0
+        title = capsys.readouterr().out.splitlines()[0]
+        assert title.endswith(named or f"out on all 3 examples of {folder / data}")
+    assert found["examples"] == 3
+
+
 def test_of_numbers_that_are_all_the_same_it_is_undefined(folder, capsys):
     words = ["evaluate", str(folder / "out"), "--data", str(folder / "same.csv")]
     assert main([*words, "--format", "json"]) == 0

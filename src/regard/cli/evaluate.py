@@ -38,7 +38,8 @@ def evaluate(
     Choose recipes and models by --split dev, and read test, the default, once, in the end.
 
     Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
-    whatever --split says, except the one that the model was trained on: that is split again as it was then. What
+    whatever --split says, and named as such (in JSON its split is "all"), except the one that the model was trained on:
+    that is split again as it was then. What
     --column says nothing of is called as in the table that the model was trained on. The interval is what another
     sample of as many examples would give, 19 times out of 20.
 
@@ -53,8 +54,9 @@ def evaluate(
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.asking import check_script
     from regard.cli.console import output_console
-    from regard.cli.task_data import TaskData, column_names
+    from regard.cli.task_data import ALL, TaskData, column_names
     from regard.page import show
+    from regard.page.numbers import counted
     from regard.tasks import Scores, load
 
     loaded = load(model)
@@ -79,11 +81,14 @@ def evaluate(
             _check_labels(loaded.answer.names, sorted({each.target for each in examples} - {None}), "labels", found)
     scores = loaded.evaluate(examples)
     if format is Format.json:
-        about = {"model": loaded.name, "data": data, "split": split, "label": found.label, "columns": found.columns}
+        named = ALL if found.is_whole else split
+        about = {"model": loaded.name, "data": data, "split": named, "label": found.label, "columns": found.columns}
         about |= {**scores.to_json(), "seconds": round(scores.seconds or 0.0, 3)}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
-    title = f"{loaded.name} on {data}, {split}"
+    noun = "sentence" if found.is_treebank else "example"
+    what = f"all {counted(len(examples), noun)} of {data}" if found.is_whole else f"{data}, {split}"
+    title = f"{loaded.name} on {what}"
     if isinstance(scores, Scores):
         page = _page(title, scores, ("words", "sentences") if found.is_treebank else ("items", "sources"), top)
     else:

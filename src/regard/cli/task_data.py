@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from regard.datasets import ColumnNames, ExampleSet
     from regard.tasks import Recipe
 
-__all__ = ["TaskData", "column_names", "completed"]
+__all__ = ["ALL", "TaskData", "column_names", "completed"]
+
+ALL = "all"
+"""What data are called that are read whole, where a split has its name."""
 
 # What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
 _ABOUT = {
@@ -152,6 +155,13 @@ class TaskData:
 
         there = {*splits_of(self.given), *self.made}
         return tuple(split for split in SPLITS if split in there)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is read, whatever split is asked for: a single file, or a folder without splits."""
+        from regard.datasets import splits_of
+
+        return not self.made and not splits_of(self.given)
 
     def read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split.
