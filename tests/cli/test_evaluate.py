@@ -119,7 +119,19 @@ def test_data_that_is_not_there(place, capsys):
 def test_a_file_of_another_kind_is_no_treebank(place, tmp_path, capsys):
     (tmp_path / "empty.txt").touch()
     assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "empty.txt")]) == 1
-    assert "empty.txt: its name must end in .conllu, or, of examples, in .csv or " in capsys.readouterr().err
+    assert "empty.txt: it is a .txt file, in which this was looked for: an object of JSON" in capsys.readouterr().err
+    (tmp_path / "some.doc").touch()
+    assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.doc")]) == 1
+    assert "some.doc: its name must end in .conllu, or, of examples, in .csv or " in capsys.readouterr().err
+
+
+def test_sentences_in_a_txt_file_are_read_as_such(place, tmp_path, capsys):
+    text = (place / "some.conllu").read_text(encoding="utf-8")
+    (tmp_path / "some.txt").write_text("# sent_id = 1\n" + text, encoding="utf-8")
+    assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.txt"), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert command(place, "--format", "json") == 0
+    assert found["accuracy"] == json.loads(capsys.readouterr().out)["accuracy"]
 
 
 def test_help_teaches(capsys):

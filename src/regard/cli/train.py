@@ -18,9 +18,9 @@ app = typer.Typer(rich_markup_mode=None)
 _TAGGER = """Train a tagger, judge it on dev, and save it with a card.
 
 It gives each word of a sentence, frame of a recording or node of a graph a label. Your own data is a .conllu file,
-which is split into train, dev and test by a hash of each sentence; or a folder with one for each of them, that word in
-its name: en-train.conllu; or a folder with profiles.csv and edges.csv. Killed or stopped by Ctrl-C, a run goes on by
---resume and ends with the same weights as one that was never stopped.
+which is split into train, dev and test by a hash of each sentence (a .txt of the same content is read, too); or a
+folder with one for each of them, that word in its name: en-train.conllu; or a folder with profiles.csv and edges.csv.
+Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "epochs": 5}.
 
@@ -36,12 +36,13 @@ Examples:
 _CLASSIFIER = """Train a classifier, judge it on dev, and save it with a card.
 
 It gives a source one label, several yes or no, or a number: what the targets are says which. Your own data is a table
-(.csv, .tsv, .jsonl), whose columns are text, path or smiles, and label or number, or what --column says stands for them
-(of several questions each has a column with 1, 0 or nothing, and --column labels=NAME of its own); or a folder with a
-folder of recordings or pictures for each class. Either is split into train, dev and test by a hash of each source. With
-splits of your own, name a folder with train.csv, dev.csv and test.csv, or with such folders. The first line that is
-printed says how the data are read. A column smiles holds molecules; --input texts reads them letter by letter. Killed
-or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+(.csv, .tsv, .jsonl, or a .txt that holds one), whose columns are text, path or smiles, and label or number, or what
+--column says stands for them (of several questions each has a column with 1, 0 or nothing, and --column labels=NAME of
+its own); or a folder with a folder of recordings or pictures for each class. Either is split into train, dev and test
+by a hash of each source. With splits of your own, name a folder with train.csv, dev.csv and test.csv, or with such
+folders. The first line that is printed says how the data are read. A column smiles holds molecules; --input texts reads
+them letter by letter. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that
+was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"width": 64, "input": {"kind": "speech"}}.
 
@@ -57,9 +58,10 @@ Examples:
 _SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev, and save it with a card.
 
 It translates, transcribes, spells: the model decides how long the text is. Your own data is a table (.csv, .tsv,
-.jsonl), whose columns are text or path, and target, or what --column says stands for them. It is split into train, dev
-and test by a hash of each source; with splits of your own, name a folder with train.csv, dev.csv and test.csv. Killed
-or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that was never stopped.
+.jsonl, or a .txt that holds one), whose columns are text or path, and target, or what --column says stands for them. It
+is split into train, dev and test by a hash of each source; with splits of your own, name a folder with train.csv,
+dev.csv and test.csv. Killed or stopped by Ctrl-C, a run goes on by --resume and ends with the same weights as one that
+was never stopped.
 
 A recipe is a JSON object; what it leaves out has its default: {"task": {"kind": "seq2seq", "architecture": "attentive",
 "measure": "word error rate"}, "input": {"kind": "speech"}}. The architectures are transformer, attentive (RNNs with

@@ -15,7 +15,8 @@ from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
 from regard.datasets.segmentation import SEGMENTATION, segmented
 from regard.datasets.social_folders import read_social_folder
-from regard.datasets.tables import TABLES, read_table, suffix_of
+from regard.datasets.tables import TABLES, kind_of, read_table, suffix_of
+from regard.datasets.text_files import LOOKED_FOR
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
@@ -89,7 +90,13 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     if path.is_dir():
         return Source(path.name, "upos", "nothing", _splits(path, (".conllu",)), frozenset())
     if path.exists():
-        if path.suffix.lower() != ".conllu":
+        if suffix_of(path) == ".txt" and kind_of(path) == ".txt":
+            raise DataError(
+                f"it is a .txt file, in which this was looked for: {LOOKED_FOR}. It has none of these. Save it as a "
+                "table whose first line names the columns, such as text and label.",
+                path=path,
+            )
+        if kind_of(path) != ".conllu":
             raise DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
@@ -111,7 +118,8 @@ def read(
     Args:
         name_or_path: a name in `CATALOG` or `EXAMPLE_SETS` (downloaded if need be), or a path:
 
-            - a CoNLL-U file, a table (.csv, .tsv, .jsonl, and .gz), vectors (.ts, .npy, .npz): each is every split;
+            - a CoNLL-U file, a table (.csv, .tsv, .jsonl, and .gz), vectors (.ts, .npy, .npz): each is every split; a
+              .txt file whose content is CoNLL-U or a table is read as such;
             - a folder of such files that are named after the splits;
             - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such;
             - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
@@ -194,7 +202,7 @@ def read_examples(
                 raise DataError(f"it has no folder for the split {split!r}.", path=path)
             raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
         path = parts[split]
-    if not path.is_dir() and suffix_of(path) not in VECTORS:
+    if not path.is_dir() and kind_of(path) not in VECTORS:
         return list(read_table(path, columns, problem=told))
     # One split of a folder may be a table and another not.
     if columns:
@@ -245,7 +253,7 @@ def is_tables(name_or_path: str | Path) -> bool:
     path = Path(name_or_path)
     if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_social_folder(path):
         return False
-    return any(suffix_of(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
+    return any(kind_of(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
 
 
 def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
@@ -288,7 +296,7 @@ def _parts(folder: Path) -> dict[str, Path]:
 def _holds_examples(path: Path) -> bool:
     """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
     if not path.is_dir():
-        return suffix_of(path) in _EXAMPLES
+        return kind_of(path) in _EXAMPLES
     if is_social_folder(path):
         return True
     if _files(path, (".conllu",)):

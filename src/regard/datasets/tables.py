@@ -9,10 +9,11 @@ from typing import Any
 
 from regard.datasets.columns import ColumnNames, Columns, check_names
 from regard.datasets.example import Example
+from regard.datasets.text_files import form_of_text
 from regard.errors import ArgumentError, DataError
 from regard.inputs.lines import Problem, existing, raised, read_lines
 
-__all__ = ["TABLES", "read_table", "suffix_of"]
+__all__ = ["TABLES", "kind_of", "read_table", "suffix_of"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """How the name of a table ends, before .gz if it is packed."""
@@ -29,6 +30,21 @@ def suffix_of(path: Path) -> str:
     return inner if suffix == ".gz" and inner in TABLES else suffix
 
 
+def kind_of(path: Path) -> str:
+    """How the names of files like this one end: that of a .txt that is there says nothing, so it is looked into.
+
+    Raises:
+        DataError: a .txt isn't text.
+
+    Example:
+        >>> kind_of(Path("train.CSV.gz"))
+        '.csv'
+    """
+    suffix = suffix_of(path)
+    form = form_of_text(path) if suffix == ".txt" and path.is_file() else None
+    return suffix if form is None else form.suffix
+
+
 def read_table(
     path: str | Path,
     columns: Columns | ColumnNames | None = None,
@@ -42,7 +58,8 @@ def read_table(
     one of several labels: it is then None. A molecule must be one that RDKit reads.
 
     Args:
-        path: the file; its name ends in .csv, .tsv or .jsonl (and .gz).
+        path: the file; its name ends in .csv, .tsv or .jsonl (and .gz), or in .txt where its content is one of these
+            (`form_of_text`); columns may then be divided by semicolons or bars, too.
         columns: which columns; by default those that `Columns.usual` finds, which also has what a mapping means.
         problem: is told of each broken row, which is then left out; by default it is raised.
 
@@ -60,13 +77,15 @@ def read_table(
         [Example(source='clean, and cheap', target=4.0, group=None)]
     """
     path = existing(path)
-    kind = suffix_of(path)
+    kind = kind_of(path)
     if kind not in TABLES:
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
+    form = form_of_text(path) if suffix_of(path) == ".txt" else None
+    delimiter = "," if form is None else form.delimiter
     if columns is not None and not isinstance(columns, Columns):
         check_names(columns)
     line = 0
-    for line, row in (_objects if kind == ".jsonl" else _rows)(path, kind, problem):
+    for line, row in _objects(path, problem) if kind == ".jsonl" else _rows(path, kind, delimiter, problem):
         if not isinstance(columns, Columns):
             columns = Columns.usual(tuple(row), path, columns)
         try:
@@ -82,9 +101,11 @@ def read_table(
         problem(DataError("it holds no examples.", path=path))
 
 
-def _rows(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path, kind: str, delimiter: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = (f"{text}\n" for _, text in read_lines(path))
-    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
+    form: dict[str, Any] = (
+        {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {"delimiter": delimiter}
+    )
     reader = csv.reader(lines, strict=True, **form)
     header: list[str] | None = None
     line = 1
@@ -123,7 +144,7 @@ def _check_divided(header: list[str], kind: str, path: Path) -> None:
             )
 
 
-def _objects(path: Path, kind: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(path: Path, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in read_lines(path, problem):
         if not text.strip():
             continue

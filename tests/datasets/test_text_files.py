@@ -1,0 +1,78 @@
+"""What stands in a .txt file is found by looking at it."""
+
+import pytest
+
+from regard.cli.main import main
+from regard.datasets import check, is_tables, is_treebank, read
+from regard.datasets.text_files import TextForm, form_of_text
+from regard.errors import DataError
+
+WORDS = "1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tsaw\tsee\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
+FORMS = [
+    ("text\tlabel\nclean, cheap\tgood\n", TextForm(".tsv", "\t")),
+    ("text,label\nclean,good\n", TextForm(".csv", ",")),
+    ('text,label\n"clean, cheap",good\n', TextForm(".csv", ",")),
+    ("text;label\nclean, and, cheap;good\n", TextForm(".csv", ";")),
+    ("\ntext|label\nclean|good\n", TextForm(".csv", "|")),
+    ('{"text": "clean", "label": "good"}\n', TextForm(".jsonl")),
+    (WORDS, TextForm(".conllu")),
+    ("# sent_id = 1\n1-2\tIsaw" + "\t_" * 8 + "\n" + WORDS, TextForm(".conllu")),
+    # Most rows are whole: the broken one is told by its line.
+    ("text,label\na,good\nb\nc,bad\n", TextForm(".csv", ",")),
+    ("", None),
+    ("text,label\n", None),
+    ("The room was clean.\nThe bed, too, was fine.\n", None),
+    ("text,,label\na,b,c\n", None),
+    ("a,a\nb,b\n", None),
+    ("[1, 2]\n[3, 4]\n[5\n", None),
+    ("text\nclean\n", None),
+]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="mine.txt"):
+        (tmp_path / name).write_text(text, "utf-8")
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize(("text", "form"), FORMS)
+def test_the_form_of_a_text(written, text, form):
+    assert form_of_text(written(text)) == form
+
+
+@pytest.mark.parametrize("text", [text for text, form in FORMS[:6]])
+def test_tables_are_read_as_such(written, text):
+    path = written(text)
+    assert (is_tables(path), is_treebank(path)) == (True, False)
+    (example,) = read(path)
+    assert (example.source[:5], example.target) == ("clean", "good")
+    assert check(path).problems == ()
+
+
+def test_sentences_are_read_as_such(written):
+    path = written(WORDS)
+    assert (is_tables(path), is_treebank(path)) == (False, True)
+    assert [sentence.words for sentence in read(path)] == [("I", "saw")]
+
+
+def test_a_broken_row_is_named_as_everywhere(written):
+    with pytest.raises(DataError, match=r"mine.txt, line 3: a row must have 2 columns, as the header, but has 1"):
+        read(written("text,label\na,good\nb\nc,bad\n"))
+
+
+def test_what_was_looked_for_is_said(written, capsys):
+    path = written("The room was clean.\nThe bed was fine.\n")
+    with pytest.raises(DataError, match=r"JSON on each line; the ten columns of CoNLL-U.* a first line that names two"):
+        read(path)
+    for task in ("tagger", "classifier", "seq2seq"):
+        assert main(["train", task, "--data", str(path), "--out", str(path.parent / "out")]) == 1
+        assert "mine.txt: it is a .txt file, in which this was looked for" in capsys.readouterr().err
+
+
+def test_a_text_beside_the_tables_of_a_folder_is_none_of_them(written):
+    path = written("text,label\nclean,good\n", "train.csv")
+    written("train,notes\na,b\n", "train-notes.txt")
+    assert len(read(path.parent, "train")) == 1
