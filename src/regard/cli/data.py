@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.command import Command
-from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import (
+    ColourOption,
+    ColumnOption,
+    Format,
+    FormatOption,
+    LabelNamesOption,
+    PlainOption,
+    WidthOption,
+)
 
 if TYPE_CHECKING:
     from regard.datasets import Progress, Report
@@ -118,6 +126,7 @@ def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
     column: ColumnOption = None,
+    renamed: LabelNamesOption = None,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -138,11 +147,13 @@ def check(
     from regard.cli.console import output_console
     from regard.cli.task_data import column_names
     from regard.datasets import check as look_over
+    from regard.datasets import label_names
     from regard.page import Page, show
 
     console = output_console(width=width, colour=color)
+    names = None if renamed is None else label_names(renamed)
     with _downloading() as progress:
-        report = look_over(data, label, columns=column_names(column), progress=progress)
+        report = look_over(data, label, columns=column_names(column), names=names, progress=progress)
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:

@@ -3,12 +3,21 @@
 import dataclasses
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, ColumnOption, Format, FormatOption, PlainOption, ScriptOption, WidthOption
+from regard.cli.options import (
+    ColourOption,
+    ColumnOption,
+    Format,
+    FormatOption,
+    LabelNamesOption,
+    PlainOption,
+    ScriptOption,
+    WidthOption,
+)
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -27,6 +36,7 @@ def evaluate(
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
     column: ColumnOption = None,
     script: ScriptOption = None,
+    renamed: LabelNamesOption = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -62,6 +72,7 @@ def evaluate(
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
+    found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
     if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
         # Else what it was trained on would be judged, too.
@@ -83,6 +94,8 @@ def evaluate(
     if format is Format.json:
         named = ALL if found.is_whole else split
         about = {"model": loaded.name, "data": data, "split": named, "label": found.label, "columns": found.columns}
+        if found.names:
+            about["renamed"] = dict(found.names)
         about |= {**scores.to_json(), "seconds": round(scores.seconds or 0.0, 3)}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
@@ -152,6 +165,25 @@ def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
         )
 
 
+def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, str] | None":
+    """The other names of labels that were given, else those that the model was trained with, where the data need it."""
+    from regard.datasets import label_names
+
+    if given is not None:
+        return label_names(given)
+    remembered = model.about.get("data", {}).get("renamed")
+    if not remembered or data.known is not None:
+        return None
+    names = {label: name for label, name in remembered.items() if label in data.labels}
+    if names:
+        said = ",".join(f"{label}={name}" for label, name in names.items())
+        typer.echo(
+            f"Note: labels are renamed as in the data that {model.name} was trained on: --labels {shlex.quote(said)}",
+            err=True,
+        )
+    return names or None
+
+
 def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:
     """Two columns can share a label or two (SYM, X): the right one shares most."""
     given = [target for target in targets if target is not None]
@@ -160,6 +192,7 @@ def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data
         raise ArgumentError(
             f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
             f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."
+            f"{'' if data.names else ' Labels that are called otherwise get names by --labels OLD=NEW,...'}"
         )
 
 

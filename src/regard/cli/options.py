@@ -13,6 +13,7 @@ __all__ = [
     "FormatOption",
     "HeadOption",
     "HtmlOption",
+    "LabelNamesOption",
     "LayerOption",
     "ListOption",
     "MapOption",
@@ -64,6 +65,16 @@ ColumnOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="USUAL=NAME", help="Of your own table, a column that is called otherwise: text=review; repeatable."
+    ),
+]
+
+LabelNamesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="OLD=NEW,...",
+        help="Other names for labels, as they are read: 0=negative,1=positive. Labels with one name become one; those "
+        "that aren't named stay.",
     ),
 ]
 

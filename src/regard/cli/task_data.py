@@ -1,7 +1,7 @@
 """The data of a command that trains or judges: found, and checked to hold what the task is about."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,7 @@ class TaskData:
         known: what regard knows of it by name, if it isn't a treebank.
         columns: of a user's own tables, those that are called otherwise than usual.
         made: the splits that are made of what the data hold, where they lack them.
+        names: other names for some of its labels, as `datasets.rename_labels` takes them.
     """
 
     task: str
@@ -67,6 +68,7 @@ class TaskData:
     known: "ExampleSet | None"
     columns: "ColumnNames | None" = None
     made: tuple[str, ...] = ()
+    names: "Mapping[str, str] | None" = None
 
     @classmethod
     def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
@@ -197,17 +199,39 @@ class TaskData:
         return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
-        from regard.datasets import read, read_social_folder
+        from regard.datasets import read, read_social_folder, rename_labels
         from regard.inputs import is_social_folder
 
         if profiles is not None and self.known is None and is_social_folder(self.given):
-            return [read_social_folder(self.given, split, encoder=profiles)]
-        examples = read(self.given, split, self.label, columns=self.columns)
+            examples: list[Any] = [read_social_folder(self.given, split, encoder=profiles)]
+        else:
+            examples = read(self.given, split, self.label, columns=self.columns)
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
             if not {*kinds} & {*_ABOUT[self.task]}:
                 self._refuse(kinds, self._step(*kinds))
-        return examples
+        return rename_labels(examples, self._checked_names) if self.names else examples
+
+    @cached_property
+    def _checked_names(self) -> "Mapping[str, str]":
+        """The names of labels, of which each must stand in some split."""
+        from regard.datasets import check_renaming
+
+        names = self.names or {}
+        check_renaming(names, self.labels, self.given)
+        return names
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels that stand in any split, under the names that they have there; none for texts and numbers."""
+        from regard.datasets import labels_of, splits_of
+
+        if not {*_ABOUT[self.task]} & {"items", "label"}:
+            return []
+        plain = dataclasses.replace(self, names=None)
+        return sorted(
+            {label for split in splits_of(self.given) or ("train",) for label in labels_of(plain._read(split))}
+        )
 
     def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
         """What the examples of train are labelled with under another name, for a recipe's `auxiliary`.
@@ -224,7 +248,7 @@ class TaskData:
         from regard.tasks.examples import digest_pairs
 
         if self.is_treebank:
-            other = dataclasses.replace(self, label=name)
+            other = dataclasses.replace(self, label=name, names=None)
             return [sentence.labels for sentence in other.read("train")]
         others = [label for label in (self.known.labels if self.known else ()) if label != self.label]
         if name not in others:
@@ -259,6 +283,8 @@ class TaskData:
             }
         if self.columns:
             about["columns"] = dict(self.columns)
+        if self.names:
+            about["renamed"] = dict(self.names)
         if self.made:
             about["made"] = list(self.made)
         if self.is_treebank:

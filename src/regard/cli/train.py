@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.command import Command
-from regard.cli.options import ColumnOption, PlainOption
+from regard.cli.options import ColumnOption, LabelNamesOption, PlainOption
 
 __all__ = ["app"]
 
@@ -53,6 +53,7 @@ Examples:
   regard train classifier --data reviews.csv --out mine
   regard train classifier --data photos/ --out mine --seed 7
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
+  regard train classifier --data reviews.csv --out mine --labels 0=negative,1=positive
   regard evaluate mine --data my-reviews/
 """
 _SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev, and save it with a card.
@@ -150,6 +151,7 @@ def _command(task: str) -> Callable[..., None]:
             str | None, typer.Option(help="What to predict, where there is a choice  [default: by data set]")
         ] = None,
         column: ColumnOption = None,
+        renamed: LabelNamesOption = None,
         device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
         threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
         devices: Annotated[int, typer.Option(metavar="N", help="How many processes share each batch, on the CPU.")] = 1,
@@ -176,6 +178,7 @@ def _command(task: str) -> Callable[..., None]:
             seed=seed,
             label=label,
             columns=column,
+            names=renamed,
             device=device,
             threads=threads,
             devices=devices,
@@ -184,12 +187,14 @@ def _command(task: str) -> Callable[..., None]:
         )
         show(page, output_console(), plain=plain)
 
-    if task == "tagger":
-        # No table holds items: there would be no column to name.
-        signature = inspect.signature(command)
-        kept = [each for name, each in signature.parameters.items() if name != "column"]
-        command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    signature = inspect.signature(command)
+    kept = [each for name, each in signature.parameters.items() if name not in _LACKS[task]]
+    command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     return command
+
+
+# No table holds items, so there would be no column to name; and a text or a sound is no label.
+_LACKS = {"tagger": ("column",), "classifier": (), "seq2seq": ("renamed",), "synthesis": ("renamed",)}
 
 
 _HELP = {"tagger": _TAGGER, "classifier": _CLASSIFIER, "seq2seq": _SEQ2SEQ, "synthesis": _SYNTHESIS}

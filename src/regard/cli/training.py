@@ -13,7 +13,7 @@ import typer
 
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData, column_names
-from regard.datasets import read_treebank, resolve
+from regard.datasets import label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
@@ -43,6 +43,7 @@ def train_and_save(
     seed: int | None = None,
     label: str | None = None,
     columns: Sequence[str] | None = None,
+    names: str | None = None,
     device: str = "auto",
     threads: int = 1,
     devices: int = 1,
@@ -60,6 +61,7 @@ def train_and_save(
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
         columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
+        names: OLD=NEW,... for labels that get other names.
         out, resume, device, threads, devices, matmul, progress: as `regard.tasks.train` has them.
 
     Returns:
@@ -70,6 +72,8 @@ def train_and_save(
         RegardError: data that can't be read, or training that can't go on.
     """
     found = TaskData.find(task, data, label, column_names(columns)).divided()
+    if names is not None:
+        found = dataclasses.replace(found, names=label_names(names))
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
     # Now, though it is judged at the end, or later: a broken line is told before hours of training, not after.

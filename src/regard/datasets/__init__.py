@@ -26,6 +26,7 @@ from regard.datasets.reading import (
     resolve,
     splits_of,
 )
+from regard.datasets.renaming import check_renaming, label_names, labels_of, rename_labels
 from regard.datasets.segmentation import BEGINS, INSIDE, SEGMENTATION, segmented
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
@@ -66,12 +67,15 @@ __all__ = [
     "check",
     "check_columns",
     "check_names",
+    "check_renaming",
     "count_duplicates",
     "fetch",
     "find",
     "in_one_spelling",
     "is_tables",
     "is_treebank",
+    "label_names",
+    "labels_of",
     "make_purchases",
     "read",
     "read_aligned",
@@ -88,6 +92,7 @@ __all__ = [
     "read_spoken_digits",
     "read_table",
     "read_treebank",
+    "rename_labels",
     "resolve",
     "segmented",
     "speech_strings",

@@ -1,7 +1,7 @@
 """Looking a data set over before anything is learned from it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
 from regard.datasets.reading import SPLITS, check_columns, is_treebank, read_examples, resolve, splits_of
+from regard.datasets.renaming import check_renaming, labels_of, rename_labels
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
@@ -71,6 +72,7 @@ def check(
     label: str | None = None,
     *,
     columns: ColumnNames | None = None,
+    names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Read every split of a data set and report what it holds and what is wrong with it.
@@ -79,18 +81,19 @@ def check(
         name_or_path: as `read` takes it.
         label: as `read` takes it.
         columns: as `read` takes them.
+        names: other names for labels, as `rename_labels` takes them.
         progress: as `fetch` takes it.
 
     Raises:
         UnknownNameError: a name or label that isn't known.
-        ArgumentError: columns of what is no table.
+        ArgumentError: columns of what is no table, or a name for a label that isn't there.
         DataError: there is nothing to read. A broken line is not raised but reported.
     """
     check_columns(name_or_path, columns)
     if str(name_or_path) in EXAMPLE_SETS:
-        return _check_examples(EXAMPLE_SETS[str(name_or_path)], label, progress)
+        return _check_examples(EXAMPLE_SETS[str(name_or_path)], label, names, progress)
     if not is_treebank(name_or_path):
-        return _check_own(Path(name_or_path), label, columns)
+        return _check_own(Path(name_or_path), label, columns, names)
     source = resolve(name_or_path, progress=progress)
     label = label or source.label
     problems: list[DataError] = []
@@ -100,6 +103,7 @@ def check(
     for split, path in list(source.files.items())[: 1 if alone else None]:
         sentences = read_treebank(path, label, convert=source.convert(split), problem=problems.append)
         read["all" if alone else split] = list(sentences)
+    read = _renamed(read, names, name_or_path)
     found = _said([str(problem) for problem in problems])
     fold = FOLDS[source.fold]
     known = {fold(word) for sentence in read.get("train", ()) for word in sentence.words}
@@ -116,7 +120,14 @@ def check(
     return Report(source.name, label, tuple(reports), duplicates, tuple(found), of_words=True)
 
 
-def _check_own(path: Path, label: str | None, columns: ColumnNames | None) -> Report:
+def _renamed(read: dict[str, list[Any]], names: Mapping[str, str] | None, given: str | Path) -> dict[str, list[Any]]:
+    if not names:
+        return read
+    check_renaming(names, labels_of(each for examples in read.values() for each in examples), given)
+    return {split: rename_labels(examples, names) for split, examples in read.items()}
+
+
+def _check_own(path: Path, label: str | None, columns: ColumnNames | None, names: Mapping[str, str] | None) -> Report:
     """A user's own tables, folders or graph, which say themselves what they are labelled with."""
     problems: dict[str, None] = {}
     splits = splits_of(path)
@@ -124,6 +135,7 @@ def _check_own(path: Path, label: str | None, columns: ColumnNames | None) -> Re
         split: read_examples(path, split, label, columns=columns, problem=lambda error: problems.setdefault(str(error)))
         for split in splits or ("train",)
     }
+    read = _renamed(read, names, path)
     reports = [
         SplitReport(split if splits else "all", path, len(examples), 0, _own_labels(examples), None)
         for split, examples in read.items()
@@ -150,7 +162,9 @@ def _empty(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[str]:
     return [f"{path}: {count} of the texts in {split} are empty." for split, count in counts.items() if count]
 
 
-def _check_examples(known: ExampleSet, label: str | None, progress: Progress | None) -> Report:
+def _check_examples(
+    known: ExampleSet, label: str | None, names: Mapping[str, str] | None, progress: Progress | None
+) -> Report:
     folder = fetch(known.name, progress=progress)
     label = label or known.label
     # A file that all splits are made of says the same of each.
@@ -159,6 +173,7 @@ def _check_examples(known: ExampleSet, label: str | None, progress: Progress | N
         split: read_examples(known.name, split, label, problem=lambda error: problems.setdefault(str(error)))
         for split in SPLITS
     }
+    read = _renamed(read, names, known.name)
     reports = [
         SplitReport(split, folder, len(examples), 0, dict(Counter(_labels(examples, known, label)).most_common()), None)
         for split, examples in read.items()

@@ -1,0 +1,123 @@
+"""Other names for labels, as they are read: 0 and 1 become negative and positive."""
+
+import csv
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from regard.datasets.sentences import TaggedSentence
+from regard.errors import ArgumentError
+
+__all__ = ["check_renaming", "label_names", "labels_of", "rename_labels"]
+
+
+def label_names(text: str) -> dict[str, str]:
+    """What a list such as 0=negative,1=positive says: for each label the name that it gets.
+
+    A label with a comma in it stands in double quotes, with its name: "yes, please=yes",no=no. Spaces around labels and
+    names don't count.
+
+    Raises:
+        ArgumentError: it isn't such a list, or names a label twice on the left.
+
+    Example:
+        >>> label_names("0=negative, 1=positive")
+        {'0': 'negative', '1': 'positive'}
+    """
+    try:
+        (cells,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise _malformed(text) from error
+    names: dict[str, str] = {}
+    for cell in cells:
+        label, equals, name = (part.strip() for part in cell.partition("="))
+        if not (label and equals and name):
+            raise _malformed(cell)
+        if label in names:
+            raise ArgumentError(
+                f"`--labels` must name a label once on the left, but names {label!r} twice: {label}={names[label]} and "
+                f"{label}={name}."
+            )
+        names[label] = name
+    if not names:
+        raise _malformed(text)
+    return names
+
+
+def _malformed(said: str) -> ArgumentError:
+    return ArgumentError(f"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but is {said!r:.60}.")
+
+
+def labels_of(examples: Iterable[Any]) -> list[str]:
+    """The labels that stand in examples or sentences, sorted; none of them where targets are numbers or questions.
+
+    Example:
+        >>> from regard.datasets.example import Example
+        >>> labels_of([Example("good", "1"), Example("bad", "0"), Example("so so", None)])
+        ['0', '1']
+    """
+    found: set[str] = set()
+    for each in examples:
+        targets = _targets(each)
+        found.update(target for target in targets if isinstance(target, str))
+    return sorted(found)
+
+
+def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any]:
+    """The examples or sentences, with other names for some of their labels; the others stay as they are.
+
+    Labels that get one name become one label.
+
+    Example:
+        >>> from regard.datasets.example import Example
+        >>> [each.target for each in rename_labels([Example("good", "1"), Example("bad", "0")], {"0": "negative"})]
+        ['1', 'negative']
+    """
+    return [_renamed(each, names) for each in examples]
+
+
+def check_renaming(names: Mapping[str, str], labels: Sequence[str], given: object) -> None:
+    """Refuse names for labels that the data don't have.
+
+    Args:
+        names: for each label its name.
+        labels: those that the data have.
+        given: what to call the data.
+
+    Raises:
+        ArgumentError: there is one, or the data have no labels.
+    """
+    if not labels:
+        raise ArgumentError(
+            f"`--labels` must be left out for {given}, whose targets are no labels but numbers, texts or questions."
+        )
+    for label in names:
+        if label not in labels:
+            near = difflib.get_close_matches(label, labels, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            more = f", ... ({len(labels):,} labels)" if len(labels) > _MOST_LISTED else ""
+            raise ArgumentError(
+                f"`--labels` must have labels of {given} on the left, which are "
+                f"{', '.join(labels[:_MOST_LISTED])}{more}, but has {label!r}.{hint}"
+            )
+
+
+_MOST_LISTED = 50
+
+
+def _targets(each: Any) -> tuple[Any, ...]:
+    if isinstance(each, TaggedSentence):
+        return each.labels
+    return each.target if isinstance(each.target, tuple) else (each.target,)
+
+
+def _renamed(each: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(each, TaggedSentence):
+        return TaggedSentence(each.words, tuple(names.get(label, label) for label in each.labels))
+    target = each.target
+    if isinstance(target, str):
+        return dataclasses.replace(each, target=names.get(target, target))
+    if isinstance(target, tuple) and any(isinstance(label, str) for label in target):
+        return dataclasses.replace(each, target=tuple(names.get(label, label) for label in target))
+    return each
