@@ -93,12 +93,17 @@ class RefusedError(RegardError):
 class DataError(RegardError):
     """A data file can't be used.
 
+    Attributes:
+        reason: why, without where.
+        path, line: where; None where that isn't known.
+
     Example:
         >>> str(DataError("a line must have 10 columns, but has 3", path="train.conllu", line=7))
         'train.conllu, line 7: a line must have 10 columns, but has 3'
     """
 
     def __init__(self, problem: str, *, path: object = None, line: int | None = None):
+        self.reason, self.path, self.line = problem, path, line
         where = f"{path}" if path is not None else ""
         where += f", line {line}" if line is not None else ""
         super().__init__(f"{where}: {problem}" if where else problem)

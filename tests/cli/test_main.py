@@ -105,7 +105,9 @@ def test_the_columns_of_a_file_are_no_options(capsys, tmp_path):
     for split in ("train", "dev"):
         (tmp_path / f"{split}.csv").write_text("text,label\na,b\nc,\n")
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
-    assert capsys.readouterr().err.endswith("train.csv, line 3: the column `label` is empty.\n")
+    assert capsys.readouterr().err.endswith(
+        "train.csv, line 3: the column `label` is empty. To leave out what is broken: --skip-broken FILE.\n"
+    )
 
 
 @pytest.mark.parametrize(

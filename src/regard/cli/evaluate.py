@@ -16,6 +16,8 @@ from regard.cli.options import (
     LabelNamesOption,
     PlainOption,
     ScriptOption,
+    SkipBrokenOption,
+    SkipForceOption,
     WidthOption,
 )
 from regard.errors import ArgumentError
@@ -37,6 +39,8 @@ def evaluate(
     column: ColumnOption = None,
     script: ScriptOption = None,
     renamed: LabelNamesOption = None,
+    skip_broken: SkipBrokenOption = None,
+    force: SkipForceOption = False,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -63,15 +67,18 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.asking import check_script
+    from regard.cli.broken_lines import BrokenLines
     from regard.cli.console import output_console
     from regard.cli.task_data import ALL, TaskData, column_names
     from regard.page import show
     from regard.page.numbers import counted
     from regard.tasks import Scores, load
 
+    broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column))
     found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
+    found = dataclasses.replace(found, broken=broken)
     found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
     if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
@@ -83,6 +90,8 @@ def evaluate(
     if script is not None:
         examples = [_converted(each, script) for each in examples]
     _tell_of_script(loaded, examples)
+    if broken is not None:
+        broken.write()
     # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
     if found.is_treebank or found.known is not None:
         if labels := getattr(loaded, "labels", ()):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "BothForceOption",
     "ColourOption",
     "ColumnOption",
     "ForceOption",
@@ -20,6 +21,8 @@ __all__ = [
     "PlainOption",
     "Script",
     "ScriptOption",
+    "SkipBrokenOption",
+    "SkipForceOption",
     "SourcesArgument",
     "TopOption",
     "WidthOption",
@@ -78,6 +81,19 @@ LabelNamesOption = Annotated[
     ),
 ]
 
+SkipBrokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--skip-broken",
+        metavar="FILE",
+        help="Leave out the lines of a file of your own that are broken, and write them to FILE, with their numbers "
+        "and why, as JSON Lines.",
+    ),
+]
+SkipForceOption = Annotated[
+    bool, typer.Option("--force", help="Let --skip-broken write over a file that is no such list.")
+]
+
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[SOURCE]...", help="Texts, or names of files or folders; - for standard input."),
@@ -96,4 +112,7 @@ HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at, of up to 50 sources.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --html write over a file that is no page of regard's.")]
+BothForceOption = Annotated[
+    bool, typer.Option("--force", help="Let --html and --skip-broken write over a file that regard didn't write.")
+]
 WrittenOption = Annotated[Written, typer.Option(help="How to write it: json and csv have a line for each source.")]

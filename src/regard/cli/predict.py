@@ -8,9 +8,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli.asking import check_readable, check_script
+from regard.cli.broken_lines import BrokenLines, raise_with_option
 from regard.cli.options import (
+    BothForceOption,
     ColourOption,
-    ForceOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -18,6 +19,7 @@ from regard.cli.options import (
     MapOption,
     PlainOption,
     ScriptOption,
+    SkipBrokenOption,
     SourcesArgument,
     TopOption,
     WidthOption,
@@ -50,6 +52,7 @@ class Wanted(NamedTuple):
     plain: bool
     width: int | None
     colour: bool | None
+    skip_broken: str | None = None
 
 
 def predict(
@@ -57,12 +60,13 @@ def predict(
     sources: SourcesArgument = None,
     file: ListOption = None,
     script: ScriptOption = None,
+    skip_broken: SkipBrokenOption = None,
     top: TopOption = None,
     map: MapOption = False,
     layer: LayerOption = None,
     head: HeadOption = None,
     html: HtmlOption = None,
-    force: ForceOption = False,
+    force: BothForceOption = False,
     format: WrittenOption = Written.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -90,7 +94,7 @@ def predict(
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color)
+    wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color, skip_broken)
     loaded: list[Any] = []
 
     def model_of(line: Line) -> Any:
@@ -115,6 +119,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         RegardError: what is wanted can't be, or a source can't be used.
     """
     _check(wanted, command)
+    skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
     # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.answer_lines import LINES, nothing_of, plain_answer
     from regard.cli.console import output_console, progress_over
@@ -146,10 +151,14 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         progress = progress_over(lines, len(texts), "answering", in_bytes=False, least=_WORTH_A_BAR)
     else:
         size = 0 if file == "-" else os.path.getsize(file)
-        progress = progress_over(read_file(file), size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
+        read = read_file(file, raise_with_option if skipped is None else skipped.add_unread)
+        if skipped is not None:
+            read = skipped.passing(read)
+        progress = progress_over(read, size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
     with progress as every:
         every = in_script(every, wanted.script)
-        results = answers(checked, every, origin, watch=looking or wanted.plain or html is not None, live=file == "-")
+        watch = looking or wanted.plain or html is not None
+        results = answers(checked, every, origin, watch=watch, live=file == "-", skipped=skipped)
         for place, (source, model, answer, record) in enumerate(results):
             if record is not None and looking and wanted.format is Written.json:
                 seen = {"source": source, **plain_answer(answer, nothing_of(model)), **as_json(record, shown)}
@@ -164,6 +173,8 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
             if html is not None and record is not None:
                 page = as_page(record, source or "an empty text", shown._replace(top=shown.top or _TOP, map=True))
                 html.add(page, heading=True)
+    if skipped is not None:
+        skipped.write()
     if html is not None:
         html.write(f"{' and '.join(names)}: what was looked at", origin or "the command line")
 
@@ -171,6 +182,8 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
 def _check(wanted: Wanted, command: str) -> None:
     if bool(wanted.sources) == (wanted.file is not None):
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
+    if wanted.skip_broken is not None and wanted.file is None and wanted.sources != ["-"]:
+        raise ArgumentError("`--skip-broken` leaves out lines of a file, but none is given. Give one by -f FILE.")
     if wanted.top is not None and wanted.top < 0:
         raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
     named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None

@@ -7,6 +7,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from regard.cli.broken_lines import BrokenLines, with_option
 from regard.cli.reading import Line, until_broken
 from regard.errors import ArgumentError, DataError, MissingExtraError, OutOfDistribution, RegardError
 from regard.inputs import read_vectors
@@ -30,7 +31,13 @@ class Answered(NamedTuple):
 
 
 def answers(
-    model_of: Callable[[Line], Any], lines: Iterable[Line], origin: str, *, watch: bool, live: bool
+    model_of: Callable[[Line], Any],
+    lines: Iterable[Line],
+    origin: str,
+    *,
+    watch: bool,
+    live: bool,
+    skipped: BrokenLines | None = None,
 ) -> Iterator[Answered]:
     """Answer for each source, in their order.
 
@@ -40,6 +47,7 @@ def answers(
         origin: the file that they are listed in, for messages; "" where they stand on the command line.
         watch: keep what was looked at.
         live: answer each before the next is read.
+        skipped: takes the lines that can't be used, which are then left out; None where they are an error.
 
     Raises:
         RegardError: a source that can't be used; names it. Those before it have been answered.
@@ -50,12 +58,14 @@ def answers(
         together = _TOGETHER if model.recipe.input.given == "text" else _FILES_TOGETHER
         # What was looked at takes memory, and is read by a person.
         while group := [line for _, line in islice(neighbours, 1 if live or watch else together)]:
-            yield from _answers(model, group, origin, watch)
+            yield from _answers(model, group, origin, watch, skipped)
     if broken:
         raise broken[0]
 
 
-def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Iterator[Answered]:
+def _answers(
+    model: Any, lines: Sequence[Line], origin: str, watch: bool, skipped: BrokenLines | None
+) -> Iterator[Answered]:
     try:
         pairs = [pair for line in lines for pair in _sources(model, line.text)]
         sources = [source for _, source in pairs]
@@ -65,10 +75,14 @@ def _answers(model: Any, lines: Sequence[Line], origin: str, watch: bool) -> Ite
             found = [(answer, None) for answer in getattr(model, model.verb)(sources, longest=_MOST_ITEMS)]
     except RegardError as error:
         if len(lines) == 1:
-            raise _located(error, model, lines[0], origin) from error
+            located = _located(error, model, lines[0], origin)
+            if skipped is None or not isinstance(located, DataError):
+                raise with_option(located) if origin and isinstance(located, DataError) else located from error
+            skipped.add(located, lines[0].text)
+            return
         # One of them is broken: asked one by one, it shows which, and those before it have their answers.
         for line in lines:
-            yield from _answers(model, [line], origin, watch)
+            yield from _answers(model, [line], origin, watch, skipped)
         return
     for (name, _), (answer, record) in zip(pairs, found, strict=True):
         yield Answered(name, model, answer, record)

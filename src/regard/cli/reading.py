@@ -1,7 +1,7 @@
 """Sentences from a file or from standard input: one a line, checked as they come."""
 
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -40,8 +40,12 @@ def read_text(text: str) -> Generator[Line, None, None]:
     yield Line(text, 1)
 
 
-def read_file(path: str) -> Generator[Line, None, None]:
+def read_file(path: str, problem: Callable[[DataError], None] | None = None) -> Generator[Line, None, None]:
     """Read the lines of a file, or of standard input for "-"; closing the generator closes the file.
+
+    Args:
+        path: the file, or "-".
+        problem: as `read_lines` takes it.
 
     Raises:
         OSError: there is no such file, or it can't be read.
@@ -52,16 +56,23 @@ def read_file(path: str) -> Generator[Line, None, None]:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise ArgumentError("standard input is closed. Give a text, or a file with -f.")
-        yield from read_lines(stream, STANDARD_INPUT)
+        yield from read_lines(stream, STANDARD_INPUT, problem)
         return
     with Path(path).open("rb") as stream:
-        yield from read_lines(stream, path)
+        yield from read_lines(stream, path, problem)
 
 
-def read_lines(stream: BinaryIO, name: str) -> Generator[Line, None, None]:
+def read_lines(
+    stream: BinaryIO, name: str, problem: Callable[[DataError], None] | None = None
+) -> Generator[Line, None, None]:
     """Read lines of UTF-8; empty ones are skipped.
 
     No more than one line is held, and of that at most a megabyte, whatever the file is.
+
+    Args:
+        stream: the open file.
+        name: what to call it.
+        problem: is told of each line that is broken, which is then left out; by default it is raised.
 
     Raises:
         DataError: not text, not UTF-8, a line of more than a megabyte, or no line at all; names the line.
@@ -74,13 +85,24 @@ def read_lines(stream: BinaryIO, name: str) -> Generator[Line, None, None]:
     number, found = 0, False
     while raw := stream.readline(_MOST_BYTES + 1):
         number += 1
-        text = _decode(raw, name, number).strip()
+        long = len(raw) > _MOST_BYTES
+        try:
+            text = _decode(raw, name, number).strip()
+        except DataError as error:
+            if problem is None:
+                raise
+            problem(error)
+            # The rest of a line that is too long is no line.
+            while long and raw and not raw.endswith(b"\n"):
+                raw = stream.readline(_MOST_BYTES)
+            found = True
+            continue
         if text:
             found = True
             yield Line(text, number)
     if not found:
-        problem = "it is empty" if number == 0 else "every line in it is empty"
-        raise DataError(f"there is nothing to answer, {problem}. Write one source on a line.", path=name)
+        why = "it is empty" if number == 0 else "every line in it is empty"
+        raise DataError(f"there is nothing to answer, {why}. Write one source on a line.", path=name)
 
 
 def until_broken(items: Iterable[T], broken: list[Exception]) -> Iterator[T]:

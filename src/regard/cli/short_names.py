@@ -9,8 +9,8 @@ import typer
 
 from regard.cli.asking import load_to_ask
 from regard.cli.options import (
+    BothForceOption,
     ColourOption,
-    ForceOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -18,6 +18,7 @@ from regard.cli.options import (
     MapOption,
     PlainOption,
     ScriptOption,
+    SkipBrokenOption,
     SourcesArgument,
     TopOption,
     WidthOption,
@@ -122,6 +123,7 @@ def command_of(name: str) -> Callable[..., None]:
         sources: SourcesArgument = None,
         file: ListOption = None,
         script: ScriptOption = None,
+        skip_broken: SkipBrokenOption = None,
         model: Annotated[
             str | None,
             typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
@@ -131,13 +133,15 @@ def command_of(name: str) -> Callable[..., None]:
         layer: LayerOption = None,
         head: HeadOption = None,
         html: HtmlOption = None,
-        force: ForceOption = False,
+        force: BothForceOption = False,
         format: WrittenOption = Written.text,
         plain: PlainOption = False,
         width: WidthOption = None,
         color: ColourOption = None,
     ) -> None:
-        wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color)
+        wanted = Wanted(
+            sources, file, script, top, map, layer, head, html, force, format, plain, width, color, skip_broken
+        )
         loaded: dict[str, Any] = {}
         if model is None and sources and len(sources) > 1:
             _tell_of_model(sources[0])

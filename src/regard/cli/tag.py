@@ -3,13 +3,23 @@
 import json
 import os
 from contextlib import closing
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, Any
 
 import typer
 
 from regard.cli.asking import load_tagger_of_words
-from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, ScriptOption, WidthOption
+from regard.cli.broken_lines import BrokenLines, raise_with_option
+from regard.cli.options import (
+    BothForceOption,
+    ColourOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    ScriptOption,
+    SkipBrokenOption,
+    WidthOption,
+)
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, is_chinese, read_file, read_text
 from regard.errors import ArgumentError
 
@@ -26,6 +36,7 @@ def tag(
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),
     ] = None,
+    skip_broken: SkipBrokenOption = None,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: by language]"),
@@ -43,7 +54,7 @@ def tag(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write an offline page too, of up to 50 sentences.")
     ] = None,
-    force: ForceOption = False,
+    force: BothForceOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
@@ -86,9 +97,13 @@ def tag(
     path = "-" if text == "-" else file
     # What messages call the place that the sentences come from; the command line has no lines to name.
     source = "" if path is None else STANDARD_INPUT if path == "-" else path
-    with closing(read_text(text or "") if path is None else read_file(path)) as lines:
+    if skip_broken is not None and path is None:
+        raise ArgumentError("`--skip-broken` leaves out lines of a file, but none is given. Give one by -f FILE.")
+    skipped = None if skip_broken is None else BrokenLines(skip_broken, force=force)
+    problem = raise_with_option if skipped is None else skipped.add_unread
+    with closing(read_text(text or "") if path is None else read_file(path, problem)) as lines:
         # The first line is read before torch: of a file that can't be used one is told at once.
-        first = next(lines)
+        first = [*islice(lines, 1)]
 
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
         from regard.cli.console import output_console, progress_over
@@ -106,12 +121,15 @@ def tag(
                 taggers[name] = load_tagger_of_words(name)
             return taggers[name]
 
+        counted = iter if skipped is None else skipped.passing
         size = 0 if path is None or path == "-" else os.path.getsize(path)
-        with progress_over(chain([first], lines), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
+        with progress_over(counted(chain(first, lines)), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
             watch = top > 0 or map or html is not None
             segmenter = load_tagger_of_words(_SEGMENTER) if split else None
             every = in_script(every, script)
-            results = answers(tagger_of, every, source, watch=watch, live=path == "-", segmenter=segmenter)
+            results = answers(
+                tagger_of, every, source, watch=watch, live=path == "-", segmenter=segmenter, skipped=skipped
+            )
             for number, (line, record) in enumerate(results):
                 title = f"{source}, line {line.number}" if source else record.model
                 if format is Format.json:
@@ -122,6 +140,8 @@ def tag(
                     show(as_page(record, title if top or map else "", shown), console, plain=plain)
                 if written is not None:
                     written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source))
+    if skipped is not None:
+        skipped.write()
     if written is not None:
         names = " and ".join(tagger.name for tagger in taggers.values())
         written.write(f"{names}: what each word attended to", source)

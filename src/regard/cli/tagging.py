@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 
+from regard.cli.broken_lines import BrokenLines, with_option
 from regard.cli.reading import Line, is_chinese, until_broken
 from regard.errors import DataError, OutOfDistribution
 from regard.inputs import is_spaced, split_chinese, split_words
@@ -30,6 +31,7 @@ def answers(
     watch: bool,
     live: bool,
     segmenter: Tagger | None = None,
+    skipped: BrokenLines | None = None,
 ) -> Iterator[tuple[Line, Record]]:
     """Tag lines, in their order.
 
@@ -40,6 +42,7 @@ def answers(
         watch: keep what each word looked at; else the records hold no layers.
         live: answer each line before the next is read, instead of several at a time.
         segmenter: what finds the words of Chinese without spaces; None: the longest that the tagger knows.
+        skipped: takes the lines that can't be tagged, which are then left out; None where they are an error.
 
     Raises:
         DataError: a sentence is too long, or holds nothing but unseen characters. Those before it have been answered.
@@ -47,7 +50,7 @@ def answers(
     broken: list[Exception] = []
     pairs = until_broken(((tagger_of(line), line) for line in lines), broken)
     for tagger, neighbours in groupby(pairs, itemgetter(0)):
-        split = until_broken(_split(tagger, (line for _, line in neighbours), source, segmenter), broken)
+        split = until_broken(_split(tagger, (line for _, line in neighbours), source, segmenter, skipped), broken)
         yield from (_watched if watch else _tagged)(tagger, split, live)
         if broken:
             break
@@ -75,25 +78,30 @@ def _tagged(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tup
             yield line, Record(texts, labels, scores, model=tagger.name, answer=result, noun="word")
 
 
-def _split(tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger | None) -> Iterator[_Split]:
+def _split(
+    tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger | None, skipped: BrokenLines | None
+) -> Iterator[_Split]:
     known = frozenset(tagger.reader.vocabulary)
     for line in lines:
-        where = {"path": source or None, "line": line.number if source else None}
         parts = _words(line.text, known, segmenter)
+        wrong = None
         if not parts:
-            raise DataError("there is no word in it, only characters that can't be seen. Write a sentence.", **where)
-        if len(parts) > _MOST_TAGGED:
-            raise DataError(
-                f"the sentence has {len(parts):,} words, but may have {_MOST_TAGGED:,}. Put one sentence on a line.",
-                **where,
-            )
-        if tagger.places is not None and len(parts) > tagger.places:
-            raise DataError(
+            wrong = "there is no word in it, only characters that can't be seen. Write a sentence."
+        elif len(parts) > _MOST_TAGGED:
+            wrong = f"the sentence has {len(parts):,} words, but may have {_MOST_TAGGED:,}. Put one sentence on a line."
+        elif tagger.places is not None and len(parts) > tagger.places:
+            wrong = (
                 f"the sentence has {len(parts):,} words, but {tagger.name} has learned {tagger.places:,} positions. "
-                "Put one sentence on a line.",
-                **where,
+                "Put one sentence on a line."
             )
-        yield line, parts
+        if wrong is None:
+            yield line, parts
+        elif not source:
+            raise DataError(wrong)
+        elif skipped is None:
+            raise with_option(DataError(wrong, path=source, line=line.number))
+        else:
+            skipped.add(DataError(wrong, path=source, line=line.number), line.text)
 
 
 def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[str]:

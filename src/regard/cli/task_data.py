@@ -7,10 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from regard.errors import ArgumentError, UnknownNameError
+from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 
 if TYPE_CHECKING:
+    from regard.cli.broken_lines import BrokenLines
     from regard.datasets import ColumnNames, ExampleSet
     from regard.tasks import Recipe
 
@@ -59,6 +60,7 @@ class TaskData:
         columns: of a user's own tables, those that are called otherwise than usual.
         made: the splits that are made of what the data hold, where they lack them.
         names: other names for some of its labels, as `datasets.rename_labels` takes them.
+        broken: takes what is broken in files of a user's own, and is left out; None where that is an error.
     """
 
     task: str
@@ -69,6 +71,7 @@ class TaskData:
     columns: "ColumnNames | None" = None
     made: tuple[str, ...] = ()
     names: "Mapping[str, str] | None" = None
+    broken: "BrokenLines | None" = None
 
     @classmethod
     def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
@@ -199,18 +202,39 @@ class TaskData:
         return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
-        from regard.datasets import read, read_social_folder, rename_labels
+        from regard.datasets import DATASETS, read, read_social_folder, rename_labels
         from regard.inputs import is_social_folder
 
         if profiles is not None and self.known is None and is_social_folder(self.given):
             examples: list[Any] = [read_social_folder(self.given, split, encoder=profiles)]
         else:
-            examples = read(self.given, split, self.label, columns=self.columns)
+            # What is broken in a data set that is known by name is known, too.
+            problem = None if self.given in DATASETS else self._tell
+            examples = read(self.given, split, self.label, columns=self.columns, problem=problem)
+            if not examples and self.broken:
+                # A treebank of which no sentence is left says nothing more.
+                self._tell(DataError("it holds no examples.", path=self.given))
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
             if not {*kinds} & {*_ABOUT[self.task]}:
                 self._refuse(kinds, self._step(*kinds))
         return rename_labels(examples, self._checked_names) if self.names else examples
+
+    def _tell(self, error: DataError) -> None:
+        """Leave out what is broken, if that was asked for and can be; else raise it."""
+        from regard.cli.broken_lines import with_option
+        from regard.datasets import is_tables, is_treebank
+
+        # A table or a treebank that holds nothing at all has no line to leave out.
+        if error.line is None and (is_tables(self.given) or is_treebank(self.given)):
+            if self.broken is not None and (first := self.broken.first(error.path)) is not None:
+                raise DataError(
+                    f"every line of it is broken. The first is line {first.line}: {first.reason}", path=error.path
+                )
+            raise error
+        if self.broken is None:
+            raise with_option(error)
+        self.broken.add(error)
 
     @cached_property
     def _checked_names(self) -> "Mapping[str, str]":
@@ -248,8 +272,12 @@ class TaskData:
         from regard.tasks.examples import digest_pairs
 
         if self.is_treebank:
-            other = dataclasses.replace(self, label=name, names=None)
-            return [sentence.labels for sentence in other.read("train")]
+            other = dataclasses.replace(self, label=name, names=None, broken=None)
+            sentences = other.read("train")
+            if [each.words for each in sentences] != [each.words for each in examples]:
+                # Where broken sentences were left out.
+                raise ArgumentError(f"`auxiliary` must be known of the same sentences as {self.label}, but isn't.")
+            return [sentence.labels for sentence in sentences]
         others = [label for label in (self.known.labels if self.known else ()) if label != self.label]
         if name not in others:
             raise ArgumentError(

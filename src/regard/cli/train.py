@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.command import Command
-from regard.cli.options import ColumnOption, LabelNamesOption, PlainOption
+from regard.cli.options import ColumnOption, LabelNamesOption, PlainOption, SkipBrokenOption, SkipForceOption
 
 __all__ = ["app"]
 
@@ -54,6 +54,7 @@ Examples:
   regard train classifier --data photos/ --out mine --seed 7
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard train classifier --data reviews.csv --out mine --labels 0=negative,1=positive
+  regard train classifier --data reviews.csv --out mine --skip-broken broken.jsonl
   regard evaluate mine --data my-reviews/
 """
 _SEQ2SEQ = """Train a model that writes a text for each source, judge it on dev, and save it with a card.
@@ -152,6 +153,8 @@ def _command(task: str) -> Callable[..., None]:
         ] = None,
         column: ColumnOption = None,
         renamed: LabelNamesOption = None,
+        skip_broken: SkipBrokenOption = None,
+        force: SkipForceOption = False,
         device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
         threads: Annotated[int, typer.Option(metavar="N", help="How many threads of the CPU.")] = 1,
         devices: Annotated[int, typer.Option(metavar="N", help="How many processes share each batch, on the CPU.")] = 1,
@@ -163,6 +166,7 @@ def _command(task: str) -> Callable[..., None]:
         plain: PlainOption = False,
     ) -> None:
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+        from regard.cli.broken_lines import BrokenLines
         from regard.cli.console import output_console
         from regard.cli.training import train_and_save
         from regard.page import show
@@ -179,6 +183,7 @@ def _command(task: str) -> Callable[..., None]:
             label=label,
             columns=column,
             names=renamed,
+            broken=None if skip_broken is None else BrokenLines(skip_broken, force=force),
             device=device,
             threads=threads,
             devices=devices,

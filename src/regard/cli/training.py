@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from regard.cli.broken_lines import BrokenLines
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData, column_names
 from regard.datasets import label_names, read_treebank, resolve
@@ -44,6 +45,7 @@ def train_and_save(
     label: str | None = None,
     columns: Sequence[str] | None = None,
     names: str | None = None,
+    broken: BrokenLines | None = None,
     device: str = "auto",
     threads: int = 1,
     devices: int = 1,
@@ -62,6 +64,7 @@ def train_and_save(
         label: what to predict, where there is a choice.
         columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
         names: OLD=NEW,... for labels that get other names.
+        broken: takes the lines that are broken, and are left out; None where they are an error.
         out, resume, device, threads, devices, matmul, progress: as `regard.tasks.train` has them.
 
     Returns:
@@ -72,14 +75,15 @@ def train_and_save(
         RegardError: data that can't be read, or training that can't go on.
     """
     found = TaskData.find(task, data, label, column_names(columns)).divided()
-    if names is not None:
-        found = dataclasses.replace(found, names=label_names(names))
+    found = dataclasses.replace(found, names=None if names is None else label_names(names), broken=broken)
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
     # Now, though it is judged at the end, or later: a broken line is told before hours of training, not after.
     test = found.read("test") if "test" in found.splits else []
     if final and not test:
         raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
+    if broken is not None:
+        broken.write()
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
     if chosen.task.kind != task:

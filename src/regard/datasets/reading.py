@@ -112,6 +112,7 @@ def read(
     label: str | None = None,
     *,
     columns: ColumnNames | None = None,
+    problem: Problem | None = None,
 ) -> list[Any]:
     """One split of a data set: a `TaggedSentence` each from a treebank, an `Example` each from anything else.
 
@@ -128,6 +129,8 @@ def read(
             a column, or "segmentation": the sentences are then their characters, and the labels where words begin.
         columns: of a table of the user's own, which of its columns stand for text, path or smiles, and for label,
             number, target, sound or (several) labels, where they are called otherwise: {"text": "review"}.
+        problem: is told of what is broken, which is then left out: a row of a table, a sentence with a broken line, a
+            file in a class's folder. By default it is raised.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known, or a name in `columns` that stands for nothing.
@@ -143,7 +146,7 @@ def read(
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     if not is_treebank(name_or_path):
-        return read_examples(name_or_path, split, label, columns=columns)
+        return read_examples(name_or_path, split, label, columns=columns, problem=problem)
     check_columns(name_or_path, columns)
     source = resolve(name_or_path)
     if split not in source.files:
@@ -152,7 +155,7 @@ def read(
             path=name_or_path,
         )
     column = source.label if label == SEGMENTATION else label or source.label
-    sentences = read_treebank(source.files[split], column, convert=source.convert(split))
+    sentences = read_treebank(source.files[split], column, convert=source.convert(split), problem=problem)
     return [segmented(each) for each in sentences] if label == SEGMENTATION else list(sentences)
 
 

@@ -1,0 +1,158 @@
+"""`--skip-broken`: the lines of a file that can't be used are left out, counted, and written to a list."""
+
+import gzip
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer
+
+from regard.cli.reading import Line
+from regard.errors import ArgumentError, DataError
+
+__all__ = ["BrokenLines", "raise_with_option", "with_option"]
+
+_NAMES = ("file", "line", "reason", "text")
+
+
+class BrokenLines:
+    """What was left out, as JSON Lines: the file, the number of the line, the reason and the line itself.
+
+    Args:
+        path: the file to write.
+        force: whether to write over a file that isn't such a list.
+
+    Raises:
+        ArgumentError: it is a folder or lies where none can be, or something else is there.
+    """
+
+    def __init__(self, path: str, *, force: bool = False):
+        self.path, self.force = Path(path), force
+        self._found: dict[tuple[str, int | None, str], str | None] = {}
+        self._asked = 0
+        self._check()
+
+    def first(self, path: object) -> DataError | None:
+        """The first line of a file that was left out; None if none was."""
+        found = ((line, reason) for file, line, reason in self._found if file == str(path))
+        return next((DataError(reason, path=path, line=line) for line, reason in found), None)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, error: DataError, text: str | None = None) -> None:
+        """Note what is broken; what was noted before, since a file was read again, counts once.
+
+        Args:
+            error: says where and why.
+            text: the line; by default it is read from the file when the list is written.
+        """
+        self._found.setdefault((str(error.path), error.line, error.reason), text)
+
+    def add_unread(self, error: DataError) -> None:
+        """Note a line that can't be read, of a file whose other lines are `passing`."""
+        self._asked += 1
+        self.add(error)
+
+    def passing(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """The same lines, counted."""
+        for line in lines:
+            self._asked += 1
+            yield line
+
+    def write(self) -> None:
+        """Write the list, and say how many lines of each file were left out; without any the list is empty."""
+        # Here and not above: it brings torch, for which --help needn't wait.
+        from regard.files import write_text
+
+        self._check()
+        texts = self._texts()
+        rows = [
+            dict(zip(_NAMES, (*place, texts.get(place[:2]) if text is None else text), strict=True))
+            for place, text in self._found.items()
+        ]
+        write_text(self.path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+        # A line may be broken in two ways.
+        lines = Counter(file for file, line in {place[:2] for place in self._found} if line is not None)
+        for file, count in sorted(lines.items()):
+            total = self._asked or _count(Path(file))
+            is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
+            typer.echo(
+                f"{count:,} of {total:,} lines {is_are} broken and {was_were} skipped: {file}. {self.path} lists them.",
+                err=True,
+            )
+        if files := [file for file, line, _ in self._found if line is None]:
+            said = "1 file can't be used and was" if len(files) == 1 else f"{len(files):,} files can't be used and were"
+            typer.echo(f"{said} skipped, such as {files[0]}. {self.path} lists them.", err=True)
+
+    def _texts(self) -> dict[tuple[str, int | None], str]:
+        """The lines that were left out, as far as they can be read."""
+        wanted: dict[str, set[int]] = {}
+        for (file, line, _), text in self._found.items():
+            if line is not None and text is None and Path(file).is_file():
+                wanted.setdefault(file, set()).add(line)
+        return {
+            (file, number): raw.decode("utf-8", "replace").rstrip("\r\n")
+            for file, numbers in wanted.items()
+            for number, raw in enumerate(_lines(Path(file)), start=1)
+            if number in numbers
+        }
+
+    def _check(self) -> None:
+        path = self.path
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK):
+            wrong = "can't be written to" if above.is_dir() else "is no folder"
+            raise ArgumentError(f"`--skip-broken` must be a file to write, but of {path} {above} {wrong}.")
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "no regular file"
+            raise ArgumentError(f"`--skip-broken` must be a file to write, but {path} is {what}.")
+        if path.exists() and not (self.force or _is_list(path)):
+            raise ArgumentError(
+                f"`--skip-broken` must be a new file, or a list of broken lines that regard wrote, but {path} is "
+                "neither. Give another name, or --force to write over it."
+            )
+
+
+def raise_with_option(error: DataError) -> None:
+    """Raise the error, which also names the option that leaves out what is broken."""
+    raise with_option(error)
+
+
+def with_option(error: DataError) -> DataError:
+    """The same error, which also names the option that leaves out what is broken.
+
+    Example:
+        >>> print(with_option(DataError("the column `label` is empty.", path="a.csv", line=3)))
+        a.csv, line 3: the column `label` is empty. To leave out what is broken: --skip-broken FILE.
+    """
+    return DataError(
+        f"{error.reason} To leave out what is broken: --skip-broken FILE.", path=error.path, line=error.line
+    )
+
+
+def _is_list(path: Path) -> bool:
+    """Whether regard wrote it, or nothing stands in it: only such a file is written over unasked."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(1 << 20)
+        row = json.loads(first) if first.strip() else dict.fromkeys(_NAMES)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and tuple(row) == _NAMES
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        yield from file
+
+
+def _count(path: Path) -> int:
+    """How many lines could hold something: no blank ones, of a table not the header, of CoNLL-U no comments."""
+    from regard.datasets.tables import kind_of
+
+    kind = kind_of(path)
+    count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in _lines(path))
+    return count - (kind in (".csv", ".tsv"))
