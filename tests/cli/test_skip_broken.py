@@ -47,7 +47,10 @@ def listed(path):
 def test_training_leaves_them_out_and_lists_them(folder, capsys):
     assert main(train(folder, "reviews.csv", "again", "--skip-broken", folder / "list.jsonl")) == 0
     data, path = folder / "reviews.csv", folder / "list.jsonl"
-    assert f"3 of 60 lines are broken and were skipped: {data}. {path} lists them." in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"3 of 60 lines are broken and were skipped: {data}. {path} lists them." in said.err
+    # The command that is suggested would stop at them, too.
+    assert f"--skip-broken {path}" in " ".join(said.out.split())
     assert listed(path) == [
         {"file": str(data), "line": line, "reason": reason, "text": text}
         for line, reason, text in [

@@ -148,7 +148,10 @@ def train_and_save(
     if warned:
         model.about = {**model.about, "warnings": warned}
         model.save(folder)
-    return _page(model, scores, folder, data, dev, warned, unread=bool(test) and "test" not in judged)
+    # What was left out here would stop the commands that are suggested.
+    skipping = ["--skip-broken", str(broken.path)] if broken else []
+    unread = bool(test) and "test" not in judged
+    return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
 
 
 def _check_repeats(task: str, data: str, examples: Sequence[Any]) -> None:
@@ -229,12 +232,13 @@ def _page(
     data: str,
     dev: Sequence[Any],
     warned: Sequence[str],
+    skipping: Sequence[str],
     *,
     unread: bool,
 ) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
-    judge = ["regard", "evaluate", name, "--data", data]
+    judge = ["regard", "evaluate", name, "--data", data, *skipping]
     steps = [[*judge, "--split", "dev"]]
     example, kind = model.about.get("example"), model.recipe.input.given
     if model.kind == "synthesis":
