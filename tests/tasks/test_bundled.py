@@ -100,4 +100,4 @@ def test_what_the_speaker_says_the_recogniser_hears():
     texts = [(voice, digits) for voice in voices for digits in ("407", "195", "3826")]
     said = load("synthesis").say([" ".join([voice, *digits]) for voice, digits in texts])
     heard = [written.text for written in load("spoken-strings").write([each.sound for each in said])]
-    assert jiwer.cer([digits for _, digits in texts], heard) <= 0.05
+    assert jiwer.cer([digits for _, digits in texts], heard) <= 0.1
