@@ -5,27 +5,15 @@
 The sources of test are given as they are, in traditional characters, and these converted as `--script simplified` does.
 """
 
-import dataclasses
-from typing import Any
-
 from measuring import processor, save
 
 import regard
+from regard.cli.evaluate import converted
 from regard.datasets import read
-from regard.inputs import in_script
 from regard.tasks import NAMED_RECIPES
 from regard.version import __version__
 
 MODELS = ("chinese-pos", "chinese-segmentation", "chinese-sentiment", "chinese-english")
-
-
-def in_characters(example: Any, script: str) -> Any:
-    """An example with its source in this script."""
-    if hasattr(example, "words"):
-        return dataclasses.replace(example, words=tuple(in_script(word, script) for word in example.words))
-    if isinstance(example.source, str):
-        return dataclasses.replace(example, source=in_script(example.source, script))
-    return dataclasses.replace(example, source=[in_script(word, script) for word in example.source])
 
 
 def main() -> None:
@@ -33,9 +21,9 @@ def main() -> None:
     for name in MODELS:
         model = regard.load(name)
         given = read(NAMED_RECIPES[name].data, "test", NAMED_RECIPES[name].label)
-        traditional = [in_characters(each, "traditional") for each in given]
-        converted = [in_characters(each, "simplified") for each in traditional]
-        scores = [model.evaluate(each) for each in (given, traditional, converted)]
+        traditional = [converted(each, "traditional") for each in given]
+        back = [converted(each, "simplified") for each in traditional]
+        scores = [model.evaluate(each) for each in (given, traditional, back)]
         figures = [getattr(each, "score", getattr(each, "accuracy", None)) for each in scores]
         said = [model.measure.said(each) for each in figures]
         print(name, *said)

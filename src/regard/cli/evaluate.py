@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from regard.page import Page
     from regard.tasks import Judged, Scores
 
-__all__ = ["evaluate"]
+__all__ = ["converted", "evaluate"]
 
 
 def evaluate(
@@ -88,7 +88,7 @@ def evaluate(
     examples = found.read(split, getattr(loaded.reader, "profiles", None))
     check_script(loaded, script)
     if script is not None:
-        examples = [_converted(each, script) for each in examples]
+        examples = [converted(each, script) for each in examples]
     _tell_of_script(loaded, examples)
     if broken is not None:
         broken.write()
@@ -149,7 +149,7 @@ def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNa
     return columns
 
 
-def _converted(example: Any, script: str) -> Any:
+def converted(example: Any, script: str) -> Any:
     """An example whose source is in this script, word by word where it is words."""
     from regard.inputs import in_script
 
