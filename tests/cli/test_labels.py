@@ -3,19 +3,10 @@
 import json
 
 import pytest
+from small_recipe import RECIPE
 
 from regard import load
 from regard.cli.main import main
-
-RECIPE = {
-    "task": {"kind": "classifier"},
-    "input": {"features": {"minimum_count": 1}, "word_dropout": 0.0},
-    "width": 12,
-    "heads": 2,
-    "hidden": 12,
-    "dropout": 0.0,
-    "epochs": 3,
-}
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from small_recipe import RECIPE
 
 from regard import load
 from regard.cli.broken_lines import BrokenLines
@@ -11,15 +12,6 @@ from regard.cli.main import main
 from regard.cli.task_data import TaskData
 from regard.errors import DataError
 
-RECIPE = {
-    "task": {"kind": "classifier"},
-    "input": {"features": {"minimum_count": 1}, "word_dropout": 0.0},
-    "width": 12,
-    "heads": 2,
-    "hidden": 12,
-    "dropout": 0.0,
-    "epochs": 2,
-}
 OPTION = "To leave out what is broken: --skip-broken FILE."
 
 

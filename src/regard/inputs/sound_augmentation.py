@@ -1,4 +1,4 @@
-"""Recordings changed at random, as other microphones, rooms, lines and volumes would change them."""
+"""Augmentation of recordings: random noise, random filters, random clipping."""
 
 import math
 
@@ -18,10 +18,10 @@ _SLOPE = 0.15  # a cut falls within this share of its frequency
 
 
 def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Float[Tensor, " sample"]:
-    """The samples with noise added: white to brown, at a random signal-to-noise ratio.
+    """The samples with noise of a random colour, white to brown, at a random signal-to-noise ratio.
 
-    The ratio is drawn evenly in dB, from `least_snr` to 50, of the mean power of the samples that aren't zero. Silence
-    stays silent.
+    The ratio is drawn uniformly in dB, from `least_snr` to 50. The power of the signal is the mean over the samples
+    that aren't zero. If all are zero, no noise is added.
 
     Args:
         samples: of one channel.
@@ -46,40 +46,39 @@ def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Fl
 
 
 def with_random_filter(samples: Float[Tensor, " sample"], rate: int, most_db: float) -> Float[Tensor, " sample"]:
-    """The samples as another microphone or line gives them: a smooth random curve, and often a narrower band.
+    """The samples through a random filter, as another microphone or line would be.
 
-    The curve lies within `most_db` dB of 0. Every other time all that is below a frequency of up to 400 Hz is taken
-    out, and as often all that is above one of at least 0.6 of half the rate.
+    The gain is a curve within `most_db` dB of 0, linear between random points. With probability 1/2 a high-pass filter
+    follows, with a cutoff of up to 400 Hz. With probability 1/2 a low-pass filter follows, with a cutoff of at least
+    0.6 of half the rate.
 
     Args:
         samples: of one channel.
         rate: samples a second (Hz).
-        most_db: how far the curve goes up and down, in dB.
+        most_db: the largest gain and the largest attenuation of the curve, in dB.
     """
     size = _fast_size(len(samples))
     frequencies = torch.linspace(0, rate / 2, size // 2 + 1)
-    bends = most_db * (2 * torch.rand(1, 1, _BENDS) - 1)
-    # Cubic and not linear in frequency: on the mel scale most bends lie low.
+    bends = most_db * (2 * torch.rand(_BENDS) - 1)
+    # By the root of the frequency: like the mel scale, this puts more bends at low frequencies.
     places = (frequencies / (rate / 2)).sqrt() * (_BENDS - 1)
     first = places.long().clamp(max=_BENDS - 2)
-    curve = torch.lerp(bends[0, 0, first], bends[0, 0, first + 1], places - first)
+    curve = torch.lerp(bends[first], bends[first + 1], places - first)
     draws = torch.rand(4).tolist()
     if draws[0] < 0.5:
-        curve = curve - _cut(_LOW_CUT * draws[1] + 1, frequencies)
+        curve = curve - _attenuation(_LOW_CUT * draws[1] + 1, frequencies)
     if draws[2] < 0.5:
         high = rate / 2 * (_HIGH_CUT + (1 - _HIGH_CUT) * draws[3])
-        curve = curve - _cut(-high, -frequencies)
+        curve = curve - _attenuation(-high, -frequencies)
     return torch.fft.irfft(torch.fft.rfft(samples, n=size) * 10 ** (curve / 20), n=size)[: len(samples)]
 
 
 def with_random_clipping(samples: Float[Tensor, " sample"], most_db: float) -> Float[Tensor, " sample"]:
-    """The samples as they are when they were recorded too loud, every other time: what was beyond full scale is cut.
-
-    Full scale lies up to `most_db` dB below the loudest sample. The volume stays as it was.
+    """The samples, clipped with probability 1/2 at a random level: up to `most_db` dB below the loudest sample.
 
     Args:
         samples: of one channel.
-        most_db: how far too loud, in dB.
+        most_db: how far the level may lie below the loudest sample, in dB.
 
     Example:
         >>> with_random_clipping(torch.tensor([0.5, -2.0]), 0.0)
@@ -92,11 +91,11 @@ def with_random_clipping(samples: Float[Tensor, " sample"], most_db: float) -> F
     return samples.clamp(-scale, scale)
 
 
-def _cut(below: float, frequencies: Tensor) -> Tensor:
-    """How many dB are taken of each frequency so that those below one are gone."""
-    return 60 * ((below - frequencies) / (_SLOPE * math.fabs(below))).clamp(0, 1)
+def _attenuation(cutoff: float, frequencies: Tensor) -> Tensor:
+    """The attenuation of each frequency, in dB, of a filter that removes those below a cutoff."""
+    return 60 * ((cutoff - frequencies) / (_SLOPE * math.fabs(cutoff))).clamp(0, 1)
 
 
 def _fast_size(count: int) -> int:
-    """A power of two that so many samples fit into, and what a filter leaves behind them."""
+    """A power of two, large enough for so many samples and the response of a filter behind the last."""
     return 1 << (count + _TAIL - 1).bit_length()

@@ -94,9 +94,8 @@ _BY_TASK: dict[tuple[str, str], dict[str, Any]] = {
     ("seq2seq", "texts"): {"input": {"piece_dropout": 0.0}},
     ("synthesis", "texts"): {"input": {"piece_dropout": 0.0}},
 }
-# What changes no label and no text: a recording is heard at one volume, and in training in noise, through other
-# microphones, from other voices. A number may be of just that.
-_HEARD = {
+# Volume, noise, microphone and voice change no label and no text; but a number may measure just these.
+_AUGMENTED_SPEECH = {
     "normalise": False,
     "standardise": True,
     "top_db": 50,
@@ -174,7 +173,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
     settings["input"] |= _of_sources(input, [source for source, _ in pairs])
     if input == "speech" and not _are_numbers([target for _, target in pairs]):
-        settings["input"] |= _HEARD
+        settings["input"] |= _AUGMENTED_SPEECH
     return sized(Recipe.from_json(settings), pairs)
 
 

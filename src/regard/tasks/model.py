@@ -185,7 +185,7 @@ class Model(Generic[_Given]):
     def numbers(self, items: Sequence[Any]) -> Sequence[Tensor]:
         """What the net gives for sources that were `read`: for each (output,) or, of its items, (item, output)."""
         batch = self._batch(items)
-        self._stop_training()
+        self._set_evaluation_mode()
         with torch.inference_mode():
             numbers = self.network(batch).cpu()
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
@@ -270,8 +270,8 @@ class Model(Generic[_Given]):
             tensors[SEEN] = self.seen
         return write_model(folder, tensors, description, model_card(self.name, description))
 
-    def _stop_training(self) -> None:
-        """Turn dropout off. Only where it is on: to tell each module so takes a tenth of the time of a sentence."""
+    def _set_evaluation_mode(self) -> None:
+        """Put the net into evaluation mode if it isn't: visiting each module takes a tenth of a sentence's time."""
         if self.network.training:
             self.network.eval()
 

@@ -154,7 +154,7 @@ class Speaker(Model[Speech]):
         if not corpus.lengths:
             raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
         started = time.perf_counter()
-        self._stop_training()
+        self._set_evaluation_mode()
         with torch.inference_mode():
             sums = frame_errors(self.network, corpus, self.recipe.task, batch_items).numpy()
         seconds = time.perf_counter() - started

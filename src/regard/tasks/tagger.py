@@ -61,7 +61,7 @@ class Tagger(Model[Answer]):
 
     def score(self, batch: Batch) -> Tensor:
         """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
-        self._stop_training()
+        self._set_evaluation_mode()
         with torch.inference_mode():
             return self.network.item_numbers(batch)
 

@@ -20,8 +20,8 @@ __all__ = ["Speech"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
-    """A recording that training hears each time anew, and how many items it has."""
+class _Recording:
+    """A recording to be augmented anew in each batch, and how many items it has."""
 
     sound: Sound
     count: int
@@ -47,14 +47,14 @@ class Speech(Source):
         frame_dropout: the share of frames that are left blank during training, five neighbours at a time.
         band_dropout: up to so many neighbouring numbers of a frame are left blank in all frames.
         stretch: in training each recording is heard faster or slower by up to this share.
-        top_db: power is relative to the largest of the recording and at least so many dB below it, so that the volume
-            isn't heard; 0: absolute.
-        noise_snr: in training each recording has noise added, of a random colour, at a signal-to-noise ratio of at
-            least so many dB; None for none.
-        filter_db: in training each is heard through a random filter of up to so many dB, and often in a narrower band.
-        clip_db: in training every other one is clipped, as one that was recorded up to so many dB too loud.
-        vtlp: in training the frequencies of each are stretched or shrunk by up to this share, as those of a smaller or
-            larger speaker.
+        top_db: power is relative to the largest of the recording, and is raised to so many dB below that where it is
+            less. The vectors then don't depend on the volume. 0: absolute power.
+        noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
+            dB. None: no noise.
+        filter_db: augmentation: applies a random filter with a gain of up to so many dB, and often limits the band.
+            0: no filter.
+        clip_db: augmentation: clips half of the recordings, up to so many dB below their loudest sample. 0: none.
+        vtlp: augmentation: warps the frequencies by up to this share (vocal tract length perturbation). 0: none.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -107,13 +107,15 @@ class Speech(Source):
         if not self._augments:
             return self.item(reader, source)
         sound = _sound(source)
-        return _Kept(resample(Sound(sound.mono[None], sound.rate), self.rate), len(self.item(reader, sound)))
+        return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), len(self.item(reader, sound)))
 
     def batch(self, reader: HeardFrames, items: Sequence[Any]) -> Batch:
-        return super().batch(reader, [self._drawn(reader, item) if isinstance(item, _Kept) else item for item in items])
+        return super().batch(
+            reader, [self._augmented(reader, item) if isinstance(item, _Recording) else item for item in items]
+        )
 
-    def _drawn(self, reader: HeardFrames, kept: "_Kept") -> Float[Tensor, "item width"]:
-        """A recording of training as it is heard this time."""
+    def _augmented(self, reader: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
+        """A recording, augmented at random and read."""
         samples = kept.sound.samples[0]
         if self.noise_snr is not None:
             samples = with_random_noise(samples, self.noise_snr)
