@@ -29,10 +29,20 @@ from regard.attention.positions import (
     RelativeValues,
     Rotary,
     Slopes,
+    shearing,
 )
 from regard.attention.positions.alibi import alibi_slopes
 from regard.attention.positions.bucketed import bucket
-from regard.attention.positions.shearing import collect, diagonals, fold, in_order, shear, spread, unshear
+from regard.attention.positions.shearing import (
+    collect,
+    diagonals,
+    fold,
+    in_order,
+    shear,
+    spread,
+    spread_products,
+    unshear,
+)
 from regard.errors import ArgumentError
 
 HEADS, FEATURE, VALUE, BATCH = 3, 5, 7, 2
@@ -270,6 +280,21 @@ class TestShearing:
         there = (spread(products, at, columns) * tile_of).sum()
         back = (products * fold(tile_of, at, size)).sum()
         torch.testing.assert_close(there, back, rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.parametrize("tile", TILES)
+    @pytest.mark.parametrize("size", [1, 3, 9, 101])
+    @pytest.mark.parametrize("groups", [(), (6,)], ids=["one table", "a table each"])
+    @pytest.mark.parametrize("short", [0, 16, 10**9])
+    def test_products_of_a_line_are_the_line_of_products(self, tile, size, groups, short, monkeypatch):
+        monkeypatch.setattr(shearing, "_SHORT", short)
+        at = index(tile)
+        rows, columns = at.query.shape[1], at.key.shape[2]
+        vectors, table = numbers(6, rows, 5), numbers(*groups, size, 5, seed=1)
+        found = spread_products(vectors, table, at, columns)
+        reach = (size - 1) // 2
+        distance = (at.offset.clamp(-reach, reach) + reach).expand(6, rows, columns)
+        expected = (vectors.unsqueeze(2) * table.expand(6, size, 5)[torch.arange(6).view(6, 1, 1), distance]).sum(-1)
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
     def test_both_ways_of_collecting_agree(self):
         tile, places = numbers(2, 3, 11), torch.randint(5, (2, 3, 11), generator=seeded(0))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from attention.cases import covering, kernels, pairwise, rotation
 from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
 from attention.test_spans import BATCH, SIZES, drawn
-from regard.attention import Causal, Prefix, Window
+from regard.attention import Causal, Dense, Prefix, Window
 from regard.attention.engines.blocked.tile import take
+from regard.attention.frames import Frame
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -82,6 +83,19 @@ def test_tiles_never_lie(data, size):
             assert every[item, tile.rows][:, held[tile.open]].all()
     assert times.max() <= 1
     assert (times[every.unsqueeze(1).expand_as(times)] == 1).all()
+
+
+@given(st.integers(0, 4), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9), st.integers(1, 12))
+def test_the_tile_of_a_small_request_is_the_one_that_it_is_cut_into(batch, heads, queries, keys, rows):
+    frame = Frame(batch, queries, keys)
+    for budget in (1, 30, 10**9):
+        only = tiles.whole(batch, heads, queries, keys, rows, budget)
+        if only is not None:
+            assert list(tiles.tiles(Dense(), Dense().spans(frame), frame, heads, rows, budget)) == [only]
+
+
+def test_a_sentence_is_one_tile():
+    assert tiles.whole(1, 4, 12, 12) == tiles.Tile(slice(0, 4), slice(0, 12), slice(0, 12), slice(0, 12))
 
 
 @pytest.mark.parametrize("mask", [Causal(), Causal() & Window(3000, 0), Prefix(1001) | Causal()], ids=str)

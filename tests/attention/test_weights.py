@@ -496,3 +496,13 @@ def test_what_can_not_be_made(make, message):
 def test_every_name_is_made_without_arguments():
     for make in WEIGHTS.values():
         near(make()(torch.zeros(2, 1), None), make()(torch.zeros(2, 1), torch.ones(2, 1, dtype=torch.bool)))
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("keys", [1, 2, 15, 16, 17, 63, 64, 65])
+def test_softmax_in_the_place_of_the_scores_is_softmax(keys, temperature):
+    """Rows of every length that is computed in a way of its own; large scores, and some that are hidden."""
+    scores = draw(5, 6, keys, scale=300.0)
+    scores[:, :, 1::3] = -math.inf
+    expected = (scores / temperature).softmax(-1)
+    torch.testing.assert_close(Softmax(temperature).normalise_(scores.clone(), None), expected, rtol=1e-14, atol=0)

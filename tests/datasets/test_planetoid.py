@@ -90,9 +90,11 @@ def test_a_graph_with_isolated_nodes_trains_and_is_judged(gaps):
         recipe = Recipe(task="tagger", input=source, width=8, heads=1, network="graph_attention", epochs=2)
         model = regard.train([train], [dev], recipe=recipe, progress="none")
         assert model.evaluate([test]).words == 3
-        # The two of which nothing is known look the same, and have an answer.
+        # The two of which nothing is known look the same, and have an answer. Their sums go over other columns, so that
+        # they may be rounded otherwise.
         (answers,) = model.tag([test.source])
-        assert (answers[5].label, answers[5].score) == (answers[8].label, answers[8].score)
+        assert answers[5].label == answers[8].label
+        assert answers[5].score == pytest.approx(answers[8].score, rel=1e-6)
 
 
 @pytest.mark.parametrize("index", ["9\n4\n6\n", "7\n4\n4\n", "7\n4\n3\n"])

@@ -15,7 +15,9 @@ norm stands at the end, as in `Encoder`. Each net has one linear map for its mix
 Only graph_attention is attention alone: no residual path, nothing fully connected, and no norm at the end.
 """
 
+import functools
 import inspect
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +31,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixing import MixedLayer, Neighbours, Reading
-from regard.modules.padding import zero_padding
+from regard.modules.padding import is_full, zero_padding
 
 __all__ = [
     "NETWORKS",
@@ -249,9 +251,10 @@ class AttentionNetwork(Network):
         mask: Any,
         bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
-        allowed = Lengths(lengths)
-        for more in (self.mask, mask):
-            allowed = allowed if more is None else allowed & as_mask(more)
+        masks = [as_mask(more) for more in (self.mask, mask) if more is not None]
+        if not is_full(vectors, lengths):
+            masks.insert(0, Lengths(lengths))
+        allowed = functools.reduce(operator.and_, masks) if masks else None
         return self.encoder(vectors, mask=allowed, bias=bias)
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["real_items", "zero_padding"]
+__all__ = ["is_full", "real_items", "zero_padding"]
 
 
 def real_items(
@@ -39,6 +39,19 @@ def real_items(
     return torch.arange(longest, device=items.device) < lengths.to(items.device).unsqueeze(1)
 
 
+def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> bool:
+    """Whether it is known that there is no padding: on the CPU, where looking is free.
+
+    Example:
+        >>> is_full(torch.zeros(2, 3), torch.tensor([3, 3])), is_full(torch.zeros(2, 3), torch.tensor([3, 1]))
+        (True, False)
+    """
+    batch, longest = items.shape[:2]
+    if lengths.device.type != "cpu" or lengths.shape != (batch,) or not batch:
+        return False
+    return int(lengths.min()) == int(lengths.max()) == longest
+
+
 def zero_padding(
     items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]
 ) -> Shaped[Tensor, "batch length *item"]:
@@ -51,5 +64,7 @@ def zero_padding(
         >>> zero_padding(torch.tensor([[5.0, torch.nan]]), torch.tensor([1]))
         tensor([[5., 0.]])
     """
+    if is_full(items, lengths):
+        return items
     real = real_items(items, lengths)
     return items.masked_fill(~real.view(*real.shape, *[1] * (items.ndim - 2)), 0)

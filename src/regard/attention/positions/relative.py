@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.fields import check_count, check_tensor
 from regard.attention.frames import Frame, Index
 from regard.attention.positions.position import Both, Position, PositionModule, check_per_head
-from regard.attention.positions.shearing import fold, spread
+from regard.attention.positions.shearing import fold, spread_products
 from regard.errors import ArgumentError
 
 __all__ = ["Relative", "RelativeKeys", "RelativeValues"]
@@ -35,8 +35,8 @@ class RelativeKeys(Position):
         check_tensor("table", self.table, "(2 reach + 1, feature) or (head, 2 reach + 1, feature)", (2, 3))
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
-        table = _checked(self.table, query.shape[-1]).to(query.dtype)
-        return scores + spread((query * _scale(query)) @ table.mT, at, scores.shape[-1])
+        table = _checked(self.table, query.shape[-1]).to(query.dtype) * _scale(query)
+        return scores + spread_products(query, table, at, scores.shape[-1])
 
     def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
         grad_products = fold(grad_scores, at, self.table.shape[-2]) * _scale(query)
@@ -75,7 +75,7 @@ class RelativeValues(Position):
     def pull_outputs(self, grad_output: Tensor, weights: Tensor, at: Index) -> tuple[Tensor | None, ...]:
         table = self.table.to(grad_output.dtype)
         grad_table = fold(weights, at, table.shape[-2]).mT @ grad_output
-        return spread(grad_output @ table.mT, at, weights.shape[-1]), _of_table(self.table, grad_table)
+        return spread_products(grad_output, table, at, weights.shape[-1]), _of_table(self.table, grad_table)
 
     def check(self, heads: int, frame: Frame) -> None:
         if self.table.ndim == 3:

@@ -14,7 +14,9 @@ from torch.nn import functional
 
 from regard.attention.frames import Index
 
-__all__ = ["collect", "diagonals", "fold", "in_order", "offsets", "shear", "spread", "unshear"]
+__all__ = ["collect", "diagonals", "fold", "in_order", "offsets", "shear", "spread", "spread_products", "unshear"]
+
+_SHORT = 16  # times the table's size
 
 
 def offsets(at: Index, rows: int, columns: int) -> Tensor | None:
@@ -73,36 +75,39 @@ def diagonals(tile: Tensor) -> Tensor:
 
 
 def spread(products: Tensor, at: Index, columns: int) -> Tensor:
-    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped.
-
-    The sides of the line, beyond the reach, are two numbers each written over and over.
-    """
+    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped."""
     groups, rows, size = products.shape
-    corner, line = at.corner, offsets(at, rows, columns)
-    if corner is None or line is None:
+    if isinstance(at.corner, int):
+        return shear(_clipped_line(products, at.corner, rows, columns, -1))
+    line = offsets(at, rows, columns)
+    if line is None:
         return products.gather(-1, _clipped(at.offset, size).expand(groups, rows, columns))
-    if isinstance(corner, Tensor):
-        return shear(products.gather(-1, _clipped(line, size).expand(groups, rows, rows + columns)))
-    left, first, last, right = _stretches(corner, rows, columns, size)
-    return shear(
-        torch.cat(
-            [
-                products[..., :1].expand(-1, -1, left),
-                products[..., first:last],
-                products[..., -1:].expand(-1, -1, right),
-            ],
-            -1,
-        )
-    )
+    return shear(products.gather(-1, _clipped(line, size).expand(groups, rows, rows + columns)))
+
+
+def spread_products(vectors: Tensor, table: Tensor, at: Index, columns: int) -> Tensor:
+    """`spread(vectors @ table.mT, at, columns)`: the product of each row's vector with the one of the pair's distance.
+
+    Where the line is short it is multiplied as it stands: that costs less than to write its sides over and over.
+
+    Args:
+        vectors: (group, row, feature).
+        table: (2 reach + 1, feature), or (group, 2 reach + 1, feature).
+    """
+    rows, size = vectors.shape[1], table.shape[-2]
+    if isinstance(at.corner, int) and rows + columns <= _SHORT * size:
+        return shear(vectors @ _clipped_line(table, at.corner, rows, columns, -2).mT)
+    return spread(vectors @ table.mT, at, columns)
 
 
 def fold(tile: Tensor, at: Index, size: int) -> Tensor:
     """Each row's sums by clipped distance: (group, row, column) to (group, row, 2 reach + 1); `spread` transposed."""
     rows, columns = tile.shape[1:]
-    corner, line = at.corner, offsets(at, rows, columns)
-    if corner is None or line is None:
-        return collect(tile, _clipped(at.offset, size), size)
-    if isinstance(corner, Tensor):
+    corner = at.corner
+    if not isinstance(corner, int):
+        line = offsets(at, rows, columns)
+        if line is None:
+            return collect(tile, _clipped(at.offset, size), size)
         return collect(unshear(tile), _clipped(line, size), size)
     # Columns that are beyond the reach of all rows need no shearing.
     reach = (size - 1) // 2
@@ -135,6 +140,16 @@ def in_order(tile: Tensor, index: Tensor, size: int) -> Tensor:
 def _clipped(offset: Tensor, size: int) -> Tensor:
     reach = (size - 1) // 2
     return offset.clamp(-reach, reach) + reach
+
+
+def _clipped_line(numbers: Tensor, corner: int, rows: int, columns: int, axis: int) -> Tensor:
+    """The line of a tile along an axis of 2 reach + 1: beyond the reach, on both sides, the outermost repeated."""
+    left, first, last, right = _stretches(corner, rows, columns, numbers.shape[axis])
+    before, after = list(numbers.shape), list(numbers.shape)
+    before[axis], after[axis] = left, right
+    within = numbers.narrow(axis, first, last - first)
+    ends = numbers.narrow(axis, 0, 1).expand(before), numbers.narrow(axis, -1, 1).expand(after)
+    return torch.cat([ends[0], within, ends[1]], axis)
 
 
 def _stretches(corner: int, rows: int, columns: int, size: int) -> tuple[int, int, int, int]:

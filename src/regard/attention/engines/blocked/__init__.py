@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.attention.engines.blocked.definition import apart, tamed, tile_output
 from regard.attention.engines.blocked.tile import Allowed, TileGradients, TileWork, Twins, drop_weights, take
-from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles
+from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles, whole
 from regard.attention.frames import Index
 from regard.attention.masks import allows
 from regard.attention.parts import is_own, join, operands, split
@@ -42,6 +42,11 @@ def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, b
         rows, budget: change the tiles, not the result.
     """
     batch, heads, queries = request.query.shape[:3]
+    if _only_tile(request, rows, budget) is not None:
+        (work,) = walk(request, twins=twins, rows=rows, budget=budget)
+        # A foreign part may keep what it gave.
+        output = work.output().to(request.query.dtype, copy=not is_own(request.parts.position))
+        return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:
         for tile, at in careful(request, rows, budget):
@@ -282,8 +287,19 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
 
 def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
     """The tiles of a request, and where each stands in the whole."""
+    only = _only_tile(request, rows, budget)
+    if only is not None:
+        yield only, _index(request, only)
+        return
     for tile in tiles(request.parts.mask, request.spans, request.frame, request.query.shape[1], rows, budget):
         yield tile, _index(request, tile)
+
+
+def _only_tile(request: Request, rows: int, budget: int) -> Tile | None:
+    """The tile of a small request in which nothing is hidden."""
+    batch, heads, queries, _ = request.query.shape
+    tile = whole(batch, heads, queries, request.key.shape[2], rows, budget)
+    return tile if tile is not None and request.hides_nothing else None
 
 
 def careful(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:

@@ -62,6 +62,11 @@ class Allowed:
         return self.pairs.any(-1, keepdim=True)
 
     @cached_property
+    def blind(self) -> Tensor:
+        """Which rows see nothing, (group or 1, row, 1)."""
+        return ~self.rows
+
+    @cached_property
     def all_see(self) -> bool:
         """Whether every row is known to see something; a GPU isn't waited for to know it."""
         return self.pairs.device.type == "cpu" and bool(self.rows.all())
@@ -148,7 +153,7 @@ class TileWork:
                 extra=(self.at,),
                 like=output,
             )
-        return self._seen(output)
+        return self._seen(output, in_place=is_own(self.request.parts.position))
 
     def pull(self, grad_output: Tensor) -> "TileGradients":
         """What a change of the tile's output is worth in its inputs and in the operands of its parts."""
@@ -301,11 +306,11 @@ class TileWork:
         """Whether every row is known to see something."""
         return self._mask is None or self.tile.open.stop > self.tile.open.start or self._mask.all_see
 
-    def _seen(self, rows: Tensor) -> Tensor:
+    def _seen(self, rows: Tensor, *, in_place: bool = False) -> Tensor:
         """A row that may see nothing is zeros, and takes no gradient, whatever comes from above."""
         if self._mask is None or self._all_see:
             return rows
-        return torch.where(self._mask.rows, rows, 0.0)
+        return rows.masked_fill_(self._mask.blind, 0.0) if in_place else torch.where(self._mask.rows, rows, 0.0)
 
     def _dropped(self, weights: Tensor) -> Tensor:
         if not self.request.dropout:
@@ -329,11 +334,16 @@ class TileGradients(NamedTuple):
 
 def take(tensor: Tensor, tile: Tile, which: str) -> Tensor:
     """The tile's own rows or keys of a tensor (batch, head, length, size), as (group, length, size), wide."""
-    picked, heads = getattr(tile, which), tensor.shape[1]
+    picked, (batch, heads, length, _) = getattr(tile, which), tensor.shape
     # Picked before batch and head become one axis: where they don't lie in that order, this copies what was picked.
-    first, last = tile.groups.start // heads, (tile.groups.stop - 1) // heads + 1
-    items = tensor[first:last]
-    if last - first == 1:
-        items = items[:, tile.groups.start - first * heads : tile.groups.stop - first * heads]
-    items = items.index_select(2, picked.to(tensor.device)) if isinstance(picked, Tensor) else items[:, :, picked]
+    items = tensor
+    if tile.groups != slice(0, batch * heads):
+        first, last = tile.groups.start // heads, (tile.groups.stop - 1) // heads + 1
+        items = items[first:last]
+        if last - first == 1:
+            items = items[:, tile.groups.start - first * heads : tile.groups.stop - first * heads]
+    if isinstance(picked, Tensor):
+        items = items.index_select(2, picked.to(tensor.device))
+    elif picked != slice(0, length):
+        items = items[:, :, picked]
     return items.flatten(0, 1).to(wide_dtype(tensor))

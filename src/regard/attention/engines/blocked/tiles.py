@@ -10,7 +10,7 @@ from regard.attention.frames import Frame, Spans, Stretch
 from regard.attention.masks import Mask
 from regard.attention.sparsity import Csr
 
-__all__ = ["BUDGET", "FEWEST", "ROWS", "Extent", "Tile", "extent", "height", "tiles"]
+__all__ = ["BUDGET", "FEWEST", "ROWS", "Extent", "Tile", "extent", "height", "tiles", "whole"]
 
 ROWS = 256  # more don't make the products faster
 FEWEST = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
@@ -61,6 +61,17 @@ def height(queries: int, keys: int, widest: int, rows: int = ROWS, budget: int =
     if widest == keys < rows:
         return max(1, min(queries, rows * rows // max(keys, 1), budget // max(keys, 1)))
     return max(1, min(rows, queries, max(FEWEST, budget // max(widest, 1)), max(NARROW, (widest + 1) // 2)))
+
+
+def whole(batch: int, heads: int, queries: int, keys: int, rows: int = ROWS, budget: int = BUDGET) -> Tile | None:
+    """The one tile of a small request in which nothing is hidden, as `tiles` would cut it; None of any other size.
+
+    To ask the mask for its spans takes as long as the products of a sentence.
+    """
+    groups = batch * heads
+    if not 0 < keys < rows or not 0 < queries <= rows or not 0 < groups * queries * keys <= budget:
+        return None
+    return Tile(slice(0, groups), slice(0, queries), slice(0, keys), slice(0, keys))
 
 
 def tiles(mask: Mask, spans: Spans, frame: Frame, heads: int, rows: int = ROWS, budget: int = BUDGET) -> Iterator[Tile]:
