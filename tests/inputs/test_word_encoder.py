@@ -178,6 +178,14 @@ def test_shapes_and_folds():
     assert not encoder.knows("do")
 
 
+def test_the_unknown_are_counted_however_many_words_are_remembered(monkeypatch):
+    monkeypatch.setattr("regard.inputs.encoder._MOST_TYPES", 1500)
+    encoder = WordEncoder.fit([["saw", "tool"]], minimum_count=1)
+    for first in range(0, 4000, 40):
+        assert encoder.unknown(["saw", *(f"x{number}" for number in range(first, first + 40)), "tool", "x0"]) == 41
+    assert encoder.unknown([]) == 0
+
+
 @pytest.mark.parametrize("features", [SMALL, WordFeatures(case="both"), WordFeatures(shape=False, flags=False)])
 def test_the_embedding_takes_what_the_encoder_gives(features):
     encoder = WordEncoder.fit(SENTENCES, features=features)

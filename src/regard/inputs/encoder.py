@@ -92,7 +92,17 @@ class WordEncoder:
             >>> WordEncoder.fit([["saw"]], minimum_count=1).knows("Saw")
             True
         """
-        return any(spelling in self._ids for spelling in self.features.spellings(self._fold(word)))
+        return not self.unknown([word])
+
+    def unknown(self, words: Sequence[str]) -> int:
+        """How many of these words have no id of their own.
+
+        Example:
+            >>> WordEncoder.fit([["saw"]], minimum_count=1).unknown(["I", "saw", "a", "Saw"])
+            2
+        """
+        self._remember(words)
+        return sum(map(self._unknown.__contains__, words))
 
     def encode(self, sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None = None) -> Batch:
         """The ids of the features of every word, padded with id 0.
@@ -145,6 +155,7 @@ class WordEncoder:
     def _forget(self) -> None:
         """Start remembering anew, with the row of padding alone."""
         self._places: dict[str, int] = {}
+        self._unknown: set[str] = set()
         width = sum(self.features.columns.values()) + self.features.most_ngrams
         self._table = np.zeros((1024, width), dtype=np.int32)
         self._ngrams = np.zeros(1024, dtype=np.int64)
@@ -152,14 +163,17 @@ class WordEncoder:
 
     def _rows(self, words: list[str]) -> np.ndarray:
         """Where each word's ids stand in the table."""
-        places = self._places
-        new = [word for word in dict.fromkeys(words) if word not in places]
+        self._remember(words)
+        return np.fromiter(map(self._places.__getitem__, words), dtype=np.int64, count=len(words))
+
+    def _remember(self, words: Sequence[str]) -> None:
+        """Look at those of the words that aren't remembered."""
+        new = dict.fromkeys(word for word in words if word not in self._places)
         if self._used + len(new) > _MOST_TYPES and self._used > 1:
             self._forget()
-            places, new = self._places, list(dict.fromkeys(words))
+            new = dict.fromkeys(words)
         for word in new:
             self._look(word)
-        return np.fromiter((places[word] for word in words), dtype=np.int64, count=len(words))
 
     def _look(self, word: str) -> None:
         """Work out a word's ids and remember them."""
@@ -168,6 +182,8 @@ class WordEncoder:
             self._ngrams = np.concatenate([self._ngrams, np.zeros_like(self._ngrams)])
         folded, features = self._fold(word), self.features
         ids = [self._ids.get(spelling, UNKNOWN) for spelling in features.spellings(folded)]
+        if max(ids) == UNKNOWN:
+            self._unknown.add(word)
         ngrams = features.ngrams(folded)
         ids += features.affixes(folded) + features.shapes(folded) + ngrams
         self._table[self._used, : len(ids)] = ids

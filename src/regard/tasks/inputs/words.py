@@ -70,13 +70,9 @@ class Words(Source):
         words = self._words(source)
         if not words:
             return ()
-        unknown = sum(not reader.knows(word) for word in words)
+        unknown = reader.unknown(words)
         said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
-        return (
-            (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
-            if words
-            else ()
-        )
+        return (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
 
     def known_text(self, reader: WordEncoder) -> str:
         return "".join(reader.vocabulary)
