@@ -22,7 +22,7 @@ import regard
 from regard.datasets import read, speech_strings
 from regard.files import write_text
 from regard.inputs import Sound, read_sound
-from regard.tasks import NAMED_RECIPES, Scores, bundled
+from regard.tasks import NAMED_RECIPES, Recipe, Scores, bundled
 from regard.version import __version__
 
 LINES = Path(__file__).parent / "results" / "speech.jsonl"
@@ -85,21 +85,20 @@ def in_conditions(row: str) -> None:
     name = row if row in bundled() else RUNS / f"{row}-0" / "model"
     model = regard.load(name)
     named = NAMED_RECIPES[row]
-    recipe = model.recipe.to_json()
-    if any((line["row"], line.get("speaker"), line["recipe"]) == (row, None, recipe) for line in lines()):
+    if written(row, None, model.recipe):
         return
     examples = [(_sound(each.source), each.target) for each in read(named.data, "test", named.label)]
     found = {
         said: right(model, [(change(sound), target) for sound, target in examples])
         for said, change in CONDITIONS.items()
     }
-    write(row, recipe, {"right": found})
+    write(row, model.recipe, {"right": found})
 
 
 def without(row: str, speaker: str) -> None:
     """Train by the recipe of a row without a speaker, and judge on all recordings of that speaker."""
     recipe = NAMED_RECIPES[row].recipe
-    if any((line["row"], line.get("speaker"), line["recipe"]) == (row, speaker, recipe.to_json()) for line in lines()):
+    if written(row, speaker, recipe):
         return
     digits = {split: read("fsdd", split, "digit") for split in ("train", "dev", "test")}
     everything = [each for split in digits.values() for each in split]
@@ -112,14 +111,22 @@ def without(row: str, speaker: str) -> None:
     resume = (out / "run.json").exists()
     model = regard.train(known["train"], known["dev"], recipe=recipe, out=out, resume=resume, progress="lines")
     found = {"dev": right(model, known["dev"]), "unseen": right(model, unseen)}
-    write(row, recipe.to_json(), {"speaker": speaker, **found, "seconds": model.about["training"]["seconds"]})
+    write(row, recipe, {"speaker": speaker, **found, "seconds": model.about["training"]["seconds"]})
 
 
-def write(row: str, recipe: dict[str, Any], found: dict[str, Any]) -> None:
+def written(row: str, speaker: str | None, recipe: Recipe) -> bool:
+    """Whether the file has a row's measurement, by this recipe and without this speaker, or with all of them."""
+    return any(
+        (line["row"], line.get("speaker")) == (row, speaker) and Recipe.from_json(line["recipe"]) == recipe
+        for line in lines()
+    )
+
+
+def write(row: str, recipe: Recipe, found: dict[str, Any]) -> None:
     """Add a measurement to the file, and print it."""
     print(row, json.dumps(found))
     versions = {"regard": __version__, "torch": torch.__version__}
-    line = {"row": row, **found, "recipe": recipe, "machine": processor(), "versions": versions}
+    line = {"row": row, **found, "recipe": recipe.to_json(), "machine": processor(), "versions": versions}
     write_text(LINES, "".join(json.dumps(each) + "\n" for each in [*lines(), line]))
 
 

@@ -167,7 +167,7 @@ def speech(rows: dict[str, Row], lines: Iterable[Row]) -> str:
         rows: what benchmarks/tasks.json holds.
         lines: what benchmarks/speech.py has written down; that of another recipe than today's doesn't count.
     """
-    kept = [line for line in lines if line["recipe"] == NAMED_RECIPES[line["row"]].recipe.to_json()]
+    kept = [line for line in lines if Recipe.from_json(line["recipe"]) == NAMED_RECIPES[line["row"]].recipe]
     changed = {line["row"]: line["right"] for line in kept if "right" in line}
     conditions = [*next(iter(changed.values()), {})]
     table = [("task", *conditions, "unseen speaker, mean of six", "the lowest of six")]
