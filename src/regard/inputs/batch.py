@@ -103,12 +103,16 @@ class Batch:
         return torch.arange(self.vectors.shape[1], device=self.lengths.device) < self.lengths[:, None]
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device.
+        """The same batch on a device; itself, as with tensors, where it is there already.
 
         Example:
-            >>> Batch.pad([torch.ones(2, 3)]).to("cpu").vectors.device.type
-            'cpu'
+            >>> batch = Batch.pad([torch.ones(2, 3)])
+            >>> batch.to("cpu") is batch
+            True
         """
+        tensors = (self.vectors, self.lengths, self.labels, self.relations)
+        if self.mask is None and all(each is None or each.device == torch.device(device) for each in tensors):
+            return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None
         if self.mask is not None:
