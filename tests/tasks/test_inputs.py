@@ -460,6 +460,17 @@ def test_training_hears_a_recording_another_way_each_time():
         assert torch.equal(source.batch(reader, [item]).vectors[0], item)
 
 
+@pytest.mark.parametrize(("probability", "least", "most"), [(0.0, 40, 40), (0.5, 10, 30), (1.0, 0, 0)])
+def test_so_many_recordings_stay_without_noise(probability, least, most):
+    pytest.importorskip("librosa")
+    source = Speech(normalise=False, noise_snr=10.0, noise_probability=probability)
+    reader = source.fit([tone(300, 0.05)])
+    kept, plain = source.training_item(reader, tone(300, 0.05)), source.item(reader, tone(300, 0.05))
+    torch.manual_seed(0)
+    heard = source.batch(reader, [kept] * 40).vectors
+    assert least <= sum(torch.equal(each, plain) for each in heard) <= most
+
+
 def test_speech_without_changes_is_read_once():
     pytest.importorskip("librosa")
     source = Speech(normalise=False, top_db=50)

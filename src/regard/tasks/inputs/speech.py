@@ -51,6 +51,8 @@ class Speech(Source):
             less. The vectors then don't depend on the volume. 0: absolute power.
         noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
             dB. None: no noise.
+        noise_probability: how often a recording gets noise. Where some get none, a model can still use that pauses are
+            silent.
         filter_db: augmentation: applies a random filter with a gain of up to so many dB, and often limits the band.
             0: no filter.
         clip_db: augmentation: clips half of the recordings, up to so many dB below their loudest sample. 0: none.
@@ -78,6 +80,7 @@ class Speech(Source):
     stretch: float = share(0.0)
     top_db: int = whole(0, 0, 200)
     noise_snr: float | None = real_or_none(-100.0)
+    noise_probability: float = real(1.0, 0.0, 1.0)
     filter_db: float = real(0.0, 0.0, 60.0)
     clip_db: float = real(0.0, 0.0, 60.0)
     vtlp: float = share(0.0)
@@ -117,7 +120,8 @@ class Speech(Source):
     def _augmented(self, reader: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
         """A recording, augmented at random and read."""
         samples = kept.sound.samples[0]
-        if self.noise_snr is not None:
+        some = self.noise_probability == 1 or float(torch.rand(())) < self.noise_probability
+        if self.noise_snr is not None and some:
             samples = with_random_noise(samples, self.noise_snr)
         if self.filter_db:
             samples = with_random_filter(samples, self.rate, self.filter_db)
