@@ -210,6 +210,16 @@ def test_the_embedding_is_the_sum_it_says():
     torch.testing.assert_close(embedding(ids)[0, 0], embedding.project(joined))
 
 
+def test_few_words_and_many_are_embedded_alike(monkeypatch):
+    encoder = WordEncoder.fit(SENTENCES, features=SMALL)
+    embedding = WordEmbedding(encoder, 7).eval()
+    ids = encoder.encode(SENTENCES).vectors
+    few = embedding(ids)
+    monkeypatch.setattr("regard.inputs.embedding._FEW", 0)
+    torch.testing.assert_close(embedding(ids), few)
+    torch.testing.assert_close(embedding.train()(ids), few)
+
+
 def test_kinds_can_be_left_out():
     encoder = WordEncoder.fit(SENTENCES, minimum_count=1, prefixes=0, suffixes=0, longest_ngram=0)
     assert list(WordEmbedding(encoder, 7).tables) == ["word", "shape"]
@@ -229,12 +239,13 @@ def test_word_dropout_makes_words_unknown_in_training_only():
     unknown = embedding(encoder.encode([["xyz"]]).vectors)[0, 0]
     torch.manual_seed(5)
     first = embedding(ids)
-    dropped = torch.isclose(first[0], unknown).all(-1)
+    # Near 0 the rounding of a product, which depends on how many words there are, is more than a share of it.
+    dropped = torch.isclose(first[0], unknown, atol=1e-6).all(-1)
     assert 0.2 < dropped.float().mean() < 0.4
     # The generator is torch's, so a seed repeats it.
     torch.manual_seed(5)
     assert torch.equal(embedding(ids), first)
-    assert not torch.isclose(embedding.eval()(ids)[0], unknown).all(-1).any()
+    assert not torch.isclose(embedding.eval()(ids)[0], unknown, atol=1e-6).all(-1).any()
     # Padding never becomes the unknown word.
     always = WordEmbedding(encoder, 7, shape_width=0, word_dropout=1.0)
     assert not always(encoder.encode([["saw"], []]).vectors)[1].any()

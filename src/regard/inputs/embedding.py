@@ -12,6 +12,8 @@ from regard.inputs.encoder import UNKNOWN, WordEncoder
 
 __all__ = ["WordEmbedding"]
 
+_FEW = 1024  # words
+
 
 class WordEmbedding(nn.Module):
     """The vector of a word: a learned vector for each of its features, summed within each kind, joined, projected.
@@ -117,9 +119,10 @@ class WordEmbedding(nn.Module):
     def _sums(self, kind: str, ids: Tensor) -> Tensor:
         """The sum of the vectors of each word's features of one kind, (word, size)."""
         table: Any = self.tables[kind]
-        if self.training:
+        if self.training or len(ids) > _FEW:
             return table(self._drop(kind, ids))
-        # A third of the time of the bag, which is made for gradients, where words are few, and never more.
+        # Where words are few, a bag takes three times as long; where they are many, the vectors that it sums would fill
+        # the memory.
         vectors = functional.embedding(ids, table.weight)
         return vectors.squeeze(1) if ids.shape[1] == 1 else vectors.sum(1)
 
