@@ -1,6 +1,7 @@
 """What comes out does not depend on how a request is cut, and is the same bits at every call."""
 
 import importlib
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from attention.cases import covering, kernels, pairwise, rotation
 from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
 from attention.test_spans import BATCH, SIZES, drawn
-from regard.attention import Causal, Dense, Prefix, Window
+from regard import attend
+from regard.attention import Causal, Dense, Position, Prefix, Window
 from regard.attention.engines.blocked.tile import take
 from regard.attention.frames import Frame
+from regard.attention.positions import RelativeKeys
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -149,3 +152,28 @@ def test_the_gradients_are_the_same_bits_at_every_call(case, threads):
                 assert torch.equal(tensor, again[name]), f"{engine}: {name}"
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("size", [1e18, 4e18])
+@pytest.mark.parametrize("position", [None, "relative"])
+def test_a_product_is_scaled_before_it_overflows(size, position):
+    x = torch.full((1, 2, 3, 64), size)
+    table = RelativeKeys(torch.zeros(5, 64)) if position else None
+    output = attend(x, x, torch.ones(1, 2, 3, 4), position=table, engine="blocked")
+    assert torch.equal(output, torch.ones(1, 2, 3, 4))
+
+
+def test_an_output_is_laid_out_by_heads_whatever_a_position_of_the_users_own_gives():
+    kept = []
+
+    @dataclass(frozen=True)
+    class Turned(Position):
+        def outputs(self, output, weights, at):
+            kept.append(output.mT.contiguous().mT)
+            return kept[-1]
+
+    x = torch.randn(2, 2, 3, 4)
+    output = attend(x, x, x, position=Turned())
+    assert output.is_contiguous()
+    output.zero_()
+    assert kept[-1].any()

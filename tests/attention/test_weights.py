@@ -500,9 +500,12 @@ def test_every_name_is_made_without_arguments():
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
 @pytest.mark.parametrize("keys", [1, 2, 15, 16, 17, 63, 64, 65])
-def test_softmax_in_the_place_of_the_scores_is_softmax(keys, temperature):
-    """Rows of every length that is computed in a way of its own; large scores, and some that are hidden."""
-    scores = draw(5, 6, keys, scale=300.0)
+@pytest.mark.parametrize(("dtype", "rtol"), [(torch.float64, 1e-14), (torch.float32, 1e-6)])
+def test_softmax_in_the_place_of_the_scores_is_softmax(keys, temperature, dtype, rtol):
+    """Rows of every length that is computed in a way of its own; large scores, hidden ones, NaN and infinity."""
+    scores = draw(5, 6, keys, scale=300.0).to(dtype)
     scores[:, :, 1::3] = -math.inf
+    scores[0, 0], scores[0, 1, 0], scores[0, 2, 0] = -math.inf, math.nan, math.inf
     expected = (scores / temperature).softmax(-1)
-    torch.testing.assert_close(Softmax(temperature).normalise_(scores.clone(), None), expected, rtol=1e-14, atol=0)
+    found = Softmax(temperature).normalise_(scores.clone(), None)
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=0, equal_nan=True)

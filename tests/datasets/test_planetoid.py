@@ -90,8 +90,8 @@ def test_a_graph_with_isolated_nodes_trains_and_is_judged(gaps):
         recipe = Recipe(task="tagger", input=source, width=8, heads=1, network="graph_attention", epochs=2)
         model = regard.train([train], [dev], recipe=recipe, progress="none")
         assert model.evaluate([test]).words == 3
-        # The two of which nothing is known look the same, and have an answer. Their sums go over other columns, so that
-        # they may be rounded otherwise.
+        # The two of which nothing is known look the same, and have an answer. They are summed over different columns,
+        # so rounding may differ.
         (answers,) = model.tag([test.source])
         assert answers[5].label == answers[8].label
         assert answers[5].score == pytest.approx(answers[8].score, rel=1e-6)

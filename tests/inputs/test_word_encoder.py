@@ -210,16 +210,6 @@ def test_the_embedding_is_the_sum_it_says():
     torch.testing.assert_close(embedding(ids)[0, 0], embedding.project(joined))
 
 
-def test_few_words_and_many_are_embedded_alike(monkeypatch):
-    encoder = WordEncoder.fit(SENTENCES, features=SMALL)
-    embedding = WordEmbedding(encoder, 7).eval()
-    ids = encoder.encode(SENTENCES).vectors
-    few = embedding(ids)
-    monkeypatch.setattr("regard.inputs.embedding._FEW", 0)
-    torch.testing.assert_close(embedding(ids), few)
-    torch.testing.assert_close(embedding.train()(ids), few)
-
-
 def test_kinds_can_be_left_out():
     encoder = WordEncoder.fit(SENTENCES, minimum_count=1, prefixes=0, suffixes=0, longest_ngram=0)
     assert list(WordEmbedding(encoder, 7).tables) == ["word", "shape"]

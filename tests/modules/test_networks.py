@@ -44,6 +44,23 @@ def test_every_network_is_tested():
 
 @pytest.mark.parametrize("name", NETWORKS)
 class TestEveryNetwork:
+    def test_a_batch_without_padding_is_as_one_with(self, name):
+        """Without padding there is no mask, and nothing to set to zero: outputs and gradients are the same."""
+        network = make(name)
+        full, given = vectors(), torch.full((4,), 7)
+        above = vectors(width=WIDTH).flip(0)
+        found = []
+        for x in (full, torch.cat([full, torch.full((4, 2, WIDTH), 9.0, dtype=full.dtype)], 1)):
+            x = x.clone().requires_grad_()
+            before = x.detach().clone()
+            output = network(x, given)
+            (output[:, :7] * above).sum().backward()
+            assert torch.equal(x.detach(), before)
+            assert not output[:, 7:].any()
+            found.append((output[:, :7].detach(), x.grad[:, :7]))
+        for one, other in zip(*found, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
     def test_padding_cannot_matter(self, name):
         network, x, lengths = make(name), vectors(), torch.tensor(LENGTHS)
         outputs, gradients = [], []

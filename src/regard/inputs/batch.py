@@ -110,8 +110,8 @@ class Batch:
             >>> batch.to("cpu") is batch
             True
         """
-        tensors = (self.vectors, self.lengths, self.labels, self.relations)
-        if self.mask is None and all(each is None or each.device == torch.device(device) for each in tensors):
+        held = (self.vectors, self.lengths, self.labels, self.relations)
+        if self.mask is None and all(each is None or each.device == torch.device(device) for each in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None

@@ -1,18 +1,13 @@
 """Ids of a word's features to its vector."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.errors import ArgumentError
 from regard.inputs.encoder import UNKNOWN, WordEncoder
 
 __all__ = ["WordEmbedding"]
-
-_FEW = 1024  # words
 
 
 class WordEmbedding(nn.Module):
@@ -110,21 +105,11 @@ class WordEmbedding(nn.Module):
         batch, length, _ = ids.shape
         ids = ids.flatten(0, 1)  # (b n f) -> (b n) f
         kinds = self._split(ids)
-        joined = torch.cat([self._sums(kind, kinds[kind]) for kind in self.tables], dim=-1)
+        joined = torch.cat([table(self._drop(kind, kinds[kind])) for kind, table in self.tables.items()], dim=-1)
         vectors = self.project(self.dropout(joined))
         # The bias would make padding a vector; every real word has an id above 0 in the first column.
         vectors = torch.where(ids[:, :1] > 0, vectors, 0)
         return vectors.unflatten(0, (batch, length))
-
-    def _sums(self, kind: str, ids: Tensor) -> Tensor:
-        """The sum of the vectors of each word's features of one kind, (word, size)."""
-        table: Any = self.tables[kind]
-        if self.training or len(ids) > _FEW:
-            return table(self._drop(kind, ids))
-        # Where words are few, a bag takes three times as long; where they are many, the vectors that it sums would fill
-        # the memory.
-        vectors = functional.embedding(ids, table.weight)
-        return vectors.squeeze(1) if ids.shape[1] == 1 else vectors.sum(1)
 
     def _split(self, ids: Tensor) -> dict[str, Tensor]:
         """The ids of each kind of feature."""

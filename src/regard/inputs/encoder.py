@@ -92,7 +92,7 @@ class WordEncoder:
             >>> WordEncoder.fit([["saw"]], minimum_count=1).knows("Saw")
             True
         """
-        return not self.unknown([word])
+        return any(spelling in self._ids for spelling in self.features.spellings(self._fold(word)))
 
     def unknown(self, words: Sequence[str]) -> int:
         """How many of these words have no id of their own.
@@ -163,17 +163,18 @@ class WordEncoder:
 
     def _rows(self, words: list[str]) -> np.ndarray:
         """Where each word's ids stand in the table."""
-        self._remember(words)
-        return np.fromiter(map(self._places.__getitem__, words), dtype=np.int64, count=len(words))
+        places = self._remember(words)
+        return np.fromiter(map(places.__getitem__, words), dtype=np.int64, count=len(words))
 
-    def _remember(self, words: Sequence[str]) -> None:
-        """Look at those of the words that aren't remembered."""
+    def _remember(self, words: Sequence[str]) -> dict[str, int]:
+        """Look at those of the words that aren't remembered; where all of them stand in the table."""
         new = dict.fromkeys(word for word in words if word not in self._places)
         if self._used + len(new) > _MOST_TYPES and self._used > 1:
             self._forget()
             new = dict.fromkeys(words)
         for word in new:
             self._look(word)
+        return self._places
 
     def _look(self, word: str) -> None:
         """Work out a word's ids and remember them."""

@@ -65,6 +65,6 @@ def zero_padding(
         tensor([[5., 0.]])
     """
     if is_full(items, lengths):
-        return items
+        return items.clone()
     real = real_items(items, lengths)
     return items.masked_fill(~real.view(*real.shape, *[1] * (items.ndim - 2)), 0)

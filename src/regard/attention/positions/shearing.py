@@ -16,7 +16,7 @@ from regard.attention.frames import Index
 
 __all__ = ["collect", "diagonals", "fold", "in_order", "offsets", "shear", "spread", "spread_products", "unshear"]
 
-_SHORT = 16  # times the table's size
+_SHORT = 16  # a line up to so many times as long as the table is short
 
 
 def offsets(at: Index, rows: int, columns: int) -> Tensor | None:
@@ -75,7 +75,10 @@ def diagonals(tile: Tensor) -> Tensor:
 
 
 def spread(products: Tensor, at: Index, columns: int) -> Tensor:
-    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped."""
+    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped.
+
+    Beyond the reach, on both sides, the outermost product is repeated.
+    """
     groups, rows, size = products.shape
     if isinstance(at.corner, int):
         return shear(_clipped_line(products, at.corner, rows, columns, -1))
@@ -86,9 +89,10 @@ def spread(products: Tensor, at: Index, columns: int) -> Tensor:
 
 
 def spread_products(vectors: Tensor, table: Tensor, at: Index, columns: int) -> Tensor:
-    """`spread(vectors @ table.mT, at, columns)`: the product of each row's vector with the one of the pair's distance.
+    """For each pair, the product of its row's vector and the table's vector for its distance, clipped.
 
-    Where the line is short it is multiplied as it stands: that costs less than to write its sides over and over.
+    It equals `spread(vectors @ table.mT, at, columns)`. If the line is short, the table is stretched to the line before
+    the product: that costs less than stretching the products of every row.
 
     Args:
         vectors: (group, row, feature).

@@ -51,8 +51,8 @@ class Speech(Source):
             less. The vectors then don't depend on the volume. 0: absolute power.
         noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
             dB. None: no noise.
-        noise_probability: how often a recording gets noise. Where some get none, a model can still use that pauses are
-            silent.
+        noise_probability: the probability that a recording gets noise. If some recordings stay clean, the model can
+            still learn that pauses are silent.
         filter_db: augmentation: applies a random filter with a gain of up to so many dB, and often limits the band.
             0: no filter.
         clip_db: augmentation: clips half of the recordings, up to so many dB below their loudest sample. 0: none.
@@ -120,8 +120,7 @@ class Speech(Source):
     def _augmented(self, reader: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
         """A recording, augmented at random and read."""
         samples = kept.sound.samples[0]
-        some = self.noise_probability == 1 or float(torch.rand(())) < self.noise_probability
-        if self.noise_snr is not None and some:
+        if self.noise_snr is not None and self._draws_noise():
             samples = with_random_noise(samples, self.noise_snr)
         if self.filter_db:
             samples = with_random_filter(samples, self.rate, self.filter_db)
@@ -129,6 +128,9 @@ class Speech(Source):
             samples = with_random_clipping(samples, self.clip_db)
         warp = 1 + self.vtlp * (2 * float(torch.rand(())) - 1)
         return self._together(reader.vectors(Sound(samples[None], self.rate), warp=warp))
+
+    def _draws_noise(self) -> bool:
+        return self.noise_probability == 1 or float(torch.rand(())) < self.noise_probability
 
     @property
     def _augments(self) -> bool:

@@ -44,8 +44,9 @@ def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, b
     batch, heads, queries = request.query.shape[:3]
     if _only_tile(request, rows, budget) is not None:
         (work,) = walk(request, twins=twins, rows=rows, budget=budget)
+        output = work.output().to(request.query.dtype).contiguous()
         # A foreign part may keep what it gave.
-        output = work.output().to(request.query.dtype, copy=not is_own(request.parts.position))
+        output = output if is_own(request.parts.position) else output.clone(memory_format=torch.contiguous_format)
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:

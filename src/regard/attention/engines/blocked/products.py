@@ -25,7 +25,7 @@ class Inner:
         self.scale = scale
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return times_key(query, key, self.scale)
+        return times_key(query if self.scale == 1.0 else query * self.scale, key)
 
     def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of query and key."""
@@ -33,12 +33,10 @@ class Inner:
         return averaged(grad_scores, key).mul_(self.scale), times_query(grad_scores, query * self.scale)
 
 
-def times_key(query: Tensor, key: Tensor, scale: float = 1.0) -> Tensor:
-    """scale Q K^T: (group, row, size), (group, column, size) -> (group, row, column)."""
+def times_key(query: Tensor, key: Tensor) -> Tensor:
+    """Q K^T: (group, row, size), (group, column, size) -> (group, row, column)."""
     if not _linear_pays(query, key.shape[1]):
-        # The factor of a product costs nothing inside of it.
-        return torch.baddbmm(query.new_zeros(()), query, key.mT, beta=0, alpha=scale)
-    query = query if scale == 1.0 else query * scale
+        return torch.bmm(query, key.mT)
     return _stacked([_linear(rows, columns) for rows, columns in zip(query, key, strict=True)])
 
 
