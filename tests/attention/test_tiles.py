@@ -163,17 +163,18 @@ def test_a_product_is_scaled_before_it_overflows(size, position):
     assert torch.equal(output, torch.ones(1, 2, 3, 4))
 
 
-def test_an_output_is_laid_out_by_heads_whatever_a_position_of_the_users_own_gives():
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_output_is_laid_out_by_heads_and_is_not_what_a_users_position_keeps(turned):
     kept = []
 
     @dataclass(frozen=True)
-    class Turned(Position):
+    class Keeping(Position):
         def outputs(self, output, weights, at):
-            kept.append(output.mT.contiguous().mT)
+            kept.append(output.mT.contiguous().mT if turned else output)
             return kept[-1]
 
     x = torch.randn(2, 2, 3, 4)
-    output = attend(x, x, x, position=Turned())
+    output = attend(x, x, x, position=Keeping())
     assert output.is_contiguous()
     output.zero_()
     assert kept[-1].any()
