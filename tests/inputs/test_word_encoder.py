@@ -182,8 +182,26 @@ def test_the_unknown_are_counted_however_many_words_are_remembered(monkeypatch):
     monkeypatch.setattr("regard.inputs.encoder._MOST_TYPES", 1500)
     encoder = WordEncoder.fit([["saw", "tool"]], minimum_count=1)
     for first in range(0, 4000, 40):
-        assert encoder.unknown(["saw", *(f"x{number}" for number in range(first, first + 40)), "tool", "x0"]) == 41
+        words = ["saw", *(f"x{number}" for number in range(first, first + 40)), "tool", "x0"]
+        assert encoder.unknown(words) == 41
+        encoder.encode([words])
+        assert encoder.unknown(words) == 41
     assert encoder.unknown([]) == 0
+
+
+def test_a_sentence_of_more_words_than_are_remembered_is_worked_out_once(monkeypatch):
+    monkeypatch.setattr("regard.inputs.encoder._MOST_TYPES", 50)
+    encoder = WordEncoder.fit([["saw"]], minimum_count=1)
+    words = [f"x{number}" for number in range(100)]
+    looked = []
+    monkeypatch.setattr(
+        WordEncoder, "_look", lambda self, word, look=WordEncoder._look: (looked.append(word), look(self, word))
+    )
+    assert encoder.unknown(words) == 100
+    assert not looked
+    first, again = (encoder.encode([words]).vectors for _ in range(2))
+    assert looked == words
+    assert torch.equal(first, again)
 
 
 @pytest.mark.parametrize("features", [SMALL, WordFeatures(case="both"), WordFeatures(shape=False, flags=False)])

@@ -45,7 +45,7 @@ __all__ = [
 
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 
-_VECTOR = 16  # numbers; shorter rows PyTorch's softmax on a CPU takes one number at a time, seven times as slow
+_VECTOR = 16  # PyTorch's softmax on a CPU computes shorter rows number by number, seven times as slowly
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Softmax:
         if scores.device.type == "cpu" and 0 < scores.shape[-1] < _VECTOR:
             scores = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
             return scores.div_(scores.sum(-1, keepdim=True))
-        # Only the CPU's kernel is known to read each row to its end before it writes; in its own place it is slower
-        # unless rows are long.
+        # Only the CPU's kernel is known to read each row to its end before it writes. In place it is slower unless rows
+        # are long.
         in_place = scores.device.type == "cpu" and scores.shape[-1] >= 4 * _VECTOR
         return torch.softmax(scores, -1, out=scores) if in_place else torch.softmax(scores, -1)
 

@@ -101,8 +101,9 @@ class WordEncoder:
             >>> WordEncoder.fit([["saw"]], minimum_count=1).unknown(["I", "saw", "a", "Saw"])
             2
         """
-        self._remember(words)
-        return sum(map(self._unknown.__contains__, words))
+        # Of a word that isn't remembered only this is asked: its other features are worked out when it is encoded.
+        places, unknown = self._places, self._unknown
+        return sum(word in unknown if word in places else not self.knows(word) for word in words)
 
     def encode(self, sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None = None) -> Batch:
         """The ids of the features of every word, padded with id 0.
@@ -163,18 +164,14 @@ class WordEncoder:
 
     def _rows(self, words: list[str]) -> np.ndarray:
         """Where each word's ids stand in the table."""
-        places = self._remember(words)
-        return np.fromiter(map(places.__getitem__, words), dtype=np.int64, count=len(words))
-
-    def _remember(self, words: Sequence[str]) -> dict[str, int]:
-        """Look at those of the words that aren't remembered; where all of them stand in the table."""
-        new = dict.fromkeys(word for word in words if word not in self._places)
-        if self._used + len(new) > _MOST_TYPES and self._used > 1:
+        places = self._places
+        new = [word for word in dict.fromkeys(words) if word not in places]
+        if new and self._used + len(new) > _MOST_TYPES and self._used > 1:
             self._forget()
-            new = dict.fromkeys(words)
+            places, new = self._places, list(dict.fromkeys(words))
         for word in new:
             self._look(word)
-        return self._places
+        return np.fromiter(map(places.__getitem__, words), dtype=np.int64, count=len(words))
 
     def _look(self, word: str) -> None:
         """Work out a word's ids and remember them."""

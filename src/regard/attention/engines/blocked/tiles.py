@@ -66,7 +66,7 @@ def height(queries: int, keys: int, widest: int, rows: int = ROWS, budget: int =
 def whole(batch: int, heads: int, queries: int, keys: int, rows: int = ROWS, budget: int = BUDGET) -> Tile | None:
     """The one tile of a small request in which nothing is hidden, as `tiles` would cut it; None of any other size.
 
-    To ask the mask for its spans takes as long as the products of a sentence.
+    Asking the mask for its spans takes as long as the products of a sentence.
     """
     groups = batch * heads
     if not 0 < keys < rows or not 0 < queries <= rows or not 0 < groups * queries * keys <= budget:
