@@ -280,6 +280,9 @@ def test_a_typo_in_the_recipe_names_the_file_and_the_nearest(words, recipe, caps
     recipe.write_text('{"widht": 3}', encoding="utf-8")
     assert main(start) == 2
     assert f"{recipe}: `--recipe` has no 'widht'. Did you mean 'width'?" in capsys.readouterr().err
+    recipe.write_text('{"input": {"word_widht": 3}}', encoding="utf-8")
+    assert main(start) == 2
+    assert f"{recipe}: `recipe.input` has no 'word_widht'. Did you mean 'word_width'?" in capsys.readouterr().err
 
 
 def test_help_teaches(capsys):

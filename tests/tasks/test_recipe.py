@@ -88,7 +88,7 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"input": {"kind": "wrods"}}, "Did you mean 'words'"),
         ({"input": "wrods"}, "`input` must be one of words, texts, speech, "),
         ({"task": "clasifier"}, "but is 'clasifier'. Did you mean 'classifier'?"),
-        ({"input": {"word_widht": 3}}, "`input` has no 'word_widht'. Did you mean 'word_width'"),
+        ({"input": {"word_widht": 3}}, "`recipe.input` has no 'word_widht'. Did you mean 'word_width'"),
         (
             {"task": Words()},
             "`task` must be an object of settings, or one of tagger, classifier, seq2seq, synthesis, but is Words(",

@@ -177,7 +177,8 @@ def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
             raise UnknownNameError(f"{name}.kind", str(kind), kinds)
         usual = default.to_json() if kind == default.kind else {}
         usual.pop("kind", None)
-        return kinds[kind].from_json({**usual, **given}, name=name)
+        # Dotted: the command line has an option --input, which isn't meant.
+        return kinds[kind].from_json({**usual, **given}, name=f"recipe.{name}")
 
     return _field(default, check)
 
