@@ -144,8 +144,8 @@ def check(
       regard data check fsdd --label speaker
       regard data check my-reviews/ --column text=review --column label=stars
     """
+    from regard.cli.columns import column_names
     from regard.cli.console import output_console
-    from regard.cli.task_data import column_names
     from regard.datasets import check as look_over
     from regard.datasets import label_names
     from regard.page import Page, show

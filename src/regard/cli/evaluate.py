@@ -68,8 +68,9 @@ def evaluate(
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.asking import check_script
     from regard.cli.broken_lines import BrokenLines
+    from regard.cli.columns import column_names
     from regard.cli.console import output_console
-    from regard.cli.task_data import ALL, TaskData, column_names
+    from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
     from regard.tasks import Scores, load
@@ -129,7 +130,7 @@ def _label_of(model: Any, data: str) -> str | None:
 
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
     """Those that were given, and for the rest those that the model was trained on, where the data is tables, too."""
-    from regard.cli.task_data import completed
+    from regard.cli.columns import completed
     from regard.datasets import check_names, is_tables
 
     remembered = model.about.get("data", {}).get("columns")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard.datasets import ColumnNames, ExampleSet
     from regard.tasks import Recipe
 
-__all__ = ["ALL", "TaskData", "column_names", "completed"]
+__all__ = ["ALL", "TaskData"]
 
 ALL = "all"
 """What data are called that are read whole, where a split has its name."""
@@ -202,6 +202,19 @@ class TaskData:
         return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
+        """The examples of a split that there is; without `profiles`, files are read once."""
+        if profiles is not None:
+            return self._read_files(split, profiles)
+        if split not in self._kept:
+            self._kept[split] = self._read_files(split)
+        return self._kept[split]
+
+    @cached_property
+    def _kept(self) -> dict[str, list[Any]]:
+        """The splits that were read."""
+        return {}
+
+    def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
         from regard.datasets import DATASETS, read, read_social_folder, rename_labels
         from regard.inputs import is_social_folder
 
@@ -428,55 +441,6 @@ class TaskData:
         if len(fitting) == 1 and self.known is not None:
             steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
         return f" Take {', or '.join(steps)}."
-
-
-def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
-    """What `--column` says: for each usual name the column, or of labels the columns, that stand for it.
-
-    Raises:
-        UnknownNameError: it names what no column stands for.
-        ArgumentError: it isn't USUAL=NAME, or says one thing twice.
-
-    Example:
-        >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
-        {'text': 'review', 'labels': ('toxic', 'bitter')}
-    """
-    from regard.datasets import check_names
-
-    found: dict[str, str | tuple[str, ...]] = {}
-    questions: list[str] = []
-    for each in given or ():
-        usual, equals, name = each.partition("=")
-        if not (usual and equals and name):
-            raise ArgumentError(f"`--column` must be like text=review, but is {each!r}.")
-        if usual == "labels":
-            questions.append(name)
-            found[usual] = tuple(questions)
-        elif usual in found:
-            raise ArgumentError(f"`--column` must name one column for {usual}, but names {found[usual]} and {name}.")
-        else:
-            found[usual] = name
-    try:
-        check_names(found)
-    except ArgumentError as error:
-        # As it was typed.
-        error.args = (str(error).replace("`columns`", "`--column`", 1),)
-        raise
-    return found or None
-
-
-def completed(given: "ColumnNames | None", remembered: "ColumnNames") -> "ColumnNames":
-    """The columns that a user gave, and for the side of an example of which nothing was said, the remembered one.
-
-    Example:
-        >>> completed({"text": "body"}, {"text": "review", "label": "stars"})
-        {'text': 'body', 'label': 'stars'}
-    """
-    from regard.datasets import SIDES
-
-    given = given or {}
-    said = {name for side in SIDES.values() if {*side} & {*given} for name in side}
-    return {**given, **{name: column for name, column in remembered.items() if name not in said}}
 
 
 def _fitting(task: str) -> dict[str, str]:

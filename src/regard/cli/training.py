@@ -12,8 +12,9 @@ from typing import Any
 import typer
 
 from regard.cli.broken_lines import BrokenLines
+from regard.cli.columns import column_names
 from regard.cli.model_warnings import model_warnings
-from regard.cli.task_data import TaskData, column_names
+from regard.cli.task_data import TaskData
 from regard.datasets import label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest

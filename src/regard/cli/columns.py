@@ -1,0 +1,60 @@
+"""`--column`: the columns of a user's own tables that are called otherwise than usual."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.datasets import ColumnNames
+
+__all__ = ["column_names", "completed"]
+
+
+def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
+    """What `--column` says: for each usual name the column, or of labels the columns, that stand for it.
+
+    Raises:
+        UnknownNameError: it names what no column stands for.
+        ArgumentError: it isn't USUAL=NAME, or says one thing twice.
+
+    Example:
+        >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
+        {'text': 'review', 'labels': ('toxic', 'bitter')}
+    """
+    from regard.datasets import check_names
+
+    found: dict[str, str | tuple[str, ...]] = {}
+    questions: list[str] = []
+    for each in given or ():
+        usual, equals, name = each.partition("=")
+        if not (usual and equals and name):
+            raise ArgumentError(f"`--column` must be like text=review, but is {each!r}.")
+        if usual == "labels":
+            questions.append(name)
+            found[usual] = tuple(questions)
+        elif usual in found:
+            raise ArgumentError(f"`--column` must name one column for {usual}, but names {found[usual]} and {name}.")
+        else:
+            found[usual] = name
+    try:
+        check_names(found)
+    except ArgumentError as error:
+        # As it was typed.
+        error.args = (str(error).replace("`columns`", "`--column`", 1),)
+        raise
+    return found or None
+
+
+def completed(given: "ColumnNames | None", remembered: "ColumnNames") -> "ColumnNames":
+    """The columns that a user gave, and for the side of an example of which nothing was said, the remembered one.
+
+    Example:
+        >>> completed({"text": "body"}, {"text": "review", "label": "stars"})
+        {'text': 'body', 'label': 'stars'}
+    """
+    from regard.datasets import SIDES
+
+    given = given or {}
+    said = {name for side in SIDES.values() if {*side} & {*given} for name in side}
+    return {**given, **{name: column for name, column in remembered.items() if name not in said}}
