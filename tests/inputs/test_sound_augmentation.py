@@ -3,13 +3,19 @@
 import pytest
 import torch
 
-from regard.inputs.sound_augmentation import with_random_clipping, with_random_filter, with_random_noise
+from regard.inputs.sound_augmentation import (
+    with_random_clipping,
+    with_random_filter,
+    with_random_gain,
+    with_random_noise,
+)
 
 TONE = torch.sin(torch.arange(4001) / 8000 * 440 * 2 * torch.pi) / 3
 CHANGES = {
     "noise": lambda samples: with_random_noise(samples, 0.0),
     "filter": lambda samples: with_random_filter(samples, 8000, 10.0),
     "clipping": lambda samples: with_random_clipping(samples, 26.0),
+    "gain": lambda samples: with_random_gain(samples, 8000, 12.0),
 }
 
 
@@ -80,3 +86,17 @@ def test_clipping_cuts_peaks_alone():
     for each in cut:
         assert torch.equal(each, TONE.clamp(-each.abs().max(), each.abs().max()))
     assert 1 / 30 <= min(float(each.abs().max()) for each in cut) < 1 / 20
+
+
+def test_a_gain_varies_slowly_within_its_limits():
+    torch.manual_seed(0)
+    ones = torch.ones(40_000)
+    curves = torch.stack([20 * with_random_gain(ones, 8000, 12.0).log10() for _ in range(40)])
+    assert curves.abs().max() <= 12.001
+    assert curves.min() < -11
+    assert curves.max() > 11
+    # From one limit to the other in half a second, at most; and it changes in each second.
+    assert curves.diff(dim=1).abs().max() <= 24 / 4000 + 1e-4
+    assert (curves.unflatten(1, (5, 8000)).amax(2) - curves.unflatten(1, (5, 8000)).amin(2)).min() > 0.1
+    # No place is quieter or louder than others.
+    assert curves.mean(0).abs().max() < 4

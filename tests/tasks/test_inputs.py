@@ -442,7 +442,7 @@ def test_what_pictures_are_scaled_to_is_said_and_so_is_what_takes_very_long():
 
 def test_training_hears_a_recording_another_way_each_time():
     pytest.importorskip("librosa")
-    changes = {"noise_snr": 10.0, "filter_db": 6.0, "clip_db": 20.0, "vtlp": 0.2}
+    changes = {"gain_db": 6.0, "noise_snr": 10.0, "filter_db": 6.0, "clip_db": 20.0, "vtlp": 0.2}
     for name, value in changes.items():
         source = Speech(normalise=False, together=2, **{name: value})
         reader = source.fit([tone(300, 0.11)])

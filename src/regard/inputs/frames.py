@@ -145,7 +145,7 @@ class SpeechFrames:
             ArgumentError: a warp of samples.
             MissingExtraError: the library `librosa` is not installed.
         """
-        count = -(-sound.samples.shape[1] * 100 // sound.rate)
+        count = self.count(sound)
         if not count:
             return torch.zeros(0, self.width)
         if warp != 1 and self.features == "samples":
@@ -165,6 +165,16 @@ class SpeechFrames:
         if self.features == "mfcc":
             vectors = self._cepstra(vectors)
         return _normalised(vectors) if self.normalise else vectors
+
+    @staticmethod
+    def count(sound: Sound) -> int:
+        """How many frames a sound has.
+
+        Example:
+            >>> SpeechFrames.count(Sound(torch.zeros(1, 801), rate=8000))
+            11
+        """
+        return -(-sound.samples.shape[1] * 100 // sound.rate)
 
     def times(self, count: int) -> Float64[Tensor, "frame 2"]:
         """When the 10 ms that each frame stands for begin and end, in seconds; it looks 7.5 ms further on each side.

@@ -1,4 +1,4 @@
-"""Augmentation of recordings: random noise, random filters, random clipping."""
+"""Augmentation of recordings: random gain, random noise, random filters, random clipping."""
 
 import math
 
@@ -6,15 +6,39 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["with_random_clipping", "with_random_filter", "with_random_noise"]
+__all__ = ["with_random_clipping", "with_random_filter", "with_random_gain", "with_random_noise"]
 
 _MOST_SNR = 50.0  # dB; less noise than this isn't heard
 _STEEPEST = 2.0  # power falls with the frequency to this power: from white over pink to brown noise
 _LOW_CUT = 400.0  # Hz; a telephone's line cuts at 300
 _HIGH_CUT = 0.6  # of half the sampling rate; a telephone's line cuts at 3,400 of 4,000 Hz
 _BENDS = 8  # a random filter bends at so many frequencies
+_GAINS = 2  # a random gain is drawn so many times a second
 _TAIL = 200  # samples of zeros behind, so that the end of a sound isn't heard at its beginning
 _SLOPE = 0.15  # a cut falls within this share of its frequency
+
+
+def with_random_gain(samples: Float[Tensor, " sample"], rate: int, most_db: float) -> Float[Tensor, " sample"]:
+    """The samples with a gain that varies over time, as if the speaker came closer, turned away, or spoke up.
+
+    The gain is a curve within `most_db` dB of 0, linear in dB between random points, two a second.
+
+    Args:
+        samples: of one channel.
+        rate: samples a second (Hz).
+        most_db: the largest gain and the largest attenuation, in dB.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> louder = with_random_gain(torch.ones(8000), 8000, 20.0)
+        >>> bool((louder.log10() * 20).abs().max() <= 20)
+        True
+    """
+    # The first point lies before the beginning by a random part of the distance to the second.
+    places = torch.arange(len(samples)) * (_GAINS / rate) + torch.rand(())
+    first = places.long()
+    curve = most_db * (2 * torch.rand(len(samples) * _GAINS // rate + 3) - 1)
+    return samples * 10 ** (torch.lerp(curve[first], curve[first + 1], places - first) / 20)
 
 
 def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Float[Tensor, " sample"]:

@@ -11,7 +11,12 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
-from regard.inputs.sound_augmentation import with_random_clipping, with_random_filter, with_random_noise
+from regard.inputs.sound_augmentation import (
+    with_random_clipping,
+    with_random_filter,
+    with_random_gain,
+    with_random_noise,
+)
 from regard.tasks.inputs.heard import HeardFrames, SpeechEmbedding
 from regard.tasks.inputs.source import Source
 from regard.tasks.settings import one_of, real, real_or_none, share, truth, whole
@@ -49,6 +54,8 @@ class Speech(Source):
         stretch: in training each recording is heard faster or slower by up to this share.
         top_db: power is relative to the largest of the recording, and is raised to so many dB below that where it is
             less. The vectors then don't depend on the volume. 0: absolute power.
+        gain_db: augmentation: applies a gain that varies over time, by up to so many dB up or down. 0: none. With
+            `top_db`, it teaches a model to recognise what is much quieter than the loudest moment.
         noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
             dB. None: no noise.
         noise_probability: the probability that a recording gets noise. If some recordings stay clean, the model can
@@ -79,6 +86,7 @@ class Speech(Source):
     band_dropout: int = whole(8, 0)
     stretch: float = share(0.0)
     top_db: int = whole(0, 0, 200)
+    gain_db: float = real(0.0, 0.0, 60.0)
     noise_snr: float | None = real_or_none(-100.0)
     noise_probability: float = real(1.0, 0.0, 1.0)
     filter_db: float = real(0.0, 0.0, 60.0)
@@ -110,7 +118,7 @@ class Speech(Source):
         if not self._augments:
             return self.item(reader, source)
         sound = _sound(source)
-        return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), len(self.item(reader, sound)))
+        return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), self._count(sound))
 
     def batch(self, reader: HeardFrames, items: Sequence[Any]) -> Batch:
         return super().batch(
@@ -120,6 +128,8 @@ class Speech(Source):
     def _augmented(self, reader: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
         """A recording, augmented at random and read."""
         samples = kept.sound.samples[0]
+        if self.gain_db:
+            samples = with_random_gain(samples, self.rate, self.gain_db)
         if self.noise_snr is not None and self._draws_noise():
             samples = with_random_noise(samples, self.noise_snr)
         if self.filter_db:
@@ -134,7 +144,8 @@ class Speech(Source):
 
     @property
     def _augments(self) -> bool:
-        return self.noise_snr is not None or self.filter_db > 0 or self.clip_db > 0 or self.vtlp > 0
+        changes = (self.gain_db, self.filter_db, self.clip_db, self.vtlp)
+        return self.noise_snr is not None or any(change > 0 for change in changes)
 
     def _together(self, frames: Float[Tensor, "frame feature"]) -> Float[Tensor, "item width"]:
         missing = -len(frames) % self.together
@@ -152,7 +163,11 @@ class Speech(Source):
 
     def names(self, reader: HeardFrames, source: Any) -> list[str]:
         step = 0.01 * self.together
-        return [f"{place * step:.2f} s" for place in range(len(self.item(reader, source)))]
+        return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
+
+    def _count(self, sound: Sound) -> int:
+        """How many items a recording becomes."""
+        return -(-SpeechFrames.count(sound) // self.together)
 
     def _frames(self) -> SpeechFrames:
         return SpeechFrames(
