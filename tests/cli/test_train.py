@@ -2,12 +2,13 @@ import json
 import os
 import re
 import signal
+from unittest import mock
 
 import pytest
 
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
-from regard.datasets import CATALOG, SPLITS
+from regard.datasets import CATALOG, SPLITS, read_social_folder
 from regard.tasks import NAMED_RECIPES, bundled, load
 from regard.tasks.lightning_parts import Training
 
@@ -339,7 +340,11 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
     assert "has a label for each item. Take regard train tagger." in capsys.readouterr().err
     # One that exists is what to ask next; one by name isn't.
-    assert main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
+    with mock.patch("regard.datasets.reading.read_social_folder", wraps=read_social_folder) as reads:
+        assert (
+            main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
+        )
+    assert [call.args[1] for call in reads.call_args_list] == ["train", "dev", "test"]
     assert f"regard predict {tmp_path / 'x'} {tmp_path}" in " ".join(capsys.readouterr().out.split())
     # The model's own vectors of other people's jobs, whatever one would learn from these.
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
