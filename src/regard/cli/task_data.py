@@ -202,16 +202,16 @@ class TaskData:
         return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
-        """The examples of a split that there is; without `profiles`, files are read once."""
+        """The examples of a split that isn't made. Its files are read once, but with `profiles` each time."""
         if profiles is not None:
             return self._read_files(split, profiles)
-        if split not in self._kept:
-            self._kept[split] = self._read_files(split)
-        return self._kept[split]
+        if split not in self._by_split:
+            self._by_split[split] = self._read_files(split)
+        return self._by_split[split]
 
     @cached_property
-    def _kept(self) -> dict[str, list[Any]]:
-        """The splits that were read."""
+    def _by_split(self) -> dict[str, list[Any]]:
+        """The examples of each split that was read."""
         return {}
 
     def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
