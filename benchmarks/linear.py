@@ -30,8 +30,8 @@ from regard import datasets
 from regard.files import write_text
 from regard.inputs import FOLDS
 from regard.tasks import NAMED_RECIPES, Recipe
-from regard.tasks.inputs.words import CUTS
 from regard.tasks.intervals import wilson
+from regard.tasks.sources.words import CUTS
 
 LINES = Path(__file__).parent / "results" / "linear.jsonl"
 UNITS = {"words and characters": ("words", "characters"), "words": ("words",), "characters": ("characters",)}

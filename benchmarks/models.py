@@ -189,7 +189,7 @@ def _row(name: str, data: str, runs: list[dict]) -> tuple:
         data,
         len(runs),
         f"{statistics.mean(tests):.2f}{spread} %",
-        f"{100 * statistics.mean(run['more']['unseen_accuracy'] for run in runs):.1f} %",
+        f"{100 * statistics.mean(run['more']['out_of_vocabulary_accuracy'] for run in runs):.1f} %",
         f"{runs[0]['parameters']:,}",
         f"{statistics.mean(run['seconds'] for run in runs) / 60:.1f}",
     )

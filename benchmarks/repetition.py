@@ -26,15 +26,15 @@ import regard
 from regard import datasets
 from regard.errors import DoubtfulAnswer
 from regard.files import write_json
-from regard.tasks import NAMED_RECIPES, Writer
-from regard.tasks.targets import Writing
-from regard.tasks.text_judging import judge_texts
-from regard.tasks.writer import grouped
+from regard.tasks import NAMED_RECIPES, Seq2SeqModel
+from regard.tasks.seq2seq.evaluation import evaluate_texts
+from regard.tasks.seq2seq.model import grouped
+from regard.tasks.seq2seq.settings import Seq2SeqSettings
 
 MODELS = ("german-english", "chinese-english")
 FILE = RESULTS / "repetition.json"
 SETTINGS = ("no_repeat_ngram_size", "length_penalty")
-USUAL = {name: getattr(Writing(), name) for name in SETTINGS}
+USUAL = {name: getattr(Seq2SeqSettings(), name) for name in SETTINGS}
 SIZES = (0, 2, 3, 4, 5)
 LENGTH_PENALTIES = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4)
 CHOSEN_SIZE = 3
@@ -83,7 +83,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "。", "！", "？", '"')) else f"{text}."
 
 
-def written(model: Writer, known: Sequence[Known], settings: dict[str, Any]) -> list[str]:
+def written(model: Seq2SeqModel, known: Sequence[Known], settings: dict[str, Any]) -> list[str]:
     """What the model writes."""
     with warnings.catch_warnings():
         # Of longer sources than those of training, which dev in pairs is made of.
@@ -92,11 +92,11 @@ def written(model: Writer, known: Sequence[Known], settings: dict[str, Any]) -> 
     return ["" if each is None else each.text for each in found]
 
 
-def figures(model: Writer, known: Sequence[Known], texts: Sequence[str]) -> dict[str, float]:
+def figures(model: Seq2SeqModel, known: Sequence[Known], texts: Sequence[str]) -> dict[str, float]:
     """BLEU, the shares of texts that repeat themselves, and how long they are, over the first right ones."""
     right = [each.right for each in known]
     return {
-        "bleu": judge_texts(model.recipe.task, texts, right).score,
+        "bleu": evaluate_texts(model.recipe.task, texts, right).score,
         **repetition(texts),
         "length": sum(len(words(text)) for text in texts) / sum(len(words(each[0])) for each in right),
     }
@@ -110,7 +110,7 @@ def repetition(texts: Sequence[str]) -> dict[str, float]:
     }
 
 
-def choose(model: Writer) -> list[dict[str, Any]]:
+def choose(model: Seq2SeqModel) -> list[dict[str, Any]]:
     """Each setting with its figures on dev."""
     known = examples(model.name, "dev")
     asked = [{**USUAL, "no_repeat_ngram_size": size} for size in SIZES]
@@ -122,7 +122,7 @@ def choose(model: Writer) -> list[dict[str, Any]]:
     return found
 
 
-def compare(model: Writer, splits: Sequence[str]) -> dict[str, Any]:
+def compare(model: Seq2SeqModel, splits: Sequence[str]) -> dict[str, Any]:
     """The figures of each split before and after, and how much longer searching takes."""
     settings = {name: getattr(model.recipe.task, name) for name in SETTINGS}
     found: dict[str, Any] = {"before": USUAL, "after": settings, "splits": {}}
@@ -153,7 +153,7 @@ def main() -> None:
     held: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {"models": {}}
     for name in MODELS:
         model = regard.load(name)
-        assert isinstance(model, Writer)
+        assert isinstance(model, Seq2SeqModel)
         entry = held["models"].setdefault(name, {})
         if given.choose:
             entry["choice"] = choose(model)

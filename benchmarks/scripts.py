@@ -24,7 +24,7 @@ def main() -> None:
         traditional = [converted(each, "traditional") for each in given]
         back = [converted(each, "simplified") for each in traditional]
         scores = [model.evaluate(each) for each in (given, traditional, back)]
-        figures = [getattr(each, "score", getattr(each, "accuracy", None)) for each in scores]
+        figures = [each.score for each in scores]
         said = [model.measure.said(each) for each in figures]
         print(name, *said)
         rows.append((f"`{name}`", model.measure.name, *said))

@@ -22,7 +22,7 @@ import regard
 from regard.datasets import read, speech_strings
 from regard.files import write_text
 from regard.inputs import Sound, read_sound
-from regard.tasks import NAMED_RECIPES, Recipe, Scores, bundled
+from regard.tasks import NAMED_RECIPES, Recipe, bundled
 from regard.version import __version__
 
 LINES = Path(__file__).parent / "results" / "speech.jsonl"
@@ -75,8 +75,6 @@ def lines() -> list[dict[str, Any]]:
 def right(model: Any, examples: list[tuple[Any, Any]]) -> float:
     """The share of digits, or frames, that is right."""
     scores = model.evaluate(examples)
-    if isinstance(scores, Scores):
-        return scores.accuracy
     return 1 - scores.score if model.measure.falls else scores.score
 
 

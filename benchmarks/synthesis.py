@@ -19,8 +19,8 @@ from measuring import processor
 from regard.datasets import read
 from regard.files import write_text
 from regard.inputs import Sound, write_sound
-from regard.tasks import Judged, Speaker, Writer, load
-from regard.tasks.text_measures import TEXT_MEASURES
+from regard.tasks import Evaluation, Seq2SeqModel, Synthesizer, load
+from regard.tasks.seq2seq.measures import TEXT_MEASURES
 
 LINES = Path(__file__).parent / "results" / "synthesis.jsonl"
 HEARD = "heard"
@@ -28,14 +28,14 @@ HEARD = "heard"
 MEASURE = TEXT_MEASURES["character error rate"].measure
 
 
-def through_filter_banks(speaker: Speaker, sound: Sound) -> Sound:
+def through_filter_banks(speaker: Synthesizer, sound: Sound) -> Sound:
     """A recording as a speaker would say it that made no error."""
-    frames = speaker.answer.frames
+    frames = speaker.target.frames
     return frames.sound_of(frames.frames(sound))
 
 
 def measured(
-    speaker: Speaker, recogniser: Writer, split: str, strings: int | None, keep: Path | None
+    speaker: Synthesizer, recogniser: Seq2SeqModel, split: str, strings: int | None, keep: Path | None
 ) -> dict[str, Any]:
     """What the recogniser understands of the strings of a split, said and recorded: a line of JSON."""
     spoken = read("fsdd-strings", split, "speech")[:strings]
@@ -66,7 +66,7 @@ def measured(
     }
 
 
-def _figures(judged: Judged) -> dict[str, Any]:
+def _figures(judged: Evaluation) -> dict[str, Any]:
     return {
         "score": round(judged.score, 4),
         "interval": judged.interval and [round(each, 4) for each in judged.interval],
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was said there, as WAV")
     given = parser.parse_args()
     speaker, recogniser = load(given.speaker), load(given.recogniser)
-    if not isinstance(speaker, Speaker) or not isinstance(recogniser, Writer):
+    if not isinstance(speaker, Synthesizer) or not isinstance(recogniser, Seq2SeqModel):
         parser.error("SPEAKER must be of kind synthesis, and RECOGNISER of kind seq2seq.")
     if recogniser.measure != MEASURE:
         parser.error(f"RECOGNISER must be judged by {MEASURE.name}, but is by {recogniser.measure.name}.")

@@ -26,7 +26,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import regard
 from regard import datasets
-from regard.tasks.batching import batches_by_length
+from regard.tasks.training.batching import batches_by_length
 
 Sentences = Sequence[list[str]]
 WARM_UP = 20  # sentences
@@ -75,7 +75,7 @@ def recurrent() -> tuple[str, Callable[[Sentences], Any]]:
         found: list[list[tuple[str, str, float]]] = [[] for _ in sentences]
         for places in batches_by_length([len(sentence) for sentence in sentences], 2000):
             members = [sentences[place] for place in places]
-            batch = tagger.reader.encode(members)
+            batch = tagger.encoder.encode(members)
             with torch.inference_mode():
                 best = network(batch.vectors, batch.lengths).softmax(-1).max(-1)
             for place, words, chances, labels in zip(

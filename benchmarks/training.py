@@ -9,11 +9,13 @@ from typing import Any
 
 from measuring import processor
 
+from regard.tasks.evaluation import saved_evaluation
+
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "runs"
 
 # What a line says under a name of its own, or not at all: a tagger's figure for each of hundreds of labels.
-_SAID = ("measure", "score", "accuracy", "interval", "method", "labels")
+_SAID = ("measure", "score", "interval", "method", "labels")
 
 
 def train(
@@ -97,7 +99,8 @@ def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
         model: what its model.json holds.
     """
     about = model["about"]
-    scores, training = about["scores"], about["training"]
+    training = about["training"]
+    scores = {split: saved_evaluation(score) for split, score in about["scores"].items()}
     test = scores.get("test", {})
     return {
         "command": command,
@@ -106,10 +109,9 @@ def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
         "seed": training["seed"],
         "recipe": model["recipe"],
         "parameters": model["parameters"],
-        # A tagger's labels have one measure, which goes without saying.
-        "measure": scores["dev"].get("measure", "accuracy"),
-        "dev": _figure(scores["dev"]),
-        "test": _figure(test),
+        "measure": scores["dev"]["measure"],
+        "dev": scores["dev"]["score"],
+        "test": test.get("score"),
         "interval": test.get("interval"),
         "more": {key: value for key, value in test.items() if key not in _SAID and isinstance(value, int | float)},
         "seconds": training["seconds"],
@@ -120,7 +122,3 @@ def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
         "versions": training["versions"],
         "machine": processor(),
     }
-
-
-def _figure(scores: dict[str, Any]) -> float | None:
-    return scores.get("score", scores.get("accuracy"))

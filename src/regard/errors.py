@@ -54,7 +54,7 @@ class LongerThanTrained(DoubtfulAnswer):
 
 
 class UnknownPieces(DoubtfulAnswer):
-    """A source has characters or words that a writer hasn't learned: all of them are one to it."""
+    """A source has characters or words that a seq2seq model has not learned: all of them are one unknown piece."""
 
 
 class OutOfDistribution(DoubtfulAnswer):

@@ -7,8 +7,8 @@ import torch
 
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
-from regard.tasks.answers import Label
 from regard.tasks.network import SourceNetwork
+from regard.tasks.targets import Label
 
 LABELS = ("PRON", "VERB", "DET", "NOUN", "PUNCT")
 

@@ -51,10 +51,10 @@ def test_json(place, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["model"], found["split"], found["words"], found["sentences"]) == ("model", "all", 9, 3)
     low, high = found["interval"]
-    assert 0 <= low <= found["accuracy"] <= high <= 1
+    assert 0 <= low <= found["score"] <= high <= 1
     assert sum(label["words"] for label in found["labels"].values()) == 9
-    assert sum(count for *_, count in found["confusions"]) == round(9 * (1 - found["accuracy"]))
-    assert found["unseen_words"] == 1
+    assert sum(count for *_, count in found["confusions"]) == round(9 * (1 - found["score"]))
+    assert found["out_of_vocabulary"] == 1
 
 
 def test_another_script_is_told_and_converted(tmp_path, capsys):
@@ -131,7 +131,7 @@ def test_sentences_in_a_txt_file_are_read_as_such(place, tmp_path, capsys):
     assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.txt"), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert command(place, "--format", "json") == 0
-    assert found["accuracy"] == json.loads(capsys.readouterr().out)["accuracy"]
+    assert found["score"] == json.loads(capsys.readouterr().out)["score"]
 
 
 def test_help_teaches(capsys):

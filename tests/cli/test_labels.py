@@ -28,7 +28,7 @@ def start(folder, out, *more):
 
 def test_a_model_has_the_new_labels_and_two_may_become_one(folder):
     model = load(folder / "out")
-    assert model.answer.names == ("negative", "positive")
+    assert model.target.names == ("negative", "positive")
     assert model.about["data"]["renamed"] == {"0": "negative", "1": "positive", "2": "positive"}
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from regard.cli import model_warnings as warned
 from regard.datasets import Answers, Example
-from regard.tasks import Judged
+from regard.tasks import Evaluation
 from regard.tasks.measure import ACCURACY
-from regard.tasks.scoring import score_labels
+from regard.tasks.tagger.evaluation import evaluate_labels
 
 GOOD = [Example("x", label) for label in ("yes", "no") * 150]
 DONE = [{"epoch": epoch, "best": 0.9, "best_epoch": 3} for epoch in range(1, 11)]
@@ -30,7 +30,7 @@ def model(kind="classifier", answer="label", said=None):
 
 
 def judged(score, **more):
-    return Judged("accuracy", score, None, "", 300, **more)
+    return Evaluation("accuracy", score, None, "", 300, **more)
 
 
 def test_a_good_model_has_none():
@@ -60,25 +60,25 @@ def test_a_classifier(examples, dev, score, said):
 
 def test_of_test_it_is_told_too():
     few = [Example("x", label) for label in ("yes", "no", "no", "no")]
-    chance = Judged("accuracy", 0.75, (0.3, 0.95), "", 4)
+    chance = Evaluation("accuracy", 0.75, (0.3, 0.95), "", 4)
     (found,) = model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (few[1:], judged(0.0)))
     assert found == "It is no better than always answering yes, which is right for 0.00% of test."
     found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, chance))
     assert found == "It is no better than always answering no, which is right for 75.00% of test."
-    lucky = Judged("accuracy", 1.0, (0.5, 1.0), "", 4)
+    lucky = Evaluation("accuracy", 1.0, (0.5, 1.0), "", 4)
     found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, lucky))
     assert "always answering no for 75.00%: 4 are too few to say that it is better." in found
 
 
 def test_a_test_that_is_clearly_below_dev_is_told():
-    best = Judged("accuracy", 0.9, (0.86, 0.93), "", 300)
-    worse = Judged("accuracy", 0.6, (0.55, 0.65), "", 300)
+    best = Evaluation("accuracy", 0.9, (0.86, 0.93), "", 300)
+    worse = Evaluation("accuracy", 0.6, (0.55, 0.65), "", 300)
     (found,) = model_warnings(model(), GOOD, GOOD, best, DONE, (GOOD, worse))
     assert found.startswith("It does worse on test than on dev (60.00 %, 90.00 %)")
-    within = Judged("accuracy", 0.88, (0.84, 0.92), "", 300)
+    within = Evaluation("accuracy", 0.88, (0.84, 0.92), "", 300)
     assert not model_warnings(model(), GOOD, GOOD, best, DONE, (GOOD, within))
     # One of a few that is wrong: each lies within the interval of the other, or of one of them.
-    few, one = Judged("accuracy", 1.0, (0.82, 1.0), "", 18), Judged("accuracy", 0.95, (0.77, 0.99), "", 21)
+    few, one = Evaluation("accuracy", 1.0, (0.82, 1.0), "", 18), Evaluation("accuracy", 0.95, (0.77, 0.99), "", 21)
     assert not model_warnings(model(), GOOD, GOOD, few, DONE, (GOOD, one))
 
 
@@ -96,7 +96,7 @@ def test_several_questions():
 
 def test_the_items_of_a_tagger_count():
     examples = [Example("x", ("a", "b", None, "a"))] * 80
-    scores = score_labels([["a", "b", "a"]], [["a", "a", "a"]])
+    scores = evaluate_labels([["a", "b", "a"]], [["a", "a", "a"]])
     (found,) = model_warnings(model("tagger"), examples, examples, scores, DONE)
     assert found == "It is no better than always answering a, which is right for 66.67% of dev."
     assert "on 9 items" in model_warnings(model("tagger"), examples[:3], examples, scores, DONE)[-1]

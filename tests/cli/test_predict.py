@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from regard.cli.main import main
 from regard.inputs import Graph, Sound, social_graph, write_sound
-from regard.tasks.inputs import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.sources import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
 from tasks.toys import untrained
 
 WORDS = Words(features={"minimum_count": 1})

@@ -10,7 +10,7 @@ import torch
 from regard import load
 from regard.cli.main import main
 from regard.inputs import Sound, read_sound, write_sound
-from regard.tasks import Speaker
+from regard.tasks import Synthesizer
 
 RECIPE = {
     "task": {"kind": "synthesis", "filters": 8, "decoder_layers": 1, "longest": 0.2, "spare": 0.1},
@@ -162,7 +162,7 @@ def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsy
 
 
 def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trained, tmp_path, capsys, monkeypatch):
-    real, written = Speaker.say, []
+    real, written = Synthesizer.say, []
 
     def say(self, sources):
         written.append(len([*tmp_path.rglob("*.wav")]))
@@ -196,9 +196,15 @@ def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tag", "low", "--model"], "`--model` must be a tagger of words, but {} is a speaker: ask it by regard say."),
-        (["translate", "low", "--model"], "`--model` must be a writer, but {} is a speaker: ask it by regard say."),
-        (["predict"], "`MODEL` must answer in text, but out is a speaker: ask it by regard say."),
+        (
+            ["tag", "low", "--model"],
+            "`--model` must be a tagger of words, but {} is a speech synthesizer: ask it by regard say.",
+        ),
+        (
+            ["translate", "low", "--model"],
+            "`--model` must be a seq2seq model, but {} is a speech synthesizer: ask it by regard say.",
+        ),
+        (["predict"], "`MODEL` must answer in text, but out is a speech synthesizer: ask it by regard say."),
     ],
 )
 def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):

@@ -15,9 +15,9 @@ from rich.cells import cell_len
 from regard.cli.main import main
 from regard.inputs import Graph, WordEncoder
 from regard.tasks import Recipe, Tagger
-from regard.tasks.answers import Label
-from regard.tasks.inputs import Graphs, Texts, Words
 from regard.tasks.network import SourceNetwork
+from regard.tasks.sources import Graphs, Texts, Words
+from regard.tasks.targets import Label
 from tasks.toys import untrained
 
 SENTENCE = "I saw a saw ."
@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(tag, tmp_path, conten
 
 
 def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatch):
-    monkeypatch.setattr("regard.tasks.looking.MOST_ITEMS", 4)
+    monkeypatch.setattr("regard.tasks.recording.MOST_ITEMS", 4)
     monkeypatch.setattr("regard.cli.showing.MOST_ITEMS", 4)
     out = tag(SENTENCE)[1]
     assert "The source has 5 words; what they attended to is kept for 4 at most." in out

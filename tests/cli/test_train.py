@@ -10,7 +10,7 @@ from regard.cli.main import main
 from regard.cli.task_data import TaskData
 from regard.datasets import CATALOG, SPLITS, read_social_folder
 from regard.tasks import NAMED_RECIPES, bundled, load
-from regard.tasks.lightning_parts import Training
+from regard.tasks.training.lightning_parts import Training
 
 SENTENCES = [
     [("I", "PRON"), ("saw", "VERB"), ("a", "DET"), ("saw", "NOUN"), (".", "PUNCT")],
@@ -334,7 +334,7 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     found = TaskData.find("tagger", str(tmp_path))
     (train,) = found.read("train")
     assert found.kinds([train]) == ("graphs",)
-    # Judged elsewhere, a job that training never had is none of those that it had.
+    # Evaluated elsewhere, a job that training never had is none of those that it had.
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people.replace('cook', 'smith')}", encoding="utf-8")
     assert [found.read("train", given)[0].source.vectors.sum() for given in (None, train.source.encoder)] == [6, 0]
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2

@@ -11,7 +11,7 @@ from regard.datasets import planetoid
 from regard.datasets.planetoid import PLANETOID_FILES, read_planetoid
 from regard.errors import DataError
 from regard.tasks import Recipe
-from regard.tasks.inputs import Graphs
+from regard.tasks.sources import Graphs
 
 TRAIN = [(0, [1, 0]), (1, [0, 1])]
 ALL = [*TRAIN, (2, [1, 0]), (3, [0, 1])]

@@ -54,7 +54,7 @@ def test_it_answers_for_what_is_not_of_its_data(name, tmp_path):
         source = tmp_path / "grey.png"
         Image.new("L", (40, 60), 90).save(source)
     model = load(name)
-    (answer,) = getattr(model, model.verb)([source])
+    (answer,) = getattr(model, model.task.verb)([source])
     assert answer is not None
     assert repr(model.predict([source])) == repr([answer])
     if model.kind != "synthesis":

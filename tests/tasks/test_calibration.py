@@ -10,8 +10,8 @@ from toys import BY_HEART, SAWS, tiny
 from regard import load, train
 from regard.errors import ArgumentError, ModelError
 from regard.tasks import bundled
-from regard.tasks.answers import Label, Number, Several, answer_from_json
 from regard.tasks.calibration import best_temperature, calibration_error
+from regard.tasks.targets import Label, MultiLabel, Regression, target_from_json
 
 
 def drawn(count: int, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -48,7 +48,7 @@ def test_the_temperature_of_yes_or_no():
     # Each question by itself: the logit of "is it this one".
     logits = 2.5 * torch.logit((given / 2.5).softmax(-1).double()).float()
     wanted[::7, 0] = math.nan
-    answer = Several(("a", "b", "c")).calibrated(logits, wanted)
+    answer = MultiLabel(("a", "b", "c")).calibrated(logits, wanted)
     assert answer.temperature == pytest.approx(2.5, rel=0.05)
     assert answer.calibration(logits, wanted).error < 0.015
     assert answer.read(logits[:1])[0]["a"] == pytest.approx((logits[0, 0] / answer.temperature).sigmoid().item())
@@ -64,14 +64,14 @@ def test_a_few_examples_that_are_all_right_do_not_make_it_certain():
 
 def test_what_has_no_probabilities_has_no_temperature():
     given = torch.zeros(3, 1)
-    number = Number(0.0, 1.0)
+    number = Regression(0.0, 1.0)
     assert number.calibrated(given, torch.zeros(3)) is number
     assert number.calibration(given, torch.zeros(3)) is None
     one = Label(("a",))
     assert one.calibrated(given, torch.zeros(3, dtype=torch.int64)) == one
     unknown = torch.full((3,), -100)
     assert Label(("a", "b")).calibrated(torch.zeros(3, 2), unknown).temperature == 1.0
-    assert Several(("a",)).calibrated(given, torch.full((3, 1), math.nan)).temperature == 1.0
+    assert MultiLabel(("a",)).calibrated(given, torch.full((3, 1), math.nan)).temperature == 1.0
 
 
 def test_the_lowest_of_a_loss_between_its_bounds():
@@ -83,35 +83,35 @@ def test_it_is_fitted_on_dev_kept_and_told(tmp_path):
     # Of each sentence the other answer is right as often: nobody can be sure.
     dev = SAWS + [(words, ["PUNCT"] * len(words)) for words, _ in SAWS]
     model = train(SAWS, dev, recipe=tiny(**BY_HEART), progress="none", device="cpu")
-    assert model.answer.temperature > 2
+    assert model.target.temperature > 2
     assert all(word.score < 0.75 for word in model.tag([SAWS[0][0]])[0])
     scores = model.evaluate(dev)
-    assert scores.calibration.temperature == model.answer.temperature
+    assert scores.calibration.temperature == model.target.temperature
     assert scores.calibration.error < scores.calibration.before
     assert scores.to_json()["calibration"]["error"] == scores.calibration.error
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.answer == model.answer
+    assert again.target == model.target
     assert [word.score for word in again.tag([["I"]])[0]] == [word.score for word in model.tag([["I"]])[0]]
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, math.inf, math.nan, "1", True, None])
 def test_a_temperature_that_is_none_is_refused(temperature):
     with pytest.raises((ArgumentError, ModelError), match="`temperature` must be a finite number above 0"):
-        answer_from_json({"kind": "label", "names": ["a", "b"], "temperature": temperature})
+        target_from_json({"kind": "label", "names": ["a", "b"], "temperature": temperature})
 
 
 def test_a_model_of_before_there_were_temperatures_is_read():
-    assert answer_from_json({"kind": "label", "names": ["a", "b"]}).temperature == 1.0
+    assert target_from_json({"kind": "label", "names": ["a", "b"]}).temperature == 1.0
 
 
 @pytest.mark.parametrize("name", bundled())
 def test_bundled_models_that_give_probabilities_are_calibrated(name):
     model = load(name)
-    if model.kind not in ("tagger", "classifier") or model.answer.kind == "number":
+    if model.kind not in ("tagger", "classifier") or model.target.kind == "number":
         assert "calibration" not in json.dumps(model.about) or 'calibration": null' in json.dumps(model.about)
         return
     found = model.about["scores"]["test"]["calibration"]
-    assert found["temperature"] == model.answer.temperature != 1.0
+    assert found["temperature"] == model.target.temperature != 1.0
     # Of Chinese reviews 3.1 points are left; 770 of them are too few to tell that from 2.
     assert found["error"] <= (0.032 if name == "chinese-sentiment" else 0.02)

@@ -9,8 +9,8 @@ import torch
 
 from regard.errors import ModelError
 from regard.tasks import folders
-from regard.tasks.checkpoints import read_state, write_state
 from regard.tasks.folders import settle, standing, sweep, write_folder
+from regard.tasks.training.checkpoints import read_state, write_state
 
 STATE = {
     "epoch": 3,

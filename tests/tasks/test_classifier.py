@@ -10,8 +10,8 @@ import torch
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.tasks import Classifier
-from regard.tasks.classifying import ClassifierJob
-from regard.tasks.inputs import Texts, Words
+from regard.tasks.classifier.data import ClassifierData
+from regard.tasks.sources import Texts, Words
 
 # What counts is which word comes first, so a bag of words can't tell.
 TEXTS = ["good not bad", "bad not good", "good and bad", "bad and good", "not good", "not bad"]
@@ -55,22 +55,22 @@ def test_every_pooling(pooling):
 def test_agreement_counts_beside_being_right_and_asks_no_answer():
     pairs = [("good film", "yes"), ("bad film", "no"), ("some film", None)]
     recipe = dataclasses.replace(RECIPE, consistency=0.5, dropout=0.3)
-    learner = ClassifierJob(recipe, pairs, pairs, None).learner()
-    lesson = learner.corpus.lesson([0, 1, 2])
+    objective = ClassifierData(recipe, pairs, pairs, None).objective()
+    batch = objective.dataset.batch([0, 1, 2])
     torch.manual_seed(0)
-    own, agreement = learner.loss(lesson).terms
+    own, agreement = objective.loss(batch).terms
     assert (own.things, agreement.things) == (2, 3)
     torch.manual_seed(0)
-    given = torch.stack([learner.network(lesson.batch) for _ in range(4)])
+    given = torch.stack([objective.network(batch.sources) for _ in range(4)])
     assert not torch.equal(given[0], given[1])
-    answer = learner.answers[0]
-    losses = [answer.loss(each, lesson.wanted[0], 0.0)[0].item() for each in given]
+    answer = objective.answers[0]
+    losses = [answer.loss(each, batch.wanted[0], 0.0)[0].item() for each in given]
     assert own.mean.item() == pytest.approx(sum(losses) / 4)
     assert agreement.mean.item() == pytest.approx(0.5 * answer.disagreement(given).item())
     # Nothing is dropped: the drawings are one, and only making up its mind is left to learn.
-    learner.eval()
-    assert learner.loss(lesson).terms[1].mean.item() == pytest.approx(
-        0.5 * answer.disagreement(learner.network(lesson.batch)[None]).item()
+    objective.eval()
+    assert objective.loss(batch).terms[1].mean.item() == pytest.approx(
+        0.5 * answer.disagreement(objective.network(batch.sources)[None]).item()
     )
 
 
@@ -124,7 +124,7 @@ def test_saved_and_loaded_it_answers_alike(tmp_path, targets):
     loaded = load(tmp_path / "model")
     assert isinstance(loaded, Classifier)
     assert loaded.classify(TEXTS) == model.classify(TEXTS)
-    assert (loaded.recipe, loaded.answer, loaded.about) == (model.recipe, model.answer, model.about)
+    assert (loaded.recipe, loaded.target, loaded.about) == (model.recipe, model.target, model.about)
     assert "A classifier: " in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
@@ -153,7 +153,7 @@ def _stopped(recipe, pairs, folder, options):
     train(pairs, pairs, recipe=recipe, out=folder / "whole", **options)
     short = {"out": folder / "run", **options}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regard.tasks.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
+        patch.setattr("regard.tasks.training.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
         with pytest.raises(RuntimeError, match="stopped"):
             train(pairs, pairs, recipe=recipe, **short)
     train(pairs, pairs, recipe=recipe, resume=True, **short)
@@ -162,7 +162,7 @@ def _stopped(recipe, pairs, folder, options):
 
 
 def _stop_at(epoch):
-    from regard.tasks.lightning_parts import Training
+    from regard.tasks.training.lightning_parts import Training
 
     start = Training.on_train_epoch_start
 
@@ -219,30 +219,30 @@ def test_auxiliary_answers_of_every_kind_are_learned_beside_and_not_kept():
     plain = fit(pairs, epochs=3)
     assert model.classify(TEXTS) != plain.classify(TEXTS)
     assert set(model.network.state_dict()) == set(plain.network.state_dict())
-    assert model.answer.names == plain.answer.names
+    assert model.target.names == plain.target.names
     # Another auxiliary answer is other training.
     other = train(pairs, pairs, recipe=recipe, auxiliary=auxiliary | {"first": [None, *"bgb", None, "g"]}, **options)
     assert other.classify(TEXTS) != model.classify(TEXTS)
 
 
 def test_the_loss_adds_up_each_answer_by_its_share():
-    learner = ClassifierJob(*helped()[:2], helped()[1], BESIDE).learner().eval()
-    lesson = learner.corpus.lesson(range(len(TEXTS)))
-    own, length, first, both = learner.loss(lesson).terms
+    objective = ClassifierData(*helped()[:2], helped()[1], BESIDE).objective().eval()
+    batch = objective.dataset.batch(range(len(TEXTS)))
+    own, length, first, both = objective.loss(batch).terms
     assert [term.things for term in (own, length, first, both)] == [6, 6, 4, 3]
-    features = learner.network.features(lesson.batch)
+    features = objective.network.features(batch.sources)
     for place, term in ((1, length), (2, first), (3, both)):
-        given = learner.auxiliary[0][place - 1](features)
+        given = objective.auxiliary[0][place - 1](features)
         assert term.mean.item() == pytest.approx(
-            0.5 * learner.answers[place].loss(given, lesson.wanted[place], 0.0)[0].item()
+            0.5 * objective.answers[place].loss(given, batch.wanted[place], 0.0)[0].item()
         )
 
 
 def test_of_an_unknown_target_the_auxiliary_answers_are_learned():
     targets = ["yes", None, "yes", "no", None, "maybe"]
-    learner = ClassifierJob(*helped(targets)[:2], [("good", "yes")], BESIDE).learner()
-    assert len(learner.corpus.lengths) == 6
-    assert learner.loss(learner.corpus.lesson([0, 1, 4])).terms[0].things == 1
+    objective = ClassifierData(*helped(targets)[:2], [("good", "yes")], BESIDE).objective()
+    assert len(objective.dataset.lengths) == 6
+    assert objective.loss(objective.dataset.batch([0, 1, 4])).terms[0].things == 1
     # Where nothing is known of a source, it is as if it weren't there.
     pairs = list(zip(TEXTS, targets, strict=True))
     known = [pair for pair in pairs if pair[1] is not None]

@@ -87,8 +87,8 @@ def test_a_text_much_longer_than_its_source_can_be_written():
 def test_chinese_texts_are_not_one_word():
     texts = [("这 家 酒店 很 好".replace(" ", ""), "yes"), ("房间 很 脏".replace(" ", ""), "no")] * 20
     recipe = default_recipe(texts)
-    reader = recipe.input.fit([source for source, _ in texts])
-    known = recipe.input.item(reader, "酒店很脏")
+    encoder = recipe.input.fit([source for source, _ in texts])
+    known = recipe.input.item(encoder, "酒店很脏")
     assert len(known) > 0
     assert recipe.input.features.shortest_ngram == 1
 

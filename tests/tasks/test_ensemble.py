@@ -11,9 +11,9 @@ import regard
 from regard.errors import ArgumentError, ModelError
 from regard.tasks import Recipe
 from regard.tasks.ensemble import Ensemble
-from regard.tasks.inputs import Vectors
-from regard.tasks.learner import Loss
-from regard.tasks.tagging import TaggerJob
+from regard.tasks.sources import Vectors
+from regard.tasks.tagger.data import TaggerData
+from regard.tasks.training.objective import Loss
 
 SOURCES = [torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.ones(2, 3)]
 
@@ -21,7 +21,7 @@ SOURCES = [torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.
 def alone(model, place):
     """The model that one member would be."""
     network = model.network.members[place]
-    return type(model)(network, model.reader, model.answer, model.recipe)
+    return type(model)(network, model.encoder, model.target, model.recipe)
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_each_member_learns_as_it_would_alone():
     again = {"again": [labels for _, labels in SAWS]}
     recipe = tiny(members=2, dropout=0.0, attention_dropout=0.0, task={"auxiliary": {"again": 0.5}})
     recipe = Recipe.from_json({**recipe.to_json(), "input": {**recipe.input.to_json(), "word_dropout": 0.0}})
-    learner = TaggerJob(recipe, SAWS, SAWS, again).learner().eval()
-    batch = next(iter(learner.batches(0)))
-    loss = learner.loss(batch)
+    objective = TaggerData(recipe, SAWS, SAWS, again).objective().eval()
+    batch = next(iter(objective.batches(0)))
+    loss = objective.loss(batch)
     loss.total.backward()
-    members = learner.network.members
+    members = objective.network.members
     got = [[parameter.grad.clone() for parameter in member.parameters()] for member in members]
-    heads = [[parameter.grad.clone() for parameter in own.parameters()] for own in learner.auxiliary]
+    heads = [[parameter.grad.clone() for parameter in own.parameters()] for own in objective.auxiliary]
     assert len(heads[0]) == 2
     assert not torch.equal(heads[0][0], heads[1][0])
     terms = []
     for place, member in enumerate(members):
-        learner.zero_grad()
-        own = learner._terms(member, learner.auxiliary[place], batch)
+        objective.zero_grad()
+        own = objective._terms(member, objective.auxiliary[place], batch)
         Loss(tuple(own)).total.backward()
         for halved, parameter in zip(got[place], member.parameters(), strict=True):
             torch.testing.assert_close(2 * halved, parameter.grad)
@@ -128,16 +128,16 @@ def test_members_agree_each_with_itself_about_what_nobody_labelled():
     again = {"again": [(1.0, 2.0, 3.0, None), (2.5, 0.0)]}
     recipe = tiny(members=2, consistency=2.0, dropout=0.4, batch_items=100, task={"auxiliary": {"again": 0.5}})
     recipe = dataclasses.replace(recipe, input=Vectors())
-    learner = TaggerJob(recipe, pairs, pairs, again).learner()
-    batch = next(iter(learner.batches(0)))
+    objective = TaggerData(recipe, pairs, pairs, again).objective()
+    batch = next(iter(objective.batches(0)))
     torch.manual_seed(0)
-    own, beside, agreement = learner.loss(batch).terms
+    own, beside, agreement = objective.loss(batch).terms
     assert (own.things, beside.things, agreement.things) == (3, 5, 6)
     torch.manual_seed(0)
-    label, other = learner.answers
+    label, other = objective.answers
     expected = torch.zeros(3)
-    for member, (head,) in zip(learner.network.members, learner.auxiliary, strict=True):
-        drawn = [member.features(batch.batch) for _ in range(4)]
+    for member, (head,) in zip(objective.network.members, objective.auxiliary, strict=True):
+        drawn = [member.features(batch.sources) for _ in range(4)]
         given = torch.stack([member.output(features) for features in drawn])
         for features, numbers in zip(drawn, given, strict=True):
             expected[0] += label.loss(numbers, batch.wanted[0], recipe.smoothing)[0].detach() / 8

@@ -1,34 +1,36 @@
 """Each kind of task and of source is known wherever kinds are told apart: a forgotten place is named here."""
 
+import dataclasses
+
 import pytest
 
-from regard.cli import asking, task_data, train
-from regard.tasks import loading, targets
-from regard.tasks.answers import ANSWERS
+from regard.tasks import TASKS, Recipe
 from regard.tasks.card import model_card
-from regard.tasks.fit import JOBS
-from regard.tasks.inputs import INPUTS
-
-TABLES = {
-    "fit.JOBS": JOBS,
-    "loading.MODELS": loading.MODELS,
-    "cli.task_data": task_data._ABOUT,
-    "cli.train": train._HELP,
-    "cli.asking": asking._SAID,
-}
+from regard.tasks.model import Model
+from regard.tasks.sources import INPUTS
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_kind_of_task_is_in(table):
-    assert {*TABLES[table]} == {*targets.TASKS}
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_what_a_task_names_is_there(task):
+    assert (task.settings.kind, TASKS[task.name]) == (task.name, task)
+    assert issubclass(task.model, Model)
+    assert callable(getattr(task.model, task.verb))
+    assert {"objective", "model"} <= {*dir(task.data)}
+    fields = {each.name for each in dataclasses.fields(Recipe)}
+    assert {*task.fixed} <= fields
+    for settings in task.defaults.values():
+        assert {*settings} <= fields
 
 
 @pytest.mark.parametrize("source", INPUTS)
-@pytest.mark.parametrize("task", targets.TASKS)
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_every_kind_has_a_card(task, source, answer):
-    described = {"kind": task, "answer": {"kind": answer}, "parameters": 7, "recipe": {"input": {"kind": source}}}
-    assert 'regard.load("toy")' in model_card("toy", described)
+@pytest.mark.parametrize(
+    ("task", "target"), [(task, target) for task, each in TASKS.items() for target in each.gives], ids="-".join
+)
+def test_every_kind_has_a_card(task, target, source):
+    described = {"kind": task, "answer": {"kind": target}, "parameters": 7, "recipe": {"input": {"kind": source}}}
+    card = model_card("toy", described)
+    assert 'regard.load("toy")' in card
+    assert not {"{", "}"} & {*card.replace("{}", "")}
 
 
 @pytest.mark.parametrize("source", INPUTS)

@@ -5,10 +5,10 @@ import torch
 from tests.tasks.toys import SAWS, tiny
 from torch import nn
 
-from regard.tasks.learner import Learner
-from regard.tasks.lightning_parts import Training
-from regard.tasks.muon import Muon, orthogonalise
-from regard.tasks.tagging import TaggerJob
+from regard.tasks.tagger.data import TaggerData
+from regard.tasks.training.lightning_parts import Training
+from regard.tasks.training.muon import Muon, orthogonalise
+from regard.tasks.training.objective import Objective
 
 SHAPES = [(4, 4), (20, 3), (3, 20), (64, 192), (1, 7)]
 
@@ -87,10 +87,10 @@ def test_it_goes_on_from_its_state_as_if_it_had_not_stopped():
 
 def test_tables_vectors_and_filters_are_left_to_adamw():
     recipe = tiny(optimizer="muon", network="convolution", reach=1, weight_decay=0.3)
-    learner = TaggerJob(recipe, SAWS, SAWS, None).learner()
-    assert isinstance(learner, Learner)
-    names = {id(parameter): name for name, parameter in learner.network.named_parameters()}
-    optimizer = Training(learner, recipe).configure_optimizers()
+    objective = TaggerData(recipe, SAWS, SAWS, None).objective()
+    assert isinstance(objective, Objective)
+    names = {id(parameter): name for name, parameter in objective.network.named_parameters()}
+    optimizer = Training(objective, recipe).configure_optimizers()
     assert isinstance(optimizer, Muon)
     filters, rest, turned = ([names[id(each)] for each in group["params"]] for group in optimizer.param_groups)
     assert [(group["matrices"], group["weight_decay"]) for group in optimizer.param_groups] == [

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import task_data
 from regard.datasets import CATALOG, EXAMPLE_SETS
 from regard.errors import ArgumentError
-from regard.tasks import NAMED_RECIPES, RECIPES, NamedRecipe, Recipe, bundled, load, named_recipes, recipe_for
+from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, NamedRecipe, Recipe, bundled, load, named_recipes, recipe_for
 from regard.tasks.card import model_card
 
 FILES = sorted(Path(named_recipes.__file__).with_name("recipes").iterdir(), key=lambda path: path.stem)
@@ -27,7 +26,7 @@ def test_a_recipe_fits_its_data(named):
     else:
         known = EXAMPLE_SETS[named.data]
         assert named.label in known.labels
-        assert known.target(named.label) in task_data._ABOUT[named.recipe.task.kind]
+        assert known.target(named.label) in TASKS[named.recipe.task.kind].targets
     usual = recipe_for(named.data, named.label, named.recipe.task.kind)
     # One that is compared with the usual one has a longer name, and is asked for by it.
     assert usual == named or (named.name.startswith(usual.name) and named.command[-2:] == ("--recipe", named.name))

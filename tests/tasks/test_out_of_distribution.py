@@ -11,8 +11,8 @@ from regard import load, train
 from regard.datasets import read
 from regard.errors import OutOfDistribution
 from regard.inputs import split_words
-from regard.tasks.inputs import Texts, Words
 from regard.tasks.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
+from regard.tasks.sources import Texts, Words
 
 GERMAN = [
     "Ich sehe eine große Säge im Wald.",
@@ -166,7 +166,7 @@ def test_english_of_other_places_is_seldom_told(real_data):
     odd = [
         known.exceeded(statistic)
         for text in texts
-        for statistic in kind.ood_statistics(model.reader, split_words(text))
+        for statistic in kind.ood_statistics(model.encoder, split_words(text))
     ]
     assert len(odd) == 300
     assert sum(odd) <= 10

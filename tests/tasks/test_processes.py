@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import test_classifier
-import test_inputs
+import test_sources
 import test_speaker
 import test_writer
 import torch
@@ -23,10 +23,10 @@ from toys import BY_HEART, SAWS, generated, tiny
 from regard.errors import ArgumentError, RegardError
 from regard.modules.networks import NETWORKS
 from regard.modules.pooling import POOLINGS
-from regard.tasks import Classifier, Tagger, Writer, train
-from regard.tasks.fit import JOBS
-from regard.tasks.lightning_parts import Training
-from regard.tasks.processes import helped
+from regard.tasks import Classifier, Seq2SeqModel, Tagger, train
+from regard.tasks.registry import TASKS
+from regard.tasks.training.lightning_parts import Training
+from regard.tasks.training.processes import with_workers
 
 HERE = Path(__file__).parent
 several = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="each process wants a processor")
@@ -35,7 +35,7 @@ TOY = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
 LEARNED = {
     "tagger": (tiny(**BY_HEART | {"epochs": 4, "batch_items": 31}, average=0.9), generated(37), Tagger),
     "classifier": (dataclasses.replace(test_classifier.RECIPE, patience=5, batch_items=7), TOY, Classifier),
-    "writer": (dataclasses.replace(test_writer.RECIPE, epochs=6, batch_items=12), test_writer.PAIRS, Writer),
+    "writer": (dataclasses.replace(test_writer.RECIPE, epochs=6, batch_items=12), test_writer.PAIRS, Seq2SeqModel),
 }
 
 
@@ -196,13 +196,13 @@ class Poison:
     ],
 )
 def test_a_helper_that_fails_is_heard_before_training(poison, message):
-    with pytest.raises(RegardError, match=message), helped(2, print, poison) as place:
-        place.join()
+    with pytest.raises(RegardError, match=message), with_workers(2, print, poison) as process:
+        process.join()
 
 
 def test_what_can_not_be_handed_over_is_refused():
     message = "`devices` must be 1 for what can't be handed to another process, but is 2"
-    with pytest.raises(ArgumentError, match=message), helped(2, print, lambda: None):
+    with pytest.raises(ArgumentError, match=message), with_workers(2, print, lambda: None):
         raise AssertionError("it was handed over")
 
 
@@ -237,9 +237,9 @@ NETS = {
 SOURCES = {
     kind: (
         dataclasses.replace(test_classifier.RECIPE, input=source),
-        list(zip(sources, test_inputs.TARGETS, strict=True)),
+        list(zip(sources, test_sources.TARGETS, strict=True)),
     )
-    for kind, (source, sources, _) in test_inputs.CASES.items()
+    for kind, (source, sources, _) in test_sources.CASES.items()
 }
 WRITERS = {name: (test_writer.with_task(architecture=name), test_writer.PAIRS) for name in test_writer.ARCHITECTURES}
 
@@ -256,11 +256,11 @@ def test_whatever_learns_can_be_shared(name):
     if name in ("speech", "molecules", "speaker"):
         pytest.importorskip("rdkit" if name == "molecules" else "librosa")
     recipe, pairs = {**NETS, **SOURCES, **WRITERS, **OTHERS}[name]
-    learner = pickle.loads(pickle.dumps(JOBS[recipe.task.kind](recipe, pairs, pairs, None).learner()))
-    for batch in learner.batches(0):
-        learner.zero_grad()
-        learner.loss(batch).total.backward()
-        assert [name for name, each in learner.named_parameters() if each.grad is None] == []
+    objective = pickle.loads(pickle.dumps(TASKS[recipe.task.kind].data(recipe, pairs, pairs, None).objective()))
+    for batch in objective.batches(0):
+        objective.zero_grad()
+        objective.loss(batch).total.backward()
+        assert [name for name, each in objective.named_parameters() if each.grad is None] == []
 
 
 @pytest.mark.parametrize("name", ["transformer", "spelling", "speaker"])
@@ -269,10 +269,10 @@ def test_the_terms_of_a_shared_batch_make_its_loss(name):
     if name == "speaker":
         pytest.importorskip("librosa")
     recipe, pairs = {**WRITERS, **OTHERS}[name]
-    learner = JOBS[recipe.task.kind](recipe, pairs, pairs, None).learner().eval()
-    every = list(range(len(learner.corpus.lengths)))
-    whole = learner.loss(learner.corpus.lesson(every))
-    parts = [learner.loss(learner.corpus.lesson(share)) for share in (every[:1], every[1:])]
+    objective = TASKS[recipe.task.kind].data(recipe, pairs, pairs, None).objective().eval()
+    every = list(range(len(objective.dataset.lengths)))
+    whole = objective.loss(objective.dataset.batch(every))
+    parts = [objective.loss(objective.dataset.batch(share)) for share in (every[:1], every[1:])]
     for term, *shares in zip(whole.terms, *(part.terms for part in parts), strict=True):
         assert term.things == sum(share.things for share in shares)
         together = sum(share.mean * share.things for share in shares) / term.things

@@ -11,8 +11,8 @@ import pytest
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import WordFeatures
 from regard.tasks import RECIPES, Recipe
-from regard.tasks.inputs import Words
-from regard.tasks.targets import Tagging
+from regard.tasks.sources import Words
+from regard.tasks.tagger.settings import TaggerSettings
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -31,7 +31,7 @@ def test_every_field_survives_json():
         position="none",
         schedule="linear",
         optimizer="muon",
-        task=Tagging(auxiliary={"xpos": 0.3, "feats": 1}),
+        task=TaggerSettings(auxiliary={"xpos": 0.3, "feats": 1}),
         minutes=2.5,
         seed=7,
     )

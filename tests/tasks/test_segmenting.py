@@ -10,7 +10,7 @@ from regard import load
 from regard.cli.main import main
 from regard.datasets import BEGINS, INSIDE, TaggedSentence, read, segmented
 from regard.errors import ArgumentError, DataError, OutOfDistribution
-from regard.tasks.segmenting import segment
+from regard.tasks.tagger.segmenting import segment
 
 SENTENCE = ("我", "在", "2004年", "看见", "了", "图书馆", "。")
 

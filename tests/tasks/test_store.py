@@ -76,7 +76,7 @@ def test_the_card_says_what_is_known(tagger, tmp_path):
         "- name: toy",
         "- licence: CC0",
         "- train: 5 sentences, 20 words",
-        f"| test | {100 * scores['accuracy']:.2f} %",
+        f"| test | {100 * scores['score']:.2f} %",
         "Wilson score interval over sentences",
         "float16",
         f"- parameters: {tagger.parameters:,}",
@@ -314,8 +314,8 @@ def test_terms_that_bind_come_before_all_else(licence, first):
         ("tagger", "speech", {"kind": "label", "names": ["A"]}, ("each frame one of 1 labels", "predict", "recording")),
         ("tagger", "graphs", {"kind": "number"}, ("each node a number", "predict", "model.tag([graph])")),
         ("classifier", "molecules", {"kind": "number"}, ("a number for a source", "predict", '"CCO"')),
-        ("seq2seq", "texts", {}, ("A writer", "predict", "model.write(")),
-        ("synthesis", "texts", {}, ("A speaker", "regard say", "model.say(")),
+        ("seq2seq", "texts", {"kind": "text"}, ("A seq2seq model", "predict", "model.write(")),
+        ("synthesis", "texts", {"kind": "speech"}, ("A speech synthesizer", "regard say", "model.say(")),
         ("tagger", "words", {"kind": "label", "names": ["A"]}, ("each word of a sentence", "regard tag", "saw")),
     ],
 )
@@ -336,5 +336,7 @@ def test_the_card_tells_the_figures_of_each_split_and_counts_what_there_is():
         split: {"measure": "BLEU", "score": 1.0, "interval": [0, 2], "examples": 3, "method": "drawn", "more": more}
         for split, more in (("dev", {"chrF": 1.234, "signature": "x"}), ("test", {"chrF": 5.678, "signature": "x"}))
     }
-    card = model_card("toy", {"kind": "seq2seq", "answer": {}, "parameters": 7, "about": {"scores": scores}})
+    card = model_card(
+        "toy", {"kind": "seq2seq", "answer": {"kind": "text"}, "parameters": 7, "about": {"scores": scores}}
+    )
     assert "chrF of dev: 1.23. signature: x. chrF of test: 5.68. Interval: drawn." in card

@@ -58,7 +58,7 @@ def test_an_iterator_of_tuples_will_do(tagger):
 @pytest.mark.filterwarnings("ignore::regard.errors.OutOfDistribution")
 def test_scores_are_probabilities_of_the_label_given(tagger):
     words = ["a", "never", "seen", "saw"]
-    probabilities = (tagger.score(tagger.encode([words]))[0] / tagger.answer.temperature).softmax(-1)
+    probabilities = (tagger.score(tagger.encode([words]))[0] / tagger.target.temperature).softmax(-1)
     for word, row in zip(tagger.tag([words])[0], probabilities, strict=True):
         assert 0 < word.score <= 1
         assert word.score == pytest.approx(row.max().item())
@@ -100,9 +100,9 @@ def test_watching_changes_no_bit(tagger):
 
 def test_evaluate_counts_words_that_training_never_had(tagger):
     scores = tagger.evaluate([(["I", "zzz"], ["PRON", "X"]), ([], [])])
-    assert (scores.words, scores.sentences, scores.empty) == (2, 1, 1)
-    assert (scores.unseen_words, scores.unseen_accuracy) == (1, 0.0)
-    assert tagger.evaluate(SAWS).unseen_words == 0
+    assert (scores.examples, scores.sources, scores.empty) == (2, 1, 1)
+    assert (scores.out_of_vocabulary, scores.out_of_vocabulary_accuracy) == (1, 0.0)
+    assert tagger.evaluate(SAWS).out_of_vocabulary == 0
 
 
 @pytest.mark.parametrize("examples", [[], [([], [])]])

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-import regard.tasks.lightning_parts as parts
+import regard.tasks.training.lightning_parts as parts
 from regard import train
 from regard.tasks import Recipe
-from regard.tasks.answers import Label, Number, Several
 from regard.tasks.ensemble import source_network
-from regard.tasks.inputs import Source
-from regard.tasks.loading import MODELS
+from regard.tasks.registry import TASKS
+from regard.tasks.sources import Source
+from regard.tasks.targets import Label, MultiLabel, Regression
 
 # "saw" is a verb after a pronoun and a noun after "a": only a net that looks around can tell.
 SAWS = [
@@ -76,9 +76,9 @@ def untrained(source: Source, sources: list, targets=None, **changes) -> Any:
     flat = targets or ["a", "b"]
     if recipe.task.kind == "tagger" and targets:
         flat = [each for target in targets for each in target]
-    kind = Label if isinstance(flat[0], str) else Number if isinstance(flat[0], float) else Several
-    answer, reader = kind.fit(flat), source.fit(sources)
-    return MODELS[recipe.task.kind](source_network(recipe, reader, answer.outputs), reader, answer, recipe)
+    kind = Label if isinstance(flat[0], str) else Regression if isinstance(flat[0], float) else MultiLabel
+    answer, encoder = kind.fit(flat), source.fit(sources)
+    return TASKS[recipe.task.kind].model(source_network(recipe, encoder, answer.outputs), encoder, answer, recipe)
 
 
 def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 from regard.cli.options import Written
 from regard.page.numbers import probability
 from regard.page.visible import visible
-from regard.tasks import Written as WrittenText
+from regard.tasks import GeneratedText
 
-__all__ = ["LINES", "nothing_of", "plain_answer"]
+__all__ = ["LINES", "plain_answer"]
 
 
 def plain_answer(answer: Any, nothing: Sequence[str] = ("label",)) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def plain_answer(answer: Any, nothing: Sequence[str] = ("label",)) -> dict[str, 
         return {"items": []} if nothing == ("items",) else dict.fromkeys(nothing)
     if isinstance(answer, dict):
         return dict(answer)
-    if isinstance(answer, WrittenText):
+    if isinstance(answer, GeneratedText):
         return {"text": answer.text, "score": round(answer.score, 6), "ended": answer.ended}
     if isinstance(answer, list):
         return {"items": [item._asdict() for item in answer]}
@@ -36,16 +36,16 @@ _CUT = " ... (cut: it had not ended at the longest that is allowed)"
 
 
 def _json(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
-    yield json.dumps({"source": source, **plain_answer(answer, nothing_of(model))}, ensure_ascii=False)
+    yield json.dumps({"source": source, **plain_answer(answer, model.missing)}, ensure_ascii=False)
 
 
 def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
-    plain = plain_answer(answer, nothing_of(model))
+    plain = plain_answer(answer, model.missing)
     # A source without items has a row too: none is passed over.
     rows = [{"source": source, **row} for row in plain.get("items", [plain]) or [{}]]
     for place, row in enumerate(rows):
         held = io.StringIO()
-        writer = csv.DictWriter(held, _columns(model), lineterminator="", restval="")
+        writer = csv.DictWriter(held, ["source", *model.columns], lineterminator="", restval="")
         if first and place == 0:
             writer.writeheader()
             yield held.getvalue()
@@ -55,26 +55,9 @@ def _csv(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
         yield held.getvalue()
 
 
-def nothing_of(model: Any) -> tuple[str, ...]:
-    """What to call an answer of this model that isn't there."""
-    if model.kind == "tagger":
-        return ("items",)
-    if model.kind == "seq2seq":
-        return ("text",)
-    return model.answer.names if model.answer.kind == "several" else (model.answer.kind,)
-
-
-def _columns(model: Any) -> list[str]:
-    if model.kind == "seq2seq":
-        return ["source", *WrittenText._fields]
-    items = ["text"] if model.kind == "tagger" else []
-    answer = {"label": ["label", "score"], "number": ["number"], "several": list(getattr(model.answer, "names", ()))}
-    return ["source", *items, *answer[model.answer.kind]]
-
-
 def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]:
     shown = visible(source)
-    if answer is None and model.kind == "seq2seq":
+    if answer is None and model.missing == ("text",):
         # What is written stands line by line beside its sources.
         yield ""
     elif answer is None or answer == []:
@@ -88,7 +71,7 @@ def _text(model: Any, source: str, answer: Any, *, first: bool) -> Iterator[str]
         yield from (f"{visible(item.text)}\t{_said(item[1])}" for item in answer)
     elif isinstance(answer, list):
         yield " ".join(f"{visible(item.text)}/{_said(item[1])}" for item in answer)
-    elif isinstance(answer, WrittenText):
+    elif isinstance(answer, GeneratedText):
         yield visible(answer.text) + ("" if answer.ended else _CUT)
     elif isinstance(answer, float):
         yield f"{answer:>12.4f}  {shown}"

@@ -6,8 +6,6 @@ from regard.errors import ArgumentError
 
 __all__ = ["check_readable", "check_script", "load_tagger_of_words", "load_to_ask", "what_it_is"]
 
-_SAID = {"tagger": "tagger", "classifier": "classifier", "seq2seq": "writer", "synthesis": "speaker"}
-
 
 def check_readable(model: Any, name: str) -> None:
     """Refuse a model whose sources can't be named on the command line, or whose answers are sounds.
@@ -15,9 +13,9 @@ def check_readable(model: Any, name: str) -> None:
     Raises:
         ArgumentError: it is one.
     """
-    if model.kind == "synthesis":
-        raise ArgumentError(f"`MODEL` must answer in text, but {name} is a speaker: {_instead(model)}.")
-    if (why := model.recipe.input.unnamed(model.reader)) is not None:
+    if model.task.sounds:
+        raise ArgumentError(f"`MODEL` must answer in text, but {name} is a {model.task.noun}: {_instead(model)}.")
+    if (why := model.recipe.input.unnamed(model.encoder)) is not None:
         raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
 
 
@@ -41,11 +39,13 @@ def load_to_ask(name: str, kind: str) -> Any:
         ModelError: it can't be used.
     """
     # Here and not above: it brings torch, for which --help needn't wait.
-    from regard.tasks import load
+    from regard.tasks import TASKS, load
 
     model = load(name)
-    if model.kind != kind:
-        raise ArgumentError(f"`--model` must be a {_SAID[kind]}, but {name} is {what_it_is(model)}: {_instead(model)}.")
+    if model.task is not TASKS[kind]:
+        raise ArgumentError(
+            f"`--model` must be a {TASKS[kind].noun}, but {name} is {what_it_is(model)}: {_instead(model)}."
+        )
     return model
 
 
@@ -59,7 +59,8 @@ def load_tagger_of_words(name: str) -> Any:
     from regard.tasks import load
 
     model = load(name)
-    if model.kind != "tagger" or model.recipe.input.kind != "words" or not model.labels:
+    # Only what `regard tag` asks labels words; without labels it gives numbers.
+    if model.task.command(model.recipe.input.kind) != "tag" or not model.labels:
         raise ArgumentError(
             f"`--model` must be a tagger of words, but {name} is {what_it_is(model)}: {_instead(model)}."
         )
@@ -68,8 +69,8 @@ def load_tagger_of_words(name: str) -> Any:
 
 def what_it_is(model: Any) -> str:
     """What a model is, in words: of a tagger, of what, where that isn't words with labels."""
-    said = f"a {_SAID[model.kind]}"
-    if model.kind != "tagger":
+    said = f"a {model.task.noun}"
+    if not model.task.per_item:
         return said
     if not model.labels:
         return f"{said} that gives numbers"
@@ -78,6 +79,6 @@ def what_it_is(model: Any) -> str:
 
 
 def _instead(model: Any) -> str:
-    if model.kind == "synthesis":
+    if model.task.sounds:
         return "ask it by regard say"
-    return "ask it by regard predict" if model.recipe.input.unnamed(model.reader) is None else "use it from Python"
+    return "ask it by regard predict" if model.recipe.input.unnamed(model.encoder) is None else "use it from Python"

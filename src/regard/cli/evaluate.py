@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from regard.cli.task_data import TaskData
     from regard.datasets import ColumnNames
     from regard.page import Page
-    from regard.tasks import Judged, Scores
+    from regard.tasks import Evaluation
 
 __all__ = ["converted", "evaluate"]
 
@@ -41,21 +41,20 @@ def evaluate(
     renamed: LabelNamesOption = None,
     skip_broken: SkipBrokenOption = None,
     force: SkipForceOption = False,
-    top: Annotated[int, typer.Option(metavar="N", min=0, help="How many labels and confusions to list.")] = 8,
+    top: Annotated[int, typer.Option(metavar="N", min=0, help="Number of labels and confusions to list.")] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """Let a model answer where the answer is known, and compare: how often it is right, and where it isn't.
+    """Compare a model's predictions with known targets: how often it is right, and where it goes wrong.
 
-    Choose recipes and models by --split dev, and read test, the default, once, in the end.
+    Choose recipes and models with --split dev, and read test, the default, once at the end.
 
-    Of a tagger, the words are those of the data; the model doesn't split text here. A single file is taken whole,
-    whatever --split says, and named as such (in JSON its split is "all"), except the one that the model was trained on:
-    that is split again as it was then. What
-    --column says nothing of is called as in the table that the model was trained on. The interval is what another
-    sample of as many examples would give, 19 times out of 20.
+    A tagger gets the words of the data; it doesn't split the text itself. A single file is evaluated as a whole,
+    whatever --split says (in JSON its split is "all"), unless the model was trained on it: then it is split in the same
+    way again. Columns that --column doesn't name are called as in the table that the model was trained on. The interval
+    is a 95% confidence interval: it shows how much the score depends on which examples were drawn.
 
     \b
     Examples:
@@ -73,7 +72,8 @@ def evaluate(
     from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
-    from regard.tasks import Scores, load
+    from regard.tasks import load
+    from regard.tasks.targets import Label
 
     broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)
     loaded = load(model)
@@ -83,10 +83,10 @@ def evaluate(
     found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
     if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
-        # Else what it was trained on would be judged, too.
+        # Otherwise the training examples would be evaluated, too.
         found = dataclasses.replace(found, made=found.lacking)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
-    examples = found.read(split, getattr(loaded.reader, "profiles", None))
+    examples = found.read(split, getattr(loaded.encoder, "profiles", None))
     check_script(loaded, script)
     if script is not None:
         examples = [converted(each, script) for each in examples]
@@ -98,8 +98,8 @@ def evaluate(
         if labels := getattr(loaded, "labels", ()):
             items = [target for each in examples for target in (each.labels if found.is_treebank else each.target)]
             _check_labels(labels, items, "words" if found.is_treebank else "items", found)
-        elif loaded.kind == "classifier" and loaded.answer.kind == "label":
-            _check_labels(loaded.answer.names, sorted({each.target for each in examples} - {None}), "labels", found)
+        elif isinstance(loaded.target, Label):
+            _check_labels(loaded.target.names, sorted({each.target for each in examples} - {None}), "labels", found)
     scores = loaded.evaluate(examples)
     if format is Format.json:
         named = ALL if found.is_whole else split
@@ -112,10 +112,10 @@ def evaluate(
     noun = "sentence" if found.is_treebank else "example"
     what = f"all {counted(len(examples), noun)} of {data}" if found.is_whole else f"{data}, {split}"
     title = f"{loaded.name} on {what}"
-    if isinstance(scores, Scores):
-        page = _page(title, scores, ("words", "sentences") if found.is_treebank else ("items", "sources"), top)
+    if scores.labels:
+        page = _labels_page(title, scores, ("words", "sentences") if found.is_treebank else ("items", "sources"), top)
     else:
-        page = _answers_page(title, loaded, scores, top)
+        page = _page(title, loaded, scores, top)
     show(page, output_console(width=width, colour=color), plain=plain)
 
 
@@ -206,27 +206,28 @@ def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data
         )
 
 
-def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "Page":
+def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
 
     seconds = scores.seconds or 0.0
     words, sentences = called
     said = [
-        f"{100 * scores.accuracy:.2f}% of {scores.words:,} {words} in {scores.sentences:,} {sentences} are right "
+        f"{100 * scores.accuracy:.2f}% of {scores.examples:,} {words} in {scores.sources:,} {sentences} are right "
         f"({_interval(scores, lambda share: f'{100 * share:.2f}')}).",
-        f"The mean F1 of {len(scores.labels)} labels is {100 * scores.macro_f1:.2f}%.",
+        f"The mean F1 of {len(scores.labels)} labels is {100 * (scores.macro_f1 or 0.0):.2f}%.",
     ]
     if scores.roc_auc is not None:
         said.append(f"The area under the ROC curve is {scores.roc_auc:.4f}.")
-    if scores.unseen_accuracy is not None:
+    if scores.out_of_vocabulary_accuracy is not None:
         said.append(
-            f"Of {scores.unseen_words:,} words that training never had, {100 * scores.unseen_accuracy:.2f}% are right."
+            f"Of {scores.out_of_vocabulary:,} out-of-vocabulary words, which training never had, "
+            f"{100 * scores.out_of_vocabulary_accuracy:.2f}% are right."
         )
     said += [*_calibration(scores), *_left_out(scores.empty)]
-    said.append(f"Tagging took {seconds:.2f} s, {scores.words / seconds:,.0f} {words} a second.")
+    said.append(f"Tagging took {seconds:.2f} s, {scores.examples / seconds:,.0f} {words} a second.")
     hardest = sorted(scores.labels.items(), key=lambda item: item[1].f1)[:top]
     numbers = tuple(
-        (name, f"{100 * s.f1:.1f}%", f"{100 * s.precision:.1f}%", f"{100 * s.recall:.1f}%", f"{s.words:,}")
+        (name, f"{100 * s.f1:.1f}%", f"{100 * s.precision:.1f}%", f"{100 * s.recall:.1f}%", f"{s.examples:,}")
         for name, s in hardest
     )
     columns = ("hardest labels", "F1", "precision", "recall", words)
@@ -242,7 +243,7 @@ def _page(title: str, scores: "Scores", called: tuple[str, str], top: int) -> "P
     return Page(title, tuple(blocks))
 
 
-def _interval(scores: "Judged | Scores", said: Callable[[float], str]) -> str:
+def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
     from regard.tasks.intervals import interval_said
 
     if scores.interval is None:
@@ -250,7 +251,7 @@ def _interval(scores: "Judged | Scores", said: Callable[[float], str]) -> str:
     return f"95% interval {interval_said(scores.interval, said)}; {scores.method}"
 
 
-def _calibration(scores: "Judged | Scores") -> list[str]:
+def _calibration(scores: "Evaluation") -> list[str]:
     """How far probabilities are off."""
     if (found := scores.calibration) is None:
         return []
@@ -268,33 +269,33 @@ def _left_out(empty: int) -> list[str]:
     return [f"{counted(empty, 'source')} held nothing and {'was' if empty == 1 else 'were'} left out."]
 
 
-def _answers_page(title: str, model: Any, judged: "Judged", top: int) -> "Page":
+def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
     from regard.page.numbers import counted
     from regard.tasks.card import spearman_said
 
     said = model.measure.said
-    seconds = judged.seconds or 0.0
-    called = "item" if model.kind == "tagger" else "example"
+    seconds = scores.seconds or 0.0
+    called = "item" if model.task.per_item else "example"
     text = (
-        f"The {judged.measure} on {counted(judged.examples, called)} is {said(judged.score)} "
-        f"({_interval(judged, said)})."
+        f"The {scores.measure} on {counted(scores.examples, called)} is {said(scores.score)} "
+        f"({_interval(scores, said)})."
     )
-    if judged.macro_f1 is not None:
-        text += f" The mean F1 of the labels is {100 * judged.macro_f1:.2f}%."
+    if scores.macro_f1 is not None:
+        text += f" The mean F1 of the labels is {100 * scores.macro_f1:.2f}%."
     text += "".join(
         f" {name[0].upper()}{name[1:]}: {value if isinstance(value, str) else f'{value:.4f}'}."
-        for name, value in judged.more.items()
+        for name, value in scores.more.items()
     )
-    if judged.r2 is not None:
-        text += f" The share of the variance that is explained (R2) is {judged.r2:.4f}."
+    if scores.r2 is not None:
+        text += f" The share of the variance that is explained (R2) is {scores.r2:.4f}."
     if model.measure.name == "RMSE":
-        text += f" {spearman_said(judged.spearman, judged.examples)}."
-    text += "".join(f" {each}" for each in (*_calibration(judged), *_left_out(judged.empty)))
+        text += f" {spearman_said(scores.spearman, scores.examples)}."
+    text += "".join(f" {each}" for each in (*_calibration(scores), *_left_out(scores.empty)))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]
-    if top and judged.confusions:
-        rows = tuple((true, given, f"{count:,}") for true, given, count in judged.confusions[:top])
+    if top and scores.confusions:
+        rows = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])
         blocks += [
             Heading("Most frequent confusions"),
             Table(("true label", "label given", "examples"), rows, ("left", "left", "right")),

@@ -42,14 +42,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # The list of commands cuts what is longer than 50 characters.
-app.command(cls=Command, short_help="Tag words, and show what each looked at.")(tag)
+app.command(cls=Command, short_help="Tag words, and show what each attended to.")(tag)
 for _name, _short in SHORT_NAMES.items():
     app.command(_name, cls=Command, help=_short.help, short_help=_short.summary)(command_of(_name))
-app.command(cls=Command, short_help="Ask any model, and show what it looked at.")(predict)
+app.command(cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
 app.command(cls=Command, short_help="Say texts, and write the sound as WAV files.")(say)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
-app.command(cls=Command, short_help="Compare a model's answers with the right ones.")(evaluate)
+app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
 app.add_typer(data.app, name="data", short_help="List, get and check data sets.")
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from regard.errors import DoubtfulAnswer
 from regard.page.numbers import counted
-from regard.tasks import Scores
+from regard.tasks.seq2seq.target import TextTarget
+from regard.tasks.targets import MultiLabel, Target
 
 __all__ = ["model_warnings"]
 
@@ -23,17 +24,17 @@ def model_warnings(
 
     Args:
         model: that was trained.
-        splits: what it was trained on, as "train", and judged on.
+        splits: what it was trained on, as "train", and evaluated on.
         scores: what `evaluate` found, of "dev" and perhaps of "test".
         rows: of its log, an epoch each.
     """
     known = _targets(model, splits["train"])
     found: list[str] = []
-    if model.kind in ("tagger", "classifier"):
+    if isinstance(model.target, Target):
         for split, score in scores.items():
             found += _of_labels(known, _targets(model, splits[split]), score, split)
         found += _of_figures(model, scores["dev"])
-    elif model.kind == "seq2seq":
+    elif isinstance(model.target, TextTarget):
         found += _of_texts(model, splits["dev"])
     found = [*dict.fromkeys(found)]
     return [*found, *_lower_on_test(model, scores), *_empty(splits["train"]), *_few(model, known), *_unfinished(rows)]
@@ -42,7 +43,7 @@ def model_warnings(
 def _targets(model: Any, examples: Sequence[Any]) -> list[Any]:
     """What is known of the examples, or, of a tagger's, of their items."""
     targets = [each.labels if hasattr(each, "labels") else each.target for each in examples]
-    if model.kind == "tagger":
+    if model.task.per_item:
         targets = [target for each in targets for target in each]
     return [target for target in targets if target is not None]
 
@@ -56,7 +57,7 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> I
         return
     (usual, _), *_ = counts.most_common(1)
     share = wanted.count(usual) / len(wanted)
-    right = score.accuracy if isinstance(score, Scores) else score.score
+    right = score.score
     if right <= share:
         yield f"It is no better than always answering {usual}, which is right for {100 * share:.2f}% of {split}."
     elif score.interval is not None and score.interval[0] <= share:
@@ -76,7 +77,7 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> I
 def _of_figures(model: Any, score: Any) -> Iterator[str]:
     if getattr(score, "r2", None) is not None and score.r2 <= 0:
         yield "It is no better than always answering the mean."
-    if model.answer.kind == "several" and score.score <= 0.5:
+    if isinstance(model.target, MultiLabel) and score.score <= 0.5:
         yield "It is no better than guessing, which has a mean area under the ROC curve of 0.5."
 
 
@@ -95,7 +96,7 @@ def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
     dev, test = scores["dev"], scores.get("test")
     if test is None or test.interval is None or dev.interval is None:
         return
-    known, own = (each.accuracy if isinstance(each, Scores) else each.score for each in (dev, test))
+    known, own = dev.score, test.score
     within = any(low <= other <= high for (low, high), other in ((test.interval, known), (dev.interval, own)))
     if model.measure.better(known, than=own) and not within:
         yield (
@@ -114,7 +115,7 @@ def _empty(examples: Sequence[Any]) -> Iterator[str]:
 
 def _few(model: Any, known: list[Any]) -> Iterator[str]:
     if len(known) < _FEW:
-        what = "items" if model.kind == "tagger" else "examples"
+        what = "items" if model.task.per_item else "examples"
         yield f"It was trained on {len(known):,} {what}: of fewer than {_FEW} another seed may score quite differently."
 
 

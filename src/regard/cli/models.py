@@ -66,20 +66,21 @@ def models(
 
 
 def _entry(name: str, folder: Path) -> dict[str, Any]:
+    from regard.tasks.evaluation import saved_evaluation
+
     try:
         description = json.loads((folder / "model.json").read_bytes())
     except ValueError as error:
         raise ModelError(f"{folder / 'model.json'} isn't JSON: {error}. Install regard again.") from error
     about = description.get("about", {})
-    data, test = about.get("data", {}), about.get("scores", {}).get("test", {})
+    data, test = about.get("data", {}), saved_evaluation(about.get("scores", {}).get("test", {}))
     return {
         "name": name,
         "title": about.get("title", name),
         "data": data.get("name", ""),
         "licence": data.get("licence", ""),
-        # A tagger's labels have one measure, which goes without saying.
-        "measure": test.get("measure", "accuracy"),
-        "score": test.get("score", test.get("accuracy")),
+        "measure": test.get("measure"),
+        "score": test.get("score"),
         "interval": test.get("interval"),
         "parameters": description.get("parameters"),
         "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),

@@ -53,22 +53,20 @@ class Script(StrEnum):
     traditional = "traditional"
 
 
-FormatOption = Annotated[Format, typer.Option(help="How to write it.")]
-PlainOption = Annotated[bool, typer.Option("--plain", help="Sentences only, for a screen reader.")]
+FormatOption = Annotated[Format, typer.Option(help="The form of the output.")]
+PlainOption = Annotated[bool, typer.Option("--plain", help="Plain sentences, for a screen reader.")]
 WidthOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Columns to use, 32 or more  [default: the terminal's]")
+    int | None, typer.Option(metavar="N", help="Width in columns, 32 or more  [default: the terminal's]")
 ]
-ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Insist on colours, or on none.")]
+ColourOption = Annotated[bool | None, typer.Option("--color/--no-color", help="Always use colours, or never.")]
 
 ScriptOption = Annotated[
     Script | None,
-    typer.Option(help="Convert Chinese to this script before anything else; what is shown is the converted text."),
+    typer.Option(help="Convert Chinese to this script first; the output shows the converted text."),
 ]
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="USUAL=NAME", help="Of your own table, a column that is called otherwise: text=review; repeatable."
-    ),
+    typer.Option(metavar="USUAL=NAME", help="A column of your own table with another name: text=review; repeatable."),
 ]
 
 LabelNamesOption = Annotated[
@@ -91,7 +89,7 @@ SkipBrokenOption = Annotated[
     ),
 ]
 SkipForceOption = Annotated[
-    bool, typer.Option("--force", help="Let --skip-broken write over a file that is no such list.")
+    bool, typer.Option("--force", help="Let --skip-broken overwrite a file that is no such list.")
 ]
 
 SourcesArgument = Annotated[
@@ -103,16 +101,18 @@ ListOption = Annotated[
     typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line; blank lines are skipped."),
 ]
 TopOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Show what was looked at most, so many items  [default: 3 with --map]")
+    int | None, typer.Option(metavar="N", help="List the N items with the most attention  [default: 3 with --map]")
 ]
-MapOption = Annotated[bool, typer.Option("--map", help="Show every weight, as a map.")]
+MapOption = Annotated[bool, typer.Option("--map", help="Show all weights as a heat map.")]
 LayerOption = Annotated[int | None, typer.Option(metavar="N", help="Show this layer too  [default: the last]")]
 HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this head  [default: their average]")]
 HtmlOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write an offline page of what was looked at, of up to 50 sources.")
+    str | None, typer.Option(metavar="FILE", help="Write an offline page of the attention, for up to 50 sources.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --html write over a file that is no page of regard's.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --html overwrite a file that is no page of regard.")]
 BothForceOption = Annotated[
-    bool, typer.Option("--force", help="Let --html and --skip-broken write over a file that regard didn't write.")
+    bool, typer.Option("--force", help="Let --html and --skip-broken overwrite a file that regard didn't write.")
 ]
-WrittenOption = Annotated[Written, typer.Option(help="How to write it: json and csv have a line for each source.")]
+WrittenOption = Annotated[
+    Written, typer.Option(help="The form of the output; json and csv have a line for each source.")
+]

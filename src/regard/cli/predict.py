@@ -1,4 +1,4 @@
-"""`regard predict`: what a model says of texts, recordings, pictures, molecules, vectors, and what it looked at."""
+"""`regard predict`: predictions for sources of any kind, and the attention behind them."""
 
 import json
 import os
@@ -72,18 +72,18 @@ def predict(
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """Say what a model answers for each source, and show what it looked at.
+    """Predict for each source, and show what the model attended to.
 
-    What a source is depends on the model: a text, the name of a sound or picture file or of one of vectors, a molecule
-    as SMILES, or a folder with a social graph (profiles.csv and edges.csv), each of whose nodes is answered for. An
-    answer is a label and how sure it is, several yes or no, or a number; for the whole, or for each item, as the model
-    was trained; or a text. A source that holds nothing has no answer; of a model that writes, an empty line. Answers
-    come in the order of the sources, while the rest is still read.
+    A source is what the model was trained on: a text, the name of a file with a sound, a picture or vectors, a molecule
+    as SMILES, or a folder with a social graph (profiles.csv and edges.csv), for each of whose nodes it predicts. A
+    prediction is a label with its probability, a probability for each of several labels, a number, or a text, for the
+    whole source or for each item. A source that holds nothing has no prediction, or an empty line from a model that
+    writes. Predictions appear in the order of the sources, while the rest is still being read.
 
-    --top lists what was attended to most: by the pooling, where one vector of attention answers for the whole (which
-    words, frames, patches or atoms the answer was drawn from), else by each item in the last layer. --layer and --head
-    count from 1 and show another. --map draws every weight; of a picture, where it stands. A weight says how much was
-    looked at, which need not be why the answer is what it is.
+    --top lists the items with the most attention: that of the pooling, if one attention vector summarises the whole
+    source (which words, frames, patches or atoms it was drawn from), else that of each item in the last layer. --layer
+    and --head count from 1 and choose others. --map draws all weights, for a picture at their places in it. A weight
+    says how much the model attended to an item, which need not explain its prediction.
 
     \b
     Examples:
@@ -121,7 +121,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     _check(wanted, command)
     skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
     # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.answer_lines import LINES, nothing_of, plain_answer
+    from regard.cli.answer_lines import LINES, plain_answer
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
     from regard.cli.predicting import answers
@@ -161,7 +161,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         results = answers(checked, every, origin, watch=watch, live=file == "-", skipped=skipped)
         for place, (source, model, answer, record) in enumerate(results):
             if record is not None and looking and wanted.format is Written.json:
-                seen = {"source": source, **plain_answer(answer, nothing_of(model)), **as_json(record, shown)}
+                seen = {"source": source, **plain_answer(answer, model.missing), **as_json(record, shown)}
                 typer.echo(json.dumps(seen, ensure_ascii=False))
             elif record is not None and (looking or wanted.plain):
                 if place:

@@ -72,7 +72,7 @@ def _answers(
         if watch:
             found: list[Any] = [(record.answer, record) for record in model.look(sources, longest=_MOST_ITEMS)]
         else:
-            found = [(answer, None) for answer in getattr(model, model.verb)(sources, longest=_MOST_ITEMS)]
+            found = [(answer, None) for answer in getattr(model, model.task.verb)(sources, longest=_MOST_ITEMS)]
     except RegardError as error:
         if len(lines) == 1:
             located = _located(error, model, lines[0], origin)
@@ -106,7 +106,7 @@ def _sources(model: Any, text: str) -> list[tuple[str, Any]]:
             OutOfDistribution,
             stacklevel=2,
         )
-    return [(text, source.names(model.reader, text) if source.kind == "words" else text)]
+    return [(text, source.names(model.encoder, text) if source.kind == "words" else text)]
 
 
 def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardError:

@@ -26,7 +26,7 @@ from regard.errors import ArgumentError, DataError, DoubtfulAnswer, MissingExtra
 if TYPE_CHECKING:
     from regard.inspection import Record
     from regard.page import Page
-    from regard.tasks import Said
+    from regard.tasks import SynthesizedSpeech
 
 __all__ = ["say"]
 
@@ -97,7 +97,7 @@ def say(
     from regard.tasks.folders import filling
 
     loaded = load(model)
-    if loaded.kind != "synthesis":
+    if not loaded.task.sounds:
         raise ArgumentError(
             f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
         )
@@ -161,7 +161,9 @@ def _check(model: Any, line: Line, name: str) -> None:
         raise
 
 
-def _said(model: Any, lines: Iterator[Line], *, watch: bool) -> "Iterator[tuple[Line, Said, Record | None]]":
+def _said(
+    model: Any, lines: Iterator[Line], *, watch: bool
+) -> "Iterator[tuple[Line, SynthesizedSpeech, Record | None]]":
     """Each text with what is heard, some at a time; watched, one at a time, with what was looked at."""
     if watch:
         for line in lines:

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.inspection import Record, answered, attended, choose, heatmap, rank, ranked, where, words
 from regard.page import Page, Prose
 from regard.page.numbers import counted
-from regard.tasks.looking import MOST_ITEMS
+from regard.tasks.recording import MOST_ITEMS
 
 __all__ = ["Show", "as_json", "as_page"]
 

@@ -42,17 +42,17 @@ def tag(
         typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: by language]"),
     ] = None,
     split: Annotated[
-        bool, typer.Option("--split", help="Find the words of Chinese without spaces by a trained segmenter.")
+        bool, typer.Option("--split", help="Split Chinese without spaces into words by a trained segmenter.")
     ] = False,
     script: ScriptOption = None,
     layer: Annotated[int | None, typer.Option(metavar="N", help="Which layer to show  [default: the last]")] = None,
     head: Annotated[int | None, typer.Option(metavar="N", help="Which head to show  [default: their average]")] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many words to list for each; 0 only tags.")] = 3,
-    map: Annotated[bool, typer.Option("--map", help="Show every weight as a heat map.")] = False,
+    top: Annotated[int, typer.Option(metavar="N", help="Number of words to list for each word; 0 only tags.")] = 3,
+    map: Annotated[bool, typer.Option("--map", help="Show all weights as a heat map.")] = False,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an offline page too, of up to 50 sentences.")
+        str | None, typer.Option(metavar="FILE", help="Also write an offline page, for up to 50 sentences.")
     ] = None,
     force: BothForceOption = False,
     width: WidthOption = None,

@@ -12,7 +12,7 @@ from regard.errors import DataError, OutOfDistribution
 from regard.inputs import is_spaced, split_chinese, split_words
 from regard.inspection import Record
 from regard.tasks import Tagger
-from regard.tasks.segmenting import segment
+from regard.tasks.tagger.segmenting import segment
 
 __all__ = ["answers"]
 
@@ -81,7 +81,7 @@ def _tagged(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tup
 def _split(
     tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger | None, skipped: BrokenLines | None
 ) -> Iterator[_Split]:
-    known = frozenset(tagger.reader.vocabulary)
+    known = frozenset(tagger.encoder.vocabulary)
     for line in lines:
         parts = _words(line.text, known, segmenter)
         wrong = None

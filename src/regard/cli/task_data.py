@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
+from regard.tasks.registry import TASKS
 
 if TYPE_CHECKING:
     from regard.cli.broken_lines import BrokenLines
@@ -20,13 +21,7 @@ __all__ = ["ALL", "TaskData"]
 ALL = "all"
 """What data are called that are read whole, where a split has its name."""
 
-# What each kind of task is about, in the words of `ExampleSet.gives`; and what these are called.
-_ABOUT = {
-    "tagger": ("items",),
-    "classifier": ("label", "number", "labels"),
-    "seq2seq": ("text",),
-    "synthesis": ("sound",),
-}
+# What the targets are called, in the words of `ExampleSet.gives`.
 _SAID = {
     "items": "a label for each item",
     "label": "one label",
@@ -107,13 +102,13 @@ class TaskData:
             found = cls(task, given, given, label or known.label, known)
             gives = known.target(found.label or "")
         else:
-            if task == "tagger" and is_tables(given):
+            if TASKS[task].per_item and is_tables(given):
                 raise ArgumentError(
                     f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
                     "with one target for each source. Take regard train classifier, or regard train seq2seq."
                 )
             # What the targets of a user's own are, is seen when they are read.
-            found, gives = cls(task, given, Path(given).name, label, None, columns), _ABOUT[task][0]
+            found, gives = cls(task, given, Path(given).name, label, None, columns), TASKS[task].targets[0]
         found._check(gives)
         return found
 
@@ -229,7 +224,7 @@ class TaskData:
                 self._tell(DataError("it holds no examples.", path=self.given))
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
-            if not {*kinds} & {*_ABOUT[self.task]}:
+            if not {*kinds} & {*TASKS[self.task].targets}:
                 self._refuse(kinds, self._step(*kinds))
         return rename_labels(examples, self._checked_names) if self.names else examples
 
@@ -263,7 +258,7 @@ class TaskData:
         """The labels that stand in any split, under the names that they have there; none for texts and numbers."""
         from regard.datasets import labels_of, splits_of
 
-        if not {*_ABOUT[self.task]} & {"items", "label"}:
+        if not {*TASKS[self.task].targets} & {"items", "label"}:
             return []
         plain = dataclasses.replace(self, names=None)
         return sorted(
@@ -386,7 +381,7 @@ class TaskData:
             because: the reason for that kind; by default, what the data show.
         """
         from regard.page.numbers import counted
-        from regard.tasks.inputs import INPUTS
+        from regard.tasks.sources import INPUTS
 
         noun = "sentence" if self.is_treebank else INPUTS[kind].called
         what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
@@ -419,11 +414,11 @@ class TaskData:
         return f"because of the column `{(self.columns or {}).get(usual, usual)}`"
 
     def _check(self, gives: str) -> None:
-        if gives not in _ABOUT[self.task]:
+        if gives not in TASKS[self.task].targets:
             self._refuse((gives,), self._step(gives))
 
     def _refuse(self, gives: tuple[str, ...], step: str) -> NoReturn:
-        wanted, found = (" or ".join(_SAID[kind] for kind in kinds) for kinds in (_ABOUT[self.task], gives))
+        wanted, found = (" or ".join(_SAID[kind] for kind in kinds) for kinds in (TASKS[self.task].targets, gives))
         raise ArgumentError(
             f"`--data` must have {wanted} as a source's target, to be for a {self.task}, but {self.given} has {found}."
             f"{step}"
@@ -433,9 +428,9 @@ class TaskData:
         """What to type instead, where there is something."""
         labels = () if self.known is None else self.known.labels
         for label in labels:
-            if self.known is not None and self.known.target(label) in _ABOUT[self.task]:
+            if self.known is not None and self.known.target(label) in TASKS[self.task].targets:
                 return f" Take --label {label}."
-        steps = [f"regard train {task}" for task, kinds in _ABOUT.items() if {*gives} & {*kinds}]
+        steps = [f"regard train {task.name}" for task in TASKS.values() if {*gives} & {*task.targets}]
         # Where only one data set fits, it is what was meant.
         fitting = _fitting(self.task)
         if len(fitting) == 1 and self.known is not None:
@@ -447,9 +442,9 @@ def _fitting(task: str) -> dict[str, str]:
     """The data sets whose targets are for this kind of task: name -> the first such label."""
     from regard.datasets import CATALOG, EXAMPLE_SETS
 
-    found = {name: known.label for name, known in CATALOG.items() if "items" in _ABOUT[task]}
+    found = {name: known.label for name, known in CATALOG.items() if "items" in TASKS[task].targets}
     for name, known in EXAMPLE_SETS.items():
-        label = next((label for label in known.labels if known.target(label) in _ABOUT[task]), None)
+        label = next((label for label in known.labels if known.target(label) in TASKS[task].targets), None)
         if label is not None:
             found[name] = label
     return found
@@ -472,10 +467,11 @@ def _targets(task: str, examples: list[Any]) -> str:
     """What is to come out, in a few words."""
     from regard.page.numbers import counted
 
-    if task in ("seq2seq", "synthesis"):
-        return {"seq2seq": "texts", "synthesis": "sounds"}[task]
+    if TASKS[task].decides_length:
+        (target,) = TASKS[task].targets
+        return f"{target}s"
     targets = [each.labels if hasattr(each, "labels") else each.target for each in examples]
-    if task == "tagger":
+    if TASKS[task].per_item:
         targets = [item for each in targets for item in each]
     known = [target for target in targets if target is not None]
     if known and isinstance(known[0], tuple | list):

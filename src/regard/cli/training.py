@@ -1,4 +1,4 @@
-"""What `regard train` does, whatever the kind of model: read, train, judge, save with a card, say what to do next."""
+"""What `regard train` does for any kind of model: read, train, evaluate, save with a card, suggest what to do next."""
 
 import dataclasses
 import difflib
@@ -19,10 +19,10 @@ from regard.datasets import label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
-from regard.tasks import RECIPES, Recipe, Scores, bundled, train
+from regard.tasks import RECIPES, TASKS, Recipe, bundled, train
 from regard.tasks.card import readings_said
 from regard.tasks.intervals import interval_said
-from regard.tasks.run import RunFolder
+from regard.tasks.training.run import RunFolder
 
 __all__ = ["train_and_save"]
 
@@ -53,14 +53,14 @@ def train_and_save(
     matmul: str | None = None,
     progress: str = "auto",
 ) -> Page:
-    """Train a model of a kind, judge it on dev, save it with a card.
+    """Train a model of a kind, evaluate it on dev, save it with a card.
 
     Args:
         task: the kind of the model.
         data: a data set's name, or a folder.
         recipe: a recipe's name, or a JSON file; None for what is usual for the data.
         source: the kind of input, where the data leave a choice.
-        final: judge it on test, too.
+        final: also evaluate it on test.
         seed: another than the recipe's.
         label: what to predict, where there is a choice.
         columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
@@ -79,7 +79,7 @@ def train_and_save(
     found = dataclasses.replace(found, names=None if names is None else label_names(names), broken=broken)
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
-    # Now, though it is judged at the end, or later: a broken line is told before hours of training, not after.
+    # Read now, though it is evaluated at the end or later: a broken line is reported before hours of training.
     test = found.read("test") if "test" in found.splits else []
     if final and not test:
         raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
@@ -128,19 +128,19 @@ def train_and_save(
         scores["test"] = model.evaluate(test)
         about = {**about, "test_reads": about.get("test_reads", 0) + 1}
     # A finished run that is resumed keeps what was read of test.
-    judged = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
+    evaluated = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {
         **about,
         # As it is called now: a run may have begun on the same examples elsewhere, in columns of other names.
         "data": {**found.about(), "splits": model.about["data"]["splits"]},
         "title": f"{task.capitalize()} of {found.name}" + (f": {said}" if said else ""),
-        "scores": judged,
+        "scores": evaluated,
     }
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
-    if task == "synthesis":
+    if TASKS[task].sounds:
         model.about["example"] = dev[0].source
     # Saved first: a warning must not cost the model.
     folder = model.save(out / "model")
@@ -151,13 +151,13 @@ def train_and_save(
         model.save(folder)
     # What was left out here would stop the commands that are suggested.
     skipping = ["--skip-broken", str(broken.path)] if broken else []
-    unread = bool(test) and "test" not in judged
+    unread = bool(test) and "test" not in evaluated
     return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
 
 
 def _check_repeats(task: str, data: str, examples: Sequence[Any]) -> None:
     """Refuse texts to be written as labels: few of them stand twice, and none that is new could be answered."""
-    if task != "classifier":
+    if "label" not in TASKS[task].targets:
         return
     labels = [each.target for each in examples if isinstance(each.target, str)]
     if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
@@ -239,24 +239,24 @@ def _page(
 ) -> Page:
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
-    judge = ["regard", "evaluate", name, "--data", data, *skipping]
-    steps = [[*judge, "--split", "dev"]]
+    evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
+    steps = [[*evaluate, "--split", "dev"]]
     example, kind = model.about.get("example"), model.recipe.input.given
-    if model.kind == "synthesis":
+    if model.task.sounds:
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.unnamed(model.reader) is None:
+    elif model.recipe.input.unnamed(model.encoder) is None:
         steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
     return Page(
-        f"{model.name}: {model.parameters:,} parameters, {model.answer.said}",
+        f"{model.name}: {model.parameters:,} parameters, {model.target.said}",
         (
             _table(scores, model),
             *((Prose(readings_said(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {each}") for each in warned),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
-            *((Prose(_UNREAD), Prose(shlex.join(judge))) if unread else ()),
+            *((Prose(_UNREAD), Prose(shlex.join(evaluate))) if unread else ()),
         ),
     )
 
@@ -273,20 +273,20 @@ def _to_ask(source: Any, data: str, kind: str) -> str:
 
 def _table(scores: dict[str, Any], model: Any) -> Table:
     """A row for each split: of a tagger's labels how many are right, of everything else the figure of its kind."""
-    if any(isinstance(score, Scores) for score in scores.values()):
+    if any(score.labels for score in scores.values()):
         # Only of words is it known which of them training had.
-        unseen = any(score.unseen_accuracy is not None for score in scores.values())
+        new = any(score.out_of_vocabulary_accuracy is not None for score in scores.values())
         rows = tuple(
             (
                 split,
-                f"{100 * score.accuracy:.2f}%",
+                f"{100 * score.score:.2f}%",
                 interval_said(score.interval, lambda share: f"{100 * share:.2f}"),
-                *([_share(score.unseen_accuracy)] if unseen else []),
-                f"{score.words:,}",
+                *([_share(score.out_of_vocabulary_accuracy)] if new else []),
+                f"{score.examples:,}",
             )
             for split, score in scores.items()
         )
-        columns = ("split", "right", "95% interval", *(["unseen words"] if unseen else []), "items")
+        columns = ("split", "right", "95% interval", *(["out of vocabulary"] if new else []), "items")
     else:
         said = model.measure.said
         ranked = model.measure.name == "RMSE"
@@ -300,7 +300,7 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
             )
             for split, score in scores.items()
         )
-        counted = "items" if model.kind == "tagger" else "examples"
+        counted = "items" if model.task.per_item else "examples"
         columns = ("split", model.measure.name, "95% interval", *(["Spearman"] if ranked else []), counted)
     return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])
 

@@ -1,41 +1,61 @@
 """Tasks: from data to a trained, saved, usable model.
 
-A tagger answers for each item, a classifier for the whole, a writer writes a text, a speaker says it.
+A tagger predicts for each item of a source, a classifier for the whole of it; a seq2seq model writes a text, and a
+synthesizer says a sound.
 """
 
 import importlib
 import typing
 
-from regard.tasks.classifier import Classifier
-from regard.tasks.judging import Judged
-from regard.tasks.loading import bundled, load
-from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
-from regard.tasks.recipe import Recipe
-from regard.tasks.scoring import LabelScore, Scores
-from regard.tasks.speaker import Said, Speaker
-from regard.tasks.tagger import TaggedWord, Tagger
-from regard.tasks.writer import Writer
-from regard.tasks.written import Written
-
 if typing.TYPE_CHECKING:
+    from regard.tasks.classifier.model import Classifier
     from regard.tasks.defaults import default_recipe
-    from regard.tasks.fit import train
+    from regard.tasks.evaluation import Evaluation, LabelScore
+    from regard.tasks.loading import bundled, load
+    from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
+    from regard.tasks.recipe import Recipe
+    from regard.tasks.registry import TASKS
+    from regard.tasks.seq2seq.generation import GeneratedText
+    from regard.tasks.seq2seq.model import Seq2SeqModel
+    from regard.tasks.synthesis.model import SynthesizedSpeech, Synthesizer
+    from regard.tasks.tagger.model import TaggedWord, Tagger
+    from regard.tasks.task import Task
+    from regard.tasks.training.train import train
+
+# By the module that holds them: a command that only tags needn't wait for what training or speech need.
+_PLACES = {
+    "classifier.model": ("Classifier",),
+    "defaults": ("default_recipe",),
+    "evaluation": ("Evaluation", "LabelScore"),
+    "loading": ("bundled", "load"),
+    "named_recipes": ("NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"),
+    "recipe": ("Recipe",),
+    "registry": ("TASKS",),
+    "seq2seq.generation": ("GeneratedText",),
+    "seq2seq.model": ("Seq2SeqModel",),
+    "synthesis.model": ("SynthesizedSpeech", "Synthesizer"),
+    "tagger.model": ("TaggedWord", "Tagger"),
+    "task": ("Task",),
+    "training.train": ("train",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "NAMED_RECIPES",
     "RECIPES",
+    "TASKS",
     "Classifier",
-    "Judged",
+    "Evaluation",
+    "GeneratedText",
     "LabelScore",
     "NamedRecipe",
     "Recipe",
-    "Said",
-    "Scores",
-    "Speaker",
+    "Seq2SeqModel",
+    "SynthesizedSpeech",
+    "Synthesizer",
     "TaggedWord",
     "Tagger",
-    "Writer",
-    "Written",
+    "Task",
     "bundled",
     "default_recipe",
     "load",
@@ -44,12 +64,12 @@ __all__ = [
 ]
 
 
-_LAZY = {"train": "fit", "default_recipe": "defaults"}
-
-
 def __getattr__(name: str) -> typing.Any:
-    # Whoever only tags needn't wait for what training brings along: progress bars, logging, data sets.
-    if name in _LAZY:
-        globals()[name] = getattr(importlib.import_module(f"regard.tasks.{_LAZY[name]}"), name)
+    if name in _MODULES:
+        globals()[name] = getattr(importlib.import_module(f"regard.tasks.{_MODULES[name]}"), name)
         return globals()[name]
     raise AttributeError(f"module 'regard.tasks' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Further answers that a net learns beside its own: those that the recipe names, and no others."""
+"""Auxiliary targets: what a network learns beside its own targets, as the recipe names them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,10 +7,10 @@ from regard.errors import ArgumentError
 from regard.inputs import as_list
 from regard.tasks.recipe import Recipe
 
-__all__ = ["named_auxiliary"]
+__all__ = ["auxiliary_targets"]
 
 
-def named_auxiliary(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -> dict[str, list[Any]]:
+def auxiliary_targets(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -> dict[str, list[Any]]:
     """The auxiliary targets, in the order in which the recipe names them.
 
     Args:
@@ -22,7 +22,7 @@ def named_auxiliary(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -
 
     Example:
         >>> recipe = Recipe(task={"auxiliary": {"xpos": 0.3}})
-        >>> named_auxiliary(recipe, {"xpos": [("NN", "VB")]})
+        >>> auxiliary_targets(recipe, {"xpos": [("NN", "VB")]})
         {'xpos': [('NN', 'VB')]}
     """
     given, wanted = {} if given is None else given, getattr(recipe.task, "auxiliary", {})

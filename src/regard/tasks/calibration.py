@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: a temperature that dev gives, and how far they are off."""
+"""Calibration: the temperature that fits probabilities to dev, and the expected calibration error."""
 
 import math
 from collections.abc import Callable

@@ -6,8 +6,11 @@ from functools import partial
 from typing import Any
 
 from regard.page.numbers import plural
-from regard.tasks.inputs import INPUTS
+from regard.tasks.evaluation import saved_evaluation
 from regard.tasks.intervals import interval_said
+from regard.tasks.measure import ACCURACY
+from regard.tasks.registry import TASKS
+from regard.tasks.sources import INPUTS
 
 __all__ = ["model_card", "readings_said", "score_said", "spearman_said"]
 
@@ -31,8 +34,8 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         f"{_what(model)} {_net(model)}; trained from scratch by regard.",
         "## Use",
         f'```python\nimport regard\n\nmodel = regard.load("{name}")  # or the path of this folder\n'
-        f"model.{_VERBS[model['kind']]}([{_example(model, about)}])\n```\n\nOn the command line: "
-        f"`regard {_command(model)} --help`.",
+        f"model.{TASKS[model['kind']].verb}([{_example(model, about)}])\n```\n\nOn the command line: "
+        f"`regard {TASKS[model['kind']].command(_input(model))} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
         *_scores(model, about.get("scores", {}), about.get("test_reads")),
@@ -56,22 +59,15 @@ def _terms(data: Mapping[str, Any]) -> list[str]:
 
 def _what(model: Mapping[str, Any]) -> str:
     """What it gives, in a sentence."""
-    if model["kind"] == "seq2seq":
-        return "A writer: it writes a text for a source, and decides its length."
-    if model["kind"] == "synthesis":
-        return "A speaker: it says a source, and decides how long that takes; what it says are filter banks."
     answer = model["answer"]
     names = answer.get("names", ())
-    listed = f"{len(names)} labels ({', '.join(names)})"
-    if model["kind"] == "tagger":
-        given = "a number" if answer["kind"] == "number" else f"one of {listed}"
-        return f"A tagger: it gives each {_noun(model)} {given}."
-    said = {
-        "label": f"it gives a source one of {listed}",
-        "several": f"it answers {len(names)} questions about a source with yes or no ({', '.join(names)})",
-        "number": "it gives a number for a source",
+    parts = {
+        "item": _noun(model),
+        "labels": f"{len(names)} labels ({', '.join(names)})",
+        "count": len(names),
+        "names": ", ".join(names),
     }
-    return f"A classifier: {said[answer['kind']]}."
+    return TASKS[model["kind"]].gives[answer["kind"]].format(**parts)
 
 
 def _input(model: Mapping[str, Any]) -> str:
@@ -81,16 +77,6 @@ def _input(model: Mapping[str, Any]) -> str:
 
 def _noun(model: Mapping[str, Any]) -> str:
     return "word of a sentence" if _input(model) == "words" else INPUTS[_input(model)].noun
-
-
-_VERBS = {"tagger": "tag", "classifier": "classify", "seq2seq": "write", "synthesis": "say"}
-
-
-def _command(model: Mapping[str, Any]) -> str:
-    """What asks it on the command line."""
-    if model["kind"] == "synthesis":
-        return "say"
-    return "tag" if model["kind"] == "tagger" and _input(model) == "words" else "predict"
 
 
 _ARCHITECTURES = {
@@ -130,9 +116,7 @@ def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     """A source, as Python."""
     if "example" in about:
         return json.dumps(about["example"], ensure_ascii=False)
-    if model["kind"] == "tagger" and _input(model) == "words":
-        return '["I", "saw", "a", "saw", "."]'
-    return _EXAMPLES[_input(model)]
+    return TASKS[model["kind"]].examples.get(_input(model), _EXAMPLES[_input(model)])
 
 
 _EXAMPLES = {
@@ -167,14 +151,15 @@ _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source"
 def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None) -> list[str]:
     if not scores:
         return []
+    scores = {split: saved_evaluation(score) for split, score in scores.items()}
     first = next(iter(scores.values()))
     methods = "; ".join(dict.fromkeys(score["method"] for score in scores.values()))
     of_words = _input(model) == "words"
-    if "measure" in first:
-        rows, about = _answers(scores), _more(scores)
-    else:
+    if TASKS[model["kind"]].per_item and first["measure"] == ACCURACY.name:
         rows = _items(scores, "words" if of_words else plural(_noun(model)))
         about = "Given words, true labels of the treebank. " if of_words else ""
+    else:
+        rows, about = _answers(scores), _more(scores)
     rounded = (
         "These are the scores of the weights in this folder, which are rounded to float16; in memory they are float32."
     )
@@ -237,12 +222,15 @@ def spearman_said(correlation: float | None, count: int) -> str:
 
 def _items(scores: Mapping[str, Any], called: str) -> list[str]:
     """The rows of a tagger's scores; which items training never had is known of words alone."""
-    rows = [f"| split | accuracy | 95 % interval | {called} | macro F1 | unseen |", "|---|---|---|---|---|---|"]
+    rows = [
+        f"| split | accuracy | 95 % interval | {called} | macro F1 | out of vocabulary |",
+        "|---|---|---|---|---|---|",
+    ]
     for split, score in scores.items():
-        unseen = score.get("unseen_accuracy")
+        new = score.get("out_of_vocabulary_accuracy")
         rows.append(
-            f"| {split} | {_percent(score['accuracy'])} | {interval_said(score['interval'], _percent)} "
-            f"| {score['words']} | {_percent(score['macro_f1'])} | {'' if unseen is None else _percent(unseen)} |"
+            f"| {split} | {_percent(score['score'])} | {interval_said(score['interval'], _percent)} "
+            f"| {score['examples']} | {_percent(score['macro_f1'])} | {'' if new is None else _percent(new)} |"
         )
     return rows
 
@@ -296,12 +284,8 @@ _TRAINING = (
 
 
 def _limits(model: Mapping[str, Any]) -> str:
-    if model["kind"] == "synthesis":
-        return _SAYS
-    answer = _DECIDES
-    if model["kind"] in ("tagger", "classifier"):
-        answer = _NUMBERS if model["answer"]["kind"] == "number" else _SURE
-    return f"{_KNOWS.get(_input(model), _ELSE)} {answer} {_LOOKED}"
+    limits = TASKS[model["kind"]].limits[model["answer"]["kind"]]
+    return limits.format(knows=_KNOWS.get(_input(model), _ELSE), attention=_ATTENTION)
 
 
 _ELSE = "It knows what is like its data, and nothing else."
@@ -312,15 +296,7 @@ _KNOWS = {
     "pictures": "It knows pictures like those of its data: as large, as well centred, as light or as dark.",
     "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
 }
-_SURE = "Its probabilities fit dev: on sources unlike its data it is wrong more often than they say."
-_NUMBERS = "Of sources unlike its data its numbers are further off than the scores say."
-_DECIDES = "What it writes reads well even where it is wrong, above all for sources longer than those of its training."
-_LOOKED = "The attention shows what the net looked at, which need not be why it decided."
-_SAYS = (
-    "It says what it was trained on, in the voices of its data; a word that it never heard is refused. What it says "
-    "are filter banks, whose phases are guessed: it sounds hollow. Its voices are those of real people; don't let them "
-    "say what they never would."
-)
+_ATTENTION = "The attention shows what the net looked at, which need not be why it decided."
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,5 @@
-"""The recipe to train by where none is given: what the examples are, and how many, says it."""
+"""The default recipe: chosen by the kind of the examples and their number."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,32 +11,24 @@ from torch import Tensor
 from regard.datasets import PICTURES, SOUNDS, Answers
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound, read_picture
-from regard.tasks.answers import Number
 from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
-from regard.tasks.targets import TASKS, Writing
+from regard.tasks.registry import TASKS
+from regard.tasks.targets import Regression
+from regard.tasks.text_statistics import mostly_unspaced, vocabulary_settings
 
 __all__ = ["default_recipe", "inputs_of", "sized", "task_of"]
 
 _SAMPLE = 64
 """So many examples, evenly spread, show how large the others are."""
 _UPDATES = 2000
-"""Of fewer examples an epoch has fewer updates: so many in all is what they get, in at most `_MOST_EPOCHS`."""
-_MOST_EPOCHS = 100
-_MOST_EPOCHS_OF = {("classifier", "words"): 30, ("tagger", "words"): 60, ("classifier", "pictures"): 160}
-_BATCHES = 8
-_BATCHES_OF_TEXTS = 16
-"""So many batches an epoch should have, however few examples there are; and of texts to write."""
+"""Of fewer examples an epoch has fewer updates: so many in all is what they get, in at most `Task.most_epochs`."""
 
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_FEW_CHARACTERS = 200
-_SHORT = 40  # characters
-_FEW_TEXTS = 5000
 _PICTURES = 16
 _LONGEST_SIDE = 64  # pixels
 _COLOURED = 0.01
 
-# What differs from the defaults of `Recipe`: by the kind of input, then by task and input.
+# What differs from the defaults of `Recipe` by the kind of input; what differs by task stands in its `Task`.
 _BY_INPUT: dict[str, dict[str, Any]] = {
     "speech": {
         "width": 64,
@@ -83,17 +74,6 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "weight_decay": 0.05,
     },
 }
-_BY_TASK: dict[tuple[str, str], dict[str, Any]] = {
-    ("classifier", "words"): {"layers": 1, "dropout": 0.4, "average": 0.98},
-    ("classifier", "speech"): {
-        "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
-    },
-    ("classifier", "molecules"): {"input": {"descriptors": True}},
-    ("seq2seq", "graphs"): {"input": {"edges": False}},
-    ("seq2seq", "speech"): {"input": {"together": 4}},
-    ("seq2seq", "texts"): {"input": {"piece_dropout": 0.0}},
-    ("synthesis", "texts"): {"input": {"piece_dropout": 0.0}},
-}
 # Volume, noise, microphone and voice change no label and no text; but a number may measure just these.
 _AUGMENTED_SPEECH = {
     "normalise": False,
@@ -104,15 +84,6 @@ _AUGMENTED_SPEECH = {
     "clip_db": 20.0,
     "vtlp": 0.1,
 }
-_WRITING = {
-    "position": "sinusoidal",
-    "dropout": 0.1,
-    "attention_dropout": 0.0,
-    "smoothing": 0.1,
-    "learning_rate": 2e-3,
-    "average": 0.98,
-}
-_SAYING = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0, "batch_items": 800, "average": 0.99}
 # What stands between two marks is an item, with its characters and pairs of them as features: the recipe that was found
 # on Chinese reviews.
 _UNSPACED_WORDS = {
@@ -167,10 +138,12 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     if input is not None and input not in kinds:
         raise UnknownNameError("input", input, kinds)
     if input is None:
-        input = "texts" if kinds[0] == "words" and task in ("seq2seq", "synthesis") else kinds[0]
+        input = TASKS[task].reads_text_as if kinds[0] == "words" else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
-    for more in (_BY_INPUT.get(input, {}), _BY_TASK.get((task, input), {}), _of_task(task, input, pairs)):
+    usual = TASKS[task].defaults
+    for more in (_BY_INPUT.get(input, {}), usual.get(input, {}), usual.get("", {})):
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
+    settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= _of_sources(input, [source for source, _ in pairs])
     if input == "speech" and not _are_numbers([target for _, target in pairs]):
         settings["input"] |= _AUGMENTED_SPEECH
@@ -181,8 +154,8 @@ def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
     """What sources of this kind are read like, as far as they show it themselves."""
     texts = [source for source in sources if isinstance(source, str)]
     if kind == "texts":
-        return _vocabulary(texts)
-    if kind == "words" and _unspaced(texts):
+        return vocabulary_settings(texts)
+    if kind == "words" and mostly_unspaced(texts):
         return _UNSPACED_WORDS
     return _pictures(sources) if kind == "pictures" else {}
 
@@ -190,15 +163,11 @@ def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
 def _are_numbers(targets: Sequence[Any]) -> bool:
     """Whether targets are numbers, for each source or for each item of one; 1 and 0 of several questions are none."""
     return any(
-        any(isinstance(each, float) for each in target) if isinstance(target, list | tuple) else Number.takes(target)
+        any(isinstance(each, float) for each in target)
+        if isinstance(target, list | tuple)
+        else Regression.takes(target)
         for target in targets
     )
-
-
-def _of_task(task: str, input: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
-    if task == "seq2seq":
-        return {**_WRITING, "task": {"kind": task, **_written(pairs, input)}}
-    return _SAYING if task == "synthesis" else {}
 
 
 def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
@@ -219,46 +188,6 @@ def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _vocabulary(texts: Sequence[str]) -> dict[str, Any]:
-    """How texts are cut: words that are spelt, and short texts of few, into characters, others into subwords."""
-    characters = {*"".join(texts)}
-    short = sum(map(len, texts)) <= _SHORT * len(texts)
-    spelt = not any(len(text.split()) > 1 for text in texts)
-    if len(characters) <= _FEW_CHARACTERS and (spelt or (short and len(texts) <= _FEW_TEXTS)):
-        return {"vocabulary": "characters", "size": _FEW_CHARACTERS + 8}
-    return {"vocabulary": "subwords"}
-
-
-def _unspaced(texts: Sequence[str]) -> bool:
-    """Whether most characters are of a script that puts no spaces between words."""
-    letters = sum(map(len, texts))
-    return bool(letters) and 2 * sum(len(_UNSPACED.findall(text)) for text in texts) > letters
-
-
-def _written(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, Any]:
-    """How texts to write are cut, measured, and how long they may become."""
-    texts = [target for _, target in pairs if isinstance(target, str)]
-    task = _vocabulary(texts)
-    if task["vocabulary"] == "characters":
-        # RNNs with attention learn to copy and to reorder characters from a few hundred pairs: from 470 dates in six
-        # forms to get none of 570 others wrong, where a Transformer has 7 to 28 %.
-        task |= {"measure": "error", "architecture": "attentive"}
-    elif _unspaced(texts):
-        task["tokenize"] = "zh"
-    if input == "texts":
-        # What is written may be much longer than what is read: numbers in words.
-        spare = Writing().spare
-        ratios = sorted(
-            (len(target) + 1 - spare) / max(len(source), 1)
-            for source, target in pairs
-            if isinstance(source, str) and isinstance(target, str)
-        )
-        # A few may be odd.
-        usual = ratios[int(0.995 * (len(ratios) - 1))] if ratios else 0.0
-        task["longest"] = round(max(Writing().longest, 1.5 * usual), 1)
-    return task
-
-
 def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     """The recipe with smaller batches and more epochs, where there are few examples.
 
@@ -267,13 +196,13 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
         pairs: the training examples.
     """
     sources = [source for source, _ in spread(pairs, _SAMPLE)]
-    reader = recipe.input.fit(sources)
-    lengths = [len(recipe.input.item(reader, source)) for source in sources]
+    encoder = recipe.input.fit(sources)
+    lengths = [len(recipe.input.item(encoder, source)) for source in sources]
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
-    batches = _BATCHES_OF_TEXTS if recipe.task.kind == "seq2seq" else _BATCHES
-    batch_items = int(min(recipe.batch_items, max(items / batches, 2 * max(lengths), 64)))
+    task = TASKS[recipe.task.kind]
+    batch_items = int(min(recipe.batch_items, max(items / task.batches, 2 * max(lengths), 64)))
     updates = max(1.0, items / batch_items)
-    most = _MOST_EPOCHS_OF.get((recipe.task.kind, recipe.input.kind), _MOST_EPOCHS)
+    most = task.most_epochs.get(recipe.input.kind, task.most_epochs[""])
     epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
     # On a few dev examples the score stays for long before it rises, and jumps; and the last epochs are the best.
     patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience

@@ -1,4 +1,4 @@
-"""Several nets that learn side by side, and answer together."""
+"""Ensembles: several networks that are trained side by side, whose mean is the prediction."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,11 +46,11 @@ class Ensemble(nn.Module):
         return torch.stack([member(batch) for member in self.members]).mean(0)
 
 
-def source_network(recipe: Recipe, reader: Any, outputs: int) -> SourceNetwork | Ensemble:
+def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork | Ensemble:
     """The net of a recipe for a tagger or a classifier, with the weights that training begins with.
 
     Args:
-        recipe, reader, outputs: as in `SourceNetwork`; the recipe also says how many members it has.
+        recipe, encoder, outputs: as in `SourceNetwork`; the recipe also says how many members it has.
     """
-    members = [SourceNetwork(recipe, reader, outputs) for _ in range(recipe.members)]
+    members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     return Ensemble(members) if len(members) > 1 else members[0]

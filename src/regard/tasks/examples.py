@@ -1,4 +1,4 @@
-"""What to learn from, in either form that users have it: (words, labels) or (source, target), or as attributes."""
+"""Checks of examples, in both forms that users have: pairs, or objects with attributes."""
 
 import dataclasses
 import hashlib

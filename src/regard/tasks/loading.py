@@ -1,4 +1,4 @@
-"""`regard.load`: a model that comes with the package, by name, or one of the user's own, by folder."""
+"""`regard.load`: a bundled model by its name, or a model of the user's own by its folder."""
 
 import os
 from pathlib import Path
@@ -9,20 +9,15 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.tasks.bounded import Bounded, TooLargeError
-from regard.tasks.classifier import Classifier
 from regard.tasks.folders import standing
-from regard.tasks.model import SEEN, Model
+from regard.tasks.model import SEEN
 from regard.tasks.recipe import Recipe
-from regard.tasks.speaker import Speaker
+from regard.tasks.registry import TASKS
 from regard.tasks.store import DESCRIPTION, FILES, read_model
-from regard.tasks.tagger import Tagger
-from regard.tasks.writer import Writer
 
-__all__ = ["MODELS", "bundled", "load"]
+__all__ = ["bundled", "load"]
 
 _MODELS = Path(__file__).parent / "models"
-MODELS: dict[str, type[Model[Any]]] = {model.kind: model for model in (Tagger, Classifier, Writer, Speaker)}
-"""The kinds of models by name."""
 
 
 def bundled() -> dict[str, Path]:
@@ -76,29 +71,29 @@ def load(name_or_folder: str | Path) -> Any:
 
 def _load(folder: Path, name: str) -> Any:
     tensors, description = read_model(folder)
-    if description["kind"] not in MODELS:
-        known = " or ".join(repr(kind) for kind in MODELS)
+    if description["kind"] not in TASKS:
+        known = " or ".join(repr(kind) for kind in TASKS)
         raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r}.")
-    kind = MODELS[description["kind"]]
+    kind = TASKS[description["kind"]].model
     try:
         recipe = Recipe.from_json(description["recipe"])
         if recipe.task.kind != description["kind"]:
             raise ModelError(f"its recipe is that of a {recipe.task.kind}, but it is a {description['kind']}.")
         _check_object("reader", description["reader"])
-        reader = recipe.input.reader(description["reader"])
-        answer = kind.read_answer(description["answer"])
+        encoder = recipe.input.encoder(description["reader"])
+        target = kind.read_target(description["answer"])
         about = _check_about(description["about"])
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
-    except (MemoryError, OverflowError) as error:  # a reader of a thousand million suffixes
-        raise ModelError(f"{folder / DESCRIPTION} can't be used: its reader asks for too much ({error}).") from error
+    except (MemoryError, OverflowError) as error:  # an encoder of a thousand million suffixes
+        raise ModelError(f"{folder / DESCRIPTION} can't be used: its encoder asks for too much ({error}).") from error
     seen = tensors.pop(SEEN, None)
     # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
     # (The meta device would draw none, but its first use imports a second's worth of modules.)
     with torch.random.fork_rng(devices=[]):
         try:
             with Bounded(tensors):
-                network = kind.new_network(recipe, reader, answer)
+                network = kind.new_network(recipe, encoder, target)
         except TooLargeError as error:
             raise ModelError(
                 f"{folder / DESCRIPTION} can't be used: its recipe asks for a larger net than model.safetensors holds. "
@@ -108,7 +103,7 @@ def _load(folder: Path, name: str) -> Any:
             raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error
     _check_tensors(folder, tensors, network.state_dict())
     network.load_state_dict(tensors, assign=True)
-    return kind(network, reader, answer, recipe, seen=seen, about=about, name=name)
+    return kind(network, encoder, target, recipe, seen=seen, about=about, name=name)
 
 
 def _check_about(about: Any) -> dict[str, Any]:

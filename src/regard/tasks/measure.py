@@ -1,4 +1,4 @@
-"""What a model is chosen by: the name of a figure on the dev examples, and which of two is better."""
+"""Measures: the name of a score, how it is shown, and which of two values is better."""
 
 from dataclasses import dataclass
 

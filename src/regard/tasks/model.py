@@ -1,10 +1,10 @@
-"""A trained model: a net, what reads its sources, and what its numbers mean."""
+"""A trained model: a network, the encoder of its sources, and its target."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,17 +14,19 @@ from regard.inputs import Batch, as_list, script_of
 from regard.inspection import Record
 from regard.modules.deciding import places_of
 from regard.page.numbers import counted
-from regard.tasks.answers import Answer, answer_from_json
-from regard.tasks.batching import batches_by_length
 from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
-from regard.tasks.looking import look
 from regard.tasks.measure import Measure
 from regard.tasks.out_of_distribution import Threshold, saved_thresholds
 from regard.tasks.recipe import Recipe
-from regard.tasks.speech import Speech
+from regard.tasks.recording import look
+from regard.tasks.registry import TASKS
+from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.store import write_model
-from regard.tasks.text import Text
+from regard.tasks.synthesis.target import SpeechTarget
+from regard.tasks.targets import Target, target_from_json
+from regard.tasks.task import Task
+from regard.tasks.training.batching import batches_by_length
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -32,7 +34,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound=Answer | Text | Speech)
+_Given = TypeVar("_Given", bound=Target | TextTarget | SpeechTarget)
 
 
 class Model(Generic[_Given]):
@@ -40,39 +42,33 @@ class Model(Generic[_Given]):
 
     Args:
         network: the net: sources in, numbers out.
-        reader: what reads the sources.
-        answer: what the numbers mean.
+        encoder: of the sources.
+        target: what the numbers mean.
         recipe: how it was trained.
         seen: the keys of the words of training (`word_keys`), to tell apart the words it has never seen.
         about: where it comes from: plain values, for the card.
         name: what to call it.
     """
 
-    kind: ClassVar[str]
-    verb: ClassVar[str]
-    """The method that answers for sources."""
-    decides_length: ClassVar[bool] = False
-    """Whether how long its answer is, is its own to decide."""
-
     @classmethod
-    def read_answer(cls, saved: Any) -> Any:
+    def read_target(cls, saved: Any) -> Any:
         """What the numbers of a saved model mean.
 
         Raises:
             ArgumentError or ModelError: it isn't what an answer's `to_json` writes.
         """
-        return answer_from_json(saved)
+        return target_from_json(saved)
 
     @classmethod
-    def new_network(cls, recipe: Recipe, reader: Any, answer: Any) -> Any:
+    def new_network(cls, recipe: Recipe, encoder: Any, target: Any) -> Any:
         """The net of a recipe, with the weights that training begins with."""
-        return source_network(recipe, reader, answer.outputs)
+        return source_network(recipe, encoder, target.outputs)
 
     def __init__(
         self,
         network: Any,
-        reader: Any,
-        answer: _Given,
+        encoder: Any,
+        target: _Given,
         recipe: Recipe,
         *,
         seen: Tensor | None = None,
@@ -80,20 +76,40 @@ class Model(Generic[_Given]):
         name: str | None = None,
     ):
         self.network = network.eval()
-        self.reader = reader
-        self.answer = answer
+        self.encoder = encoder
+        self.target = target
         self.recipe = recipe
         self.seen = seen
         self.about = about or {}
         self.name = self.kind if name is None else name
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.answer.said}, {self.parameters:,} parameters)"
+        return f"{type(self).__name__}({self.name!r}, {self.target.said}, {self.parameters:,} parameters)"
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind of task, one in `TASKS`."""
+        return self.recipe.task.kind
+
+    @property
+    def task(self) -> Task:
+        """What differs from one kind of task to another."""
+        return TASKS[self.kind]
 
     @property
     def measure(self) -> Measure:
         """The figure that says how good it is."""
-        return self.answer.measure  # pyright: ignore[reportAttributeAccessIssue]  # a writer has its own
+        return self.target.measure  # pyright: ignore[reportAttributeAccessIssue]  # a seq2seq model has its own
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table of its predictions, beside the source."""
+        raise NotImplementedError(f"{type(self).__name__} predicts nothing that fits into a table")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What a prediction would hold for a source that holds nothing, in JSON."""
+        raise NotImplementedError(f"{type(self).__name__} predicts nothing that fits into a table")
 
     @property
     def parameters(self) -> int:
@@ -113,7 +129,7 @@ class Model(Generic[_Given]):
     @cached_property
     def script(self) -> str | None:
         """The script of Chinese that it has learned, a name in `inputs.SCRIPTS`; None where it's none, or both."""
-        return script_of(self.recipe.input.known_text(self.reader))
+        return script_of(self.recipe.input.known_text(self.encoder))
 
     def other_script(self, source: Any) -> str | None:
         """The script of a source, if it is Chinese in another script than the model has learned; else None."""
@@ -140,7 +156,7 @@ class Model(Generic[_Given]):
                 rare in dev (unknown words, pieces, hardly any contrast) than all but one in two hundred sources of dev.
         """
         kind = self.recipe.input
-        item = kind.item(self.reader, source)
+        item = kind.item(self.encoder, source)
         limits = ((self.places, f"as many as {self.name} has learned positions of"), (longest, "for the time it takes"))
         for most, why in limits:
             if most is not None and len(item) > most:
@@ -148,7 +164,7 @@ class Model(Generic[_Given]):
                     f"a source may have {counted(most, kind.noun)}, {why}, but one has {len(item):,}. {kind.shorten}"
                 )
         trained = self.about.get("training", {}).get("longest")
-        if self.decides_length and isinstance(trained, int) and len(item) > trained:
+        if self.task.decides_length and isinstance(trained, int) and len(item) > trained:
             warnings.warn(
                 f"a source has {counted(len(item), kind.noun)}, but none that {self.name} was trained on has more than "
                 f"{trained:,}: what it makes of it may end too early, or be wrong. {kind.shorten}",
@@ -164,7 +180,7 @@ class Model(Generic[_Given]):
                 stacklevel=2,
             )
             return item
-        for each in kind.ood_statistics(self.reader, source) if self.ood_thresholds and len(item) else ():
+        for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 warnings.warn(
                     f"{_shown(source)} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
@@ -195,14 +211,14 @@ class Model(Generic[_Given]):
         raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
 
     def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Any]:
-        """Answer for each source, whatever kind of model it is.
+        """Predict for each source, whatever kind of model it is.
 
         | kind | the method of its own | an answer |
         | --- | --- | --- |
         | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
         | classifier | `classify` | (label, probability), a dict question -> probability, or a number |
-        | seq2seq | `write` | a `Written` |
-        | synthesis | `say` | a `Said` |
+        | seq2seq | `write` | a `GeneratedText` |
+        | synthesis | `say` | a `SynthesizedSpeech` |
 
         Its own method has more settings; and a tagger of words takes texts here, too.
 
@@ -223,10 +239,10 @@ class Model(Generic[_Given]):
             >>> regard.load("english-sentiment").predict(["a warm film"])[0][0]
             'positive'
         """
-        return getattr(self, self.verb)(sources, longest=longest)
+        return getattr(self, self.task.verb)(sources, longest=longest)
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
-        """Answer for each source, and keep what was looked at.
+        """Predict for each source, and keep what was looked at.
 
         Sources go through together where they are short. Of one of more than 2 000 items the record holds the weights
         of the pooling, if it has any, but no layers: those alone would fill the memory.
@@ -260,8 +276,8 @@ class Model(Generic[_Given]):
         description = {
             "kind": self.kind,
             "recipe": self.recipe.to_json(),
-            "answer": self.answer.to_json(),
-            "reader": self.reader.to_json(),
+            "answer": self.target.to_json(),
+            "reader": self.encoder.to_json(),
             "parameters": self.parameters,
             "about": self.about,
         }
@@ -276,7 +292,7 @@ class Model(Generic[_Given]):
             self.network.eval()
 
     def _batch(self, items: Sequence[Any]) -> Batch:
-        return self.recipe.input.batch(self.reader, items).to(next(self.network.parameters()).device)
+        return self.recipe.input.batch(self.encoder, items).to(next(self.network.parameters()).device)
 
     def _outputs(self, sources: list[Any], batch_items: int, longest: int | None = None) -> list[Tensor | None]:
         """For each source the net's numbers, as `numbers` has them; None where it has no item."""

@@ -1,4 +1,4 @@
-"""The recipes that come with the package, each with the data that it was found on: a JSON file of recipes/ each."""
+"""The recipes that come with the package, each with the data that it was tuned on: JSON files in recipes/."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The net of a tagger or a classifier: sources to vectors, a network that lets them look at each other, a linear."""
+"""The network of taggers and classifiers: an embedding, layers that mix the items, and a linear output."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ class SourceNetwork(nn.Module):
 
     Args:
         recipe: what the sources are, the network, and, where the whole is asked about, the pooling.
-        reader: what reads the sources; it fixes the sizes of tables.
+        encoder: of the sources; it fixes the sizes of tables.
         outputs: how many numbers.
     """
 
-    def __init__(self, recipe: Recipe, reader: Any, outputs: int):
+    def __init__(self, recipe: Recipe, encoder: Any, outputs: int):
         super().__init__()
-        self.embedding = recipe.input.embedding(reader, recipe.width)
+        self.embedding = recipe.input.embedding(encoder, recipe.width)
         self.dropout = Dropout(recipe.dropout)
         self.network = build_network(
             recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)

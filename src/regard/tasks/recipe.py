@@ -1,4 +1,4 @@
-"""Everything that decides what a trained model becomes, beside the data: one frozen `Recipe`, saved as JSON."""
+"""Everything but the data that decides what a trained model becomes: one frozen `Recipe`, saved as JSON."""
 
 import json
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from typing import Any
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
 from regard.modules.networks import NETWORKS
-from regard.tasks.inputs import INPUTS, Words
-from regard.tasks.settings import Settings, one_of, real, real_or_none, section, share, whole
-from regard.tasks.targets import TASKS, Classifying, Tagging
+from regard.tasks.registry import TASKS
+from regard.tasks.settings import Settings, fraction, integer, one_of, real, real_or_none, section
+from regard.tasks.sources import INPUTS, Words
+from regard.tasks.tagger.settings import TaggerSettings
 
 __all__ = ["Recipe"]
 
@@ -80,48 +81,45 @@ class Recipe(Settings):
         regard.errors.UnknownNameError: `Recipe` has no 'widht'. Did you mean 'width'?
     """
 
-    task: Any = section(Tagging(), TASKS)
+    task: Any = section(TaggerSettings(), {name: task.settings for name, task in TASKS.items()})
     input: Any = section(Words(), INPUTS)
 
-    width: int = whole(128, 1)
-    layers: int = whole(2, 1)
-    heads: int = whole(4, 1)
-    hidden: int = whole(256, 1)
+    width: int = integer(128, 1)
+    layers: int = integer(2, 1)
+    heads: int = integer(4, 1)
+    hidden: int = integer(256, 1)
     network: str = one_of("attention", *NETWORKS)
     cell: str = one_of("gru", "gru", "lstm")
     score: str = one_of("scaled_dot", *SCORES)
     weights: str = one_of("softmax", *WEIGHTS)
     position: str = one_of("relative", *POSITIONS, *INPUT_POSITIONS, "none")
-    reach: int = whole(8, 0)
+    reach: int = integer(8, 0)
 
-    dropout: float = share(0.2)
-    attention_dropout: float = share(0.1)
-    members: int = whole(1, 1, 100)
+    dropout: float = fraction(0.2)
+    attention_dropout: float = fraction(0.1)
+    members: int = integer(1, 1, 100)
     consistency: float = real(0.0, 0.0)
 
     optimizer: str = one_of("adamw", "adamw", "muon")
-    epochs: int = whole(14, 1)
-    batch_items: int = whole(1500, 1)
+    epochs: int = integer(14, 1)
+    batch_items: int = integer(1500, 1)
     learning_rate: float = real(3e-3, 0.0, above=True)
     weight_decay: float = real(0.01, 0.0)
-    beta2: float = share(0.98)
+    beta2: float = fraction(0.98)
     gradient_clip: float = real(1.0, 0.0, above=True)
-    warm_up: float = share(0.1)
+    warm_up: float = fraction(0.1)
     schedule: str = one_of("cosine", "cosine", "linear")
-    smoothing: float = share(0.0)
-    average: float = share(0.0)
-    patience: int = whole(6, 1)
+    smoothing: float = fraction(0.0)
+    average: float = fraction(0.0)
+    patience: int = integer(6, 1)
     minutes: float | None = real_or_none(0.0)
-    seed: int = whole(0, 0, 2**31 - 1)
+    seed: int = integer(0, 0, 2**31 - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.task, Tagging | Classifying):
-            for name, absent, why in (("members", 1, "is one net"), ("consistency", 0, "gives no single answers")):
-                if (given := getattr(self, name)) != absent:
-                    raise ArgumentError(
-                        f"`{name}` must be {absent} for {self.task.kind!r}, which {why}, but is {given}."
-                    )
+        for name, (value, why) in TASKS[self.task.kind].fixed.items():
+            if (given := getattr(self, name)) != value:
+                raise ArgumentError(f"`{name}` must be {value} for {self.task.kind!r}, which {why}, but is {given}.")
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
 

@@ -13,7 +13,18 @@ from typing import Any, ClassVar, Self
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import WordFeatures
 
-__all__ = ["Settings", "features", "one_of", "real", "real_or_none", "section", "share", "shares", "truth", "whole"]
+__all__ = [
+    "Settings",
+    "boolean",
+    "features",
+    "fraction",
+    "integer",
+    "named_weights",
+    "one_of",
+    "real",
+    "real_or_none",
+    "section",
+]
 
 Check = Callable[[str, Any], Any]
 
@@ -73,7 +84,7 @@ class Settings:
         return cls(**values)
 
 
-def whole(default: int, low: int, high: int | None = None) -> Any:
+def integer(default: int, low: int, high: int | None = None) -> Any:
     """A whole number from `low` to `high`."""
     limits = {"low": low, "high": high}
 
@@ -98,7 +109,7 @@ def real(default: float, low: float, high: float | None = None, *, above: bool =
     return _field(default, check)
 
 
-def share(default: float) -> Any:
+def fraction(default: float) -> Any:
     """A share of something, from 0 to below 1."""
     return real(default, 0.0, 1.0, below=True)
 
@@ -109,7 +120,7 @@ def real_or_none(low: float) -> Any:
     return _field(None, lambda name, value: None if value is None else check(name, value))
 
 
-def truth(default: bool) -> Any:
+def boolean(default: bool) -> Any:
     """True or false."""
 
     def check(name: str, value: Any) -> bool:
@@ -131,7 +142,7 @@ def one_of(default: str, *names: str) -> Any:
     return _field(default, check)
 
 
-def shares() -> Any:
+def named_weights() -> Any:
     """Names, each with a number of 0 or more; none by default."""
     number = real(0.0, 0.0).metadata["check"]
 

@@ -1,167 +1,570 @@
-"""What a model is to give: for each kind of task, its settings."""
+"""Targets: a label, several labels, or a number. What each kind means for loss, score and prediction.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+The net gives `outputs` numbers for each thing; an answer says what they mean. The same answers are given for each item
+of a source, by a tagger, and for the whole, by a classifier.
+"""
 
-from regard.errors import ArgumentError
-from regard.inputs import VOCABULARIES, SpeechFrames
-from regard.modules.pooling import POOLINGS
-from regard.tasks.settings import Settings, one_of, real, real_or_none, share, shares, truth, whole
-from regard.tasks.text_measures import TEXT_MEASURES, TOKENIZERS
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
-__all__ = ["ARCHITECTURES", "TASKS", "Classifying", "Speaking", "Tagging", "Writing"]
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-ARCHITECTURES = ("transformer", "attentive", "recurrent")
-"""How a text is made of a source: by attention alone, by RNNs with attention, by RNNs through one fixed vector."""
+from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.extras import require
+from regard.inputs import IGNORED
+from regard.tasks.calibration import Calibration, best_temperature, calibration_error
+from regard.tasks.measure import ACCURACY, Measure
+
+__all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
+
+# The number of a label that training never had: no answer is right there.
+_NEW = IGNORED - 1
+
+
+class Target(ABC):
+    """What the numbers that a net gives mean."""
+
+    kind: ClassVar[str]
+    measure: ClassVar[Measure]
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, targets: Sequence[Any], argument: str = "targets") -> "Target":
+        """Learn what there is to answer from the training targets; None among them isn't known.
+
+        Args:
+            targets: the targets.
+            argument: what to call them in an error.
+        """
+
+    @classmethod
+    @abstractmethod
+    def takes(cls, target: Any) -> bool:
+        """Whether a known target is of this kind."""
+
+    @property
+    @abstractmethod
+    def wants(self) -> str:
+        """What a target must be, in a few words."""
+
+    def fits(self, target: Any) -> bool:
+        """Whether it is what `wants` says, so that what is given can be compared with it."""
+        return target is None or self.takes(target)
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        """Refuse targets that what is given can't be compared with: a figure would come out, but of nothing.
+
+        Args:
+            rows: for each example its target alone, or those of its items.
+            argument: what to call the examples in an error.
+
+        Raises:
+            ArgumentError: a target of another kind, or none that is known.
+
+        Example:
+            >>> Regression(mean=0.0, spread=1.0).check([[1.5, None], ["cat"]], "examples")
+            Traceback (most recent call last):
+            regard.errors.ArgumentError: the target of `examples[1]` must be a finite number or None, but is 'cat'.
+        """
+        for place, row in enumerate(rows):
+            for target in row:
+                if not self.fits(target):
+                    raise ArgumentError(
+                        f"the target of `{argument}[{place}]` must be {self.wants}, but is {target!r:.60}."
+                    )
+        if not self.known(self.tensor([target for row in rows for target in row])).any():
+            raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many numbers the net has to give."""
+
+    @abstractmethod
+    def tensor(self, targets: Sequence[Any]) -> Tensor:
+        """The targets as the loss wants them, (target, ...)."""
+
+    @abstractmethod
+    def known(self, wanted: Tensor) -> Tensor:
+        """Of which targets, as `tensor` gives them, anything is known: (target,) bool."""
+
+    @abstractmethod
+    def loss(self, given: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, int]:
+        """The mean loss of (thing, outputs) numbers, and of how many known targets it is the mean; 0 of none."""
+
+    @abstractmethod
+    def disagreement(self, given: Tensor) -> Tensor:
+        """How far (drawing, thing, outputs) numbers, drawn with other dropout each, are from what they say together.
+
+        That is their mean, which learns nothing from it; of labels and of yes or no it is sharpened, so that it also
+        makes up its mind. Nothing has to be known of a thing.
+
+        Source: after Feng et al. 2020 (arXiv 2005.11079), section 3.2, with their temperature of 1/2 for Cora; they
+            drop whole nodes, too.
+        """
+
+    @abstractmethod
+    def score(self, given: Tensor, wanted: Tensor) -> float:
+        """The figure by which models are chosen, `measure`."""
+
+    @abstractmethod
+    def read(self, given: Tensor) -> list[Any]:
+        """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
+
+    def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
+        """The same answer, with the temperature at which its probabilities fit best to what is wanted."""
+        return self
+
+    def calibration(self, given: Tensor, wanted: Tensor) -> Calibration | None:
+        """How far the probabilities are from how often they come true; None of what has none."""
+        return None
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """What a prediction holds, as the columns of a table."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The columns that are there, and empty, where there is no prediction."""
+        return self.columns
+
+    @property
+    @abstractmethod
+    def said(self) -> str:
+        """What is answered, in a few words."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What JSON needs to hold to make this answer again."""
 
 
 @dataclass(frozen=True)
-class Tagging(Settings):
-    """A label for each item of a source.
+class Label(Target):
+    """One of several labels. An unknown label is neither learned nor evaluated; one that training never had is wrong.
+
+    Where training had none of them, they are refused: they are the labels of something else.
 
     Args:
-        auxiliary: further label sets that the same net learns beside its own, in training only: the name of each, and
-            how much it counts beside 1 for its own.
+        names: the labels.
+        temperature: what the numbers are divided by before the softmax, above 0.
 
-    Raises:
-        ArgumentError: a share that is none.
+    Example:
+        >>> answer = Label.fit(["cat", "dog", None, "cat"])
+        >>> answer.names, answer.tensor(["dog", None, "cow"]).tolist()
+        (('cat', 'dog'), [1, -100, -101])
+        >>> answer.read(torch.tensor([[0.0, 2.0]]))
+        [('dog', 0.8807970285415649)]
     """
 
-    kind: ClassVar[str] = "tagger"
+    names: tuple[str, ...]
+    temperature: float = 1.0
 
-    auxiliary: Mapping[str, float] = shares()
-
-
-@dataclass(frozen=True)
-class Classifying(Settings):
-    """A label for each source, several yes or no, or a number: what the targets are says which.
-
-    Args:
-        pooling: how the vectors of a source become one, a name in `POOLINGS`.
-        auxiliary: further answers that the same net learns beside its own, as for `Tagging`; they may be of any kind,
-            and known of other sources.
-
-    Raises:
-        ArgumentError: there is no such pooling, or a share that is none.
-    """
-
-    kind: ClassVar[str] = "classifier"
-
-    pooling: str = one_of("attention", *POOLINGS)
-    auxiliary: Mapping[str, float] = shares()
-
-
-@dataclass(frozen=True)
-class Writing(Settings):
-    """A text for each source, whose length the model decides.
-
-    The recipe's `layers` read, and `layers` of "attentive" and "recurrent" also write; `network` plays no part, nor do
-    `hidden` and `position` of RNNs.
-
-    Args:
-        architecture: one of `ARCHITECTURES`.
-        vocabulary: how the texts to write are cut, a name in `inputs.VOCABULARIES`.
-        size: at most so many pieces are known.
-        decoder_layers: of a "transformer", how many write.
-        tied: whether a piece is scored by the vector that it is read with.
-        bidirectional: whether RNNs read from both ends.
-        keys, values: of "attentive", what of the source is matched and what is received: "states", "outputs" or
-            "inputs".
-        guide: for tasks that go from left to right: how far, as a share of the source, each piece may look to either
-            side of where it should be at that time; None: anywhere.
-        monotonic: for tasks that go from left to right: how much it counts beside 1, in training, that the source's
-            vectors spell the text by themselves, in order; then what is written is what the decoder says, or what they
-            spell, whichever both find likelier (`modules.agreed`). 0: nothing is spelt.
-        spelling_weight: how much, in that choice, the spelling counts beside 1 for the decoder.
-        beams, length_penalty, no_repeat_ngram_size, longest, spare: how a text is sought, as in `modules.beam_search`;
-            the n-grams are of pieces of `vocabulary`.
-        measure: what models are chosen by, a name in `TEXT_MEASURES`.
-        tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
-        lowercase: of "bleu", whether "A" and "a" are the same.
-        judged: of the dev examples so many, evenly spread, are written after each epoch, greedily: without a beam, and
-            without `no_repeat_ngram_size`, so that the epoch chosen doesn't depend on how texts are sought later.
-
-    Raises:
-        ArgumentError: a value of the wrong type or outside its range.
-    """
-
-    kind: ClassVar[str] = "seq2seq"
-
-    architecture: str = one_of("transformer", *ARCHITECTURES)
-    vocabulary: str = one_of("subwords", *VOCABULARIES)
-    size: int = whole(4000, 8)
-    decoder_layers: int = whole(2, 1)
-    tied: bool = truth(True)
-    bidirectional: bool = truth(True)
-    keys: str = one_of("states", "states", "outputs", "inputs")
-    values: str = one_of("outputs", "states", "outputs", "inputs")
-    guide: float | None = real_or_none(0.0)
-    monotonic: float = real(0.0, 0.0)
-    spelling_weight: float = real(1.0, 0.0)
-    beams: int = whole(4, 1)
-    length_penalty: float = real(0.6, 0.0)
-    no_repeat_ngram_size: int = whole(0, 0)
-    longest: float = real(2.0, 0.0)
-    spare: int = whole(10, 0)
-    measure: str = one_of("bleu", *TEXT_MEASURES)
-    tokenize: str = one_of("13a", *TOKENIZERS)
-    lowercase: bool = truth(False)
-    judged: int = whole(1000, 1)
+    kind: ClassVar[str] = "label"
+    measure: ClassVar[Measure] = ACCURACY
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, absent in (("guide", None), ("monotonic", 0)):
-            if self.architecture == "recurrent" and getattr(self, name) != absent:
-                raise ArgumentError(f"`{name}` must be {absent} for 'recurrent', which keeps one vector of a source.")
+        _check_names("labels", self.names)
+        _check_temperature(self.temperature)
+
+    @classmethod
+    def fit(cls, targets: Sequence[str | None], argument: str = "targets") -> "Label":
+        return cls(tuple(sorted({target for target in targets if target is not None})))
+
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, str)
+
+    @property
+    def wants(self) -> str:
+        return "a label or None"
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        super().check(rows, argument)
+        given = [target for row in rows for target in row if target is not None]
+        if not set(given) & set(self.names):
+            listed = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+            raise ArgumentError(
+                f"`{argument}` must have labels that training had ({listed}), but has none of them: the first is "
+                f"{given[0]!r:.60}. Take the data, or the column, with the labels that the model learned."
+            )
+
+    @property
+    def outputs(self) -> int:
+        return len(self.names)
+
+    def tensor(self, targets: Sequence[str | None]) -> Shaped[Tensor, " target"]:
+        numbers = {name: number for number, name in enumerate(self.names)}
+        coded = [IGNORED if each is None else numbers.get(each, _NEW) for each in targets]
+        return torch.tensor(coded, dtype=torch.int64)
+
+    def known(self, wanted: Shaped[Tensor, " target"]) -> Shaped[Tensor, " target"]:
+        return wanted != IGNORED
+
+    def loss(
+        self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = int((wanted >= 0).sum())
+        # The mean of nothing is NaN, and its gradient too.
+        wanted = wanted.clamp(min=IGNORED)
+        loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
+        return loss / max(known, 1), known
+
+    def disagreement(self, given: Float[Tensor, "drawing thing label"]) -> Float[Tensor, ""]:
+        return _undecided(given.softmax(-1)).mean()
+
+    def score(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
+        asked = self.known(wanted)
+        return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
+
+    def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
+        best = (given / self.temperature).softmax(-1).max(-1)
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(self.names[number], share) for number, share in pairs]
+
+    def calibrated(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> "Label":
+        asked = wanted >= 0
+        given, wanted = given[asked].double(), wanted[asked]
+        if not len(wanted) or len(self.names) < 2:
+            return self
+        # Of a few examples that are all right, the coldest would fit best: what is certain is left a little in doubt.
+        smoothing = _doubt(len(wanted)) * len(self.names) / (len(self.names) - 1)
+
+        def loss(temperature: float) -> float:
+            return float(cross_entropy(given / temperature, wanted, label_smoothing=smoothing))
+
+        return replace(self, temperature=best_temperature(loss))
+
+    def calibration(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> Calibration | None:
+        asked = self.known(wanted)
+        given, wanted = given[asked].double(), wanted[asked]
+        if not len(wanted):
+            return None
+        right = given.argmax(-1) == wanted
+        error, before = (
+            calibration_error((given / each).softmax(-1).amax(-1), right) for each in (self.temperature, 1.0)
+        )
+        return Calibration(error, before, self.temperature)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return "label", "score"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return ("label",)
+
+    @property
+    def said(self) -> str:
+        return f"{len(self.names)} labels"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
 
 
 @dataclass(frozen=True)
-class Speaking(Settings):
-    """A sound for each source, of a length that the model decides: filter banks, heard through Griffin-Lim.
-
-    The recipe's `layers` read; `network` plays no part.
+class MultiLabel(Target):
+    """Yes or no to each of several questions; where nobody knows, nothing is learned.
 
     Args:
-        rate: samples a second of what is said.
-        filters: how many bands of pitch a frame of 10 ms has.
-        together: so many frames are said at a step.
-        decoder_layers: how many layers speak.
-        frame_dropout: the share dropped, in training, of what a frame becomes before the decoder hears it: one that
-            hears too well what it has said repeats it instead of reading on.
-        own: the share of steps that the decoder hears, in the last epoch, as it would have said them itself, not as
-            they truly were: else it never learns to go on from what it says. It rises from 0 in the first, as who only
-            hears itself doesn't find its place in the source.
-        guide: how far, as a share of the source, each step may look to either side of where it is; None: anywhere, and
-            the net is not told where it is.
-        parts: with a guide, how many parts of a sound each item of the source is, from its beginning to its end.
-        longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
+        names: the questions.
+        temperature: what the numbers are divided by before the sigmoid, above 0.
 
-    Raises:
-        ArgumentError: a value of the wrong type or outside its range.
+    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean over the questions of the area under the ROC
+        curve, of those to which the examples have both answers.
+
+    Example:
+        >>> answer = MultiLabel(("toxic", "bitter"))
+        >>> answer.tensor([(1, None)]).tolist()
+        [[1.0, nan]]
+        >>> given = torch.tensor([[2.0, 0.0], [-1.0, 0.0]])
+        >>> answer.score(given, answer.tensor([(1, None), (0, 1)]))
+        1.0
     """
 
-    kind: ClassVar[str] = "synthesis"
+    names: tuple[str, ...]
+    temperature: float = 1.0
 
-    rate: int = whole(8000, 2000, 192_000)
-    filters: int = whole(40, 1, 128)
-    together: int = whole(4, 1, 100)
-    decoder_layers: int = whole(2, 1)
-    frame_dropout: float = share(0.5)
-    own: float = share(0.5)
-    guide: float | None = real_or_none(0.0)
-    parts: int = whole(5, 1, 100)
-    longest: float = real(1.0, 0.0)
-    spare: float = real(1.0, 0.0)
+    kind: ClassVar[str] = "several"
+    measure: ClassVar[Measure] = Measure("mean ROC-AUC")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        # What can't be together is refused here.
-        self.frames()
+        _check_names("questions", self.names)
+        _check_temperature(self.temperature)
 
-    def frames(self) -> SpeechFrames:
-        """What a sound is made of, and back."""
-        return SpeechFrames(rate=self.rate, filters=self.filters, normalise=False)
+    @classmethod
+    def fit(cls, targets: Sequence[Sequence[int | None] | None], argument: str = "targets") -> "MultiLabel":
+        known = [target for target in targets if target is not None]
+        counts = {len(target) for target in known}
+        if len(counts) != 1:
+            raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
+        count = counts.pop()
+        # A list says no questions: it is taken as it stands.
+        names = list(dict.fromkeys(asked for target in known if (asked := _asked(target)) is not None))
+        if len(names) > 1:
+            raise ArgumentError(
+                f"`{argument}` must answer the same questions in the same order, but answer {', '.join(names[0])}; and "
+                f"{', '.join(names[1])}. Give all of them in one order."
+            )
+        return cls(names[0] if names else _numbers(count))
+
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, list | tuple) and all(each is None or each in (0, 1) for each in target)
+
+    @property
+    def wants(self) -> str:
+        return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None, or None"
+
+    def fits(self, target: Any) -> bool:
+        return target is None or (self.takes(target) and len(target) == len(self.names))
+
+    def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
+        super().check(rows, argument)
+        unnamed = self.names == _numbers(len(self.names))
+        # Other questions, or these in another order, would be evaluated as if they were these.
+        for place, row in enumerate(rows):
+            for target in row:
+                asked = _asked(target) or self.names
+                if asked != self.names and (not unnamed or {*asked} == {*self.names}):
+                    raise ArgumentError(
+                        f"the target of `{argument}[{place}]` must answer {', '.join(self.names)}, in this order, but "
+                        f"answers {', '.join(asked)}. If these are the same questions, call their columns alike; a "
+                        "list of 1, 0 and None is taken as it stands."
+                    )
+
+    @property
+    def outputs(self) -> int:
+        return len(self.names)
+
+    def tensor(self, targets: Sequence[Sequence[int | None] | None]) -> Float[Tensor, "target question"]:
+        known = [(None,) * len(self.names) if target is None else target for target in targets]
+        rows = [[torch.nan if each is None else float(each) for each in target] for target in known]
+        return torch.tensor(rows).reshape(len(rows), len(self.names))
+
+    def known(self, wanted: Float[Tensor, "target question"]) -> Shaped[Tensor, " target"]:
+        return ~wanted.isnan().all(-1)
+
+    def loss(
+        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = ~wanted.isnan()
+        smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
+        loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
+        return loss / max(int(known.sum()), 1), int(known.sum())
+
+    def disagreement(self, given: Float[Tensor, "drawing thing question"]) -> Float[Tensor, ""]:
+        yes = given.sigmoid()
+        return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
+
+    def score(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> float:
+        areas = require("sklearn.metrics", extra="train").roc_auc_score
+        found = []
+        for ours, theirs in zip(given.T, wanted.T, strict=True):
+            known = ~theirs.isnan()
+            if len(theirs[known].unique()) == 2:
+                found.append(areas(theirs[known].numpy(), ours[known].numpy()))
+        # Without both answers to any question there is nothing to rank: as good as guessing.
+        return sum(found) / len(found) if found else 0.5
+
+    def read(self, given: Float[Tensor, "thing question"]) -> list[dict[str, float]]:
+        return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
+
+    def calibrated(
+        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+    ) -> "MultiLabel":
+        known = ~wanted.isnan()
+        given, wanted = given[known].double(), wanted[known].double()
+        if not len(wanted):
+            return self
+        smoothed = wanted * (1 - 2 * _doubt(len(wanted))) + _doubt(len(wanted))
+
+        def loss(temperature: float) -> float:
+            return float(binary_cross_entropy_with_logits(given / temperature, smoothed))
+
+        return replace(self, temperature=best_temperature(loss))
+
+    def calibration(
+        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+    ) -> Calibration | None:
+        known = ~wanted.isnan()
+        given, wanted = given[known].double(), wanted[known]
+        if not len(wanted):
+            return None
+        error, before = (calibration_error((given / each).sigmoid(), wanted == 1) for each in (self.temperature, 1.0))
+        return Calibration(error, before, self.temperature)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def said(self) -> str:
+        return f"{len(self.names)} questions"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
 
 
-TASKS: dict[str, type[Settings]] = {task.kind: task for task in (Tagging, Classifying, Writing, Speaking)}
+@dataclass(frozen=True)
+class Regression(Target):
+    """A number. The net gives it as so many spreads above the mean of training, in which numbers of any size are alike.
+
+    Args:
+        mean: of the training targets.
+        spread: their standard deviation, above 0.
+
+    Example:
+        >>> answer = Regression.fit([1.0, 3.0, None])
+        >>> answer.read(torch.tensor([[0.0], [1.0]]))
+        [2.0, 3.0]
+        >>> round(answer.score(torch.tensor([[0.0], [1.0]]), answer.tensor([2.0, 5.0])), 4)
+        1.4142
+    """
+
+    mean: float
+    spread: float
+
+    kind: ClassVar[str] = "number"
+    measure: ClassVar[Measure] = Measure("RMSE", falls=True)
+
+    @classmethod
+    def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
+        numbers = [each for each in targets if each is not None]
+        if not numbers or not all(map(_finite, numbers)):
+            raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
+        known = torch.tensor(numbers, dtype=torch.float64)
+        # Numbers that are all the same have no spread, and nothing to be learned about.
+        return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
+
+    @classmethod
+    def takes(cls, target: Any) -> bool:
+        return isinstance(target, int | float | np.integer | np.floating) and not isinstance(target, bool)
+
+    @property
+    def wants(self) -> str:
+        return "a finite number or None"
+
+    def fits(self, target: Any) -> bool:
+        return target is None or (self.takes(target) and _finite(target))
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    def tensor(self, targets: Sequence[float | None]) -> Float[Tensor, " target"]:
+        scaled = [torch.nan if each is None else (each - self.mean) / self.spread for each in targets]
+        return torch.tensor(scaled, dtype=torch.float32)
+
+    def known(self, wanted: Float[Tensor, " target"]) -> Shaped[Tensor, " target"]:
+        return ~wanted.isnan()
+
+    def loss(
+        self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"], smoothing: float
+    ) -> tuple[Tensor, int]:
+        known = ~wanted.isnan()
+        return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
+
+    def disagreement(self, given: Float[Tensor, "drawing thing 1"]) -> Float[Tensor, ""]:
+        return (given - given.mean(0).detach()).square().mean()
+
+    def score(self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"]) -> float:
+        known = ~wanted.isnan()
+        gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
+        return float(gaps.square().mean().sqrt())
+
+    def read(self, given: Float[Tensor, "thing 1"]) -> list[float]:
+        return (given[:, 0].double() * self.spread + self.mean).tolist()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("number",)
+
+    @property
+    def said(self) -> str:
+        return "a number"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "mean": self.mean, "spread": self.spread}
+
+
+def target_from_json(saved: Any) -> Target:
+    """The answer that was saved, whatever its kind.
+
+    Raises:
+        ModelError: it isn't what `to_json` writes.
+
+    Example:
+        >>> target_from_json(Label(("a", "b")).to_json())
+        Label(names=('a', 'b'), temperature=1.0)
+    """
+    if not isinstance(saved, dict) or saved.get("kind") not in TARGETS:
+        raise ModelError(f"`answer` must be an object of a kind among {', '.join(TARGETS)}, but is {saved!r:.60}.")
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
+    kind = TARGETS[values.pop("kind")]
+    known = [field.name for field in fields(kind)]
+    for name in values:
+        if name not in known:
+            raise ModelError(str(UnknownNameError("answer", name, known)))
+    # Models that were saved before there was a temperature have none.
+    if missing := [name for name in known if name not in values and name != "temperature"]:
+        raise ModelError(f"`answer` of kind {kind.kind!r} has no {missing[0]!r}.")
+    if kind is Regression and not all(isinstance(value, int | float) and value == value for value in values.values()):
+        raise ModelError(f"`answer` must have numbers for mean and spread, but has {values}.")
+    return kind(**values)
+
+
+TARGETS: dict[str, Any] = {kind.kind: kind for kind in (Label, MultiLabel, Regression)}
+
+
+def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "drawing ..."]:
+    """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
+    sharp = shares.mean(0).square()
+    return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
+
+
+def _asked(target: Any) -> tuple[str, ...] | None:
+    """The names of the questions; those of a data set have some (`datasets.Answers`)."""
+    names = getattr(target, "names", None)
+    return None if names is None else tuple(names)
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that is larger than any float
+        return False
+
+
+def _numbers(count: int) -> tuple[str, ...]:
+    """What questions without names are called."""
+    return tuple(str(number) for number in range(1, count + 1))
+
+
+def _doubt(count: int) -> float:
+    """How probable the opposite of what is known is taken for, where so many are known.
+
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
+    """
+    return 1 / (count + 2)
+
+
+def _check_temperature(temperature: Any) -> None:
+    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not number or not 0 < temperature < math.inf:
+        raise ArgumentError(f"`temperature` must be a finite number above 0, but is {temperature!r:.60}.")
+
+
+def _check_names(what: str, names: Any) -> None:
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"`{what}` must be a list of strings, but is {names!r:.60}.")
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(f"`{what}` must be distinct, but has {name!r} twice.")

@@ -1,0 +1,106 @@
+"""Training data of classifiers: sources with a label, several labels, or a number."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.tasks.classifier.model import Classifier
+from regard.tasks.ensemble import source_network
+from regard.tasks.examples import Pair
+from regard.tasks.recipe import Recipe
+from regard.tasks.target_objective import TargetObjective
+from regard.tasks.targets import TARGETS, Target
+from regard.tasks.training.dataset import Dataset
+from regard.tasks.training.pairs_data import PairsData, filled
+
+__all__ = ["ClassifierData"]
+
+
+class ClassifierData(PairsData):
+    """Examples, each a source and what is wanted of it, for a classifier.
+
+    Args:
+        recipe: how.
+        examples: (source, target) pairs, or `Example`s; the targets are all labels, all numbers, or all tuples of 1, 0
+            or None, the answers to several questions; None where the answer isn't known.
+        dev, auxiliary: as in `PairsData`.
+
+    Raises:
+        ArgumentError: what `PairsData` refuses, or targets of several kinds.
+    """
+
+    def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
+        super().__init__(recipe, examples, dev, auxiliary)
+        self.kind = _kind([target for _, target in self.examples], "examples")
+        if _kind([target for _, target in self.dev], "dev") is not self.kind:
+            known = next(target for _, target in self.dev if target is not None)
+            raise ArgumentError(f"`dev` must have targets like `examples`, but has {known!r:.60} among them.")
+        self.beside = [_kind(targets, f"auxiliary[{name!r}]") for name, targets in self.auxiliary.items()]
+
+    def objective(self) -> TargetObjective:
+        called = ["examples", *(f"auxiliary[{name!r}]" for name in self.auxiliary)]
+        targets = [[target for _, target in self.examples], *self.auxiliary.values()]
+        answers, wanted = [], []
+        for kind, own, name in zip([self.kind, *self.beside], targets, called, strict=True):
+            answers.append(kind.fit(own, name))
+            answers[-1].check([[target] for target in own], name)
+            wanted.append(answers[-1].tensor(own))
+        answers[0].check([[target] for _, target in self.dev], "dev")
+        known = torch.stack([answer.known(own) for answer, own in zip(answers, wanted, strict=True)]).any(0).tolist()
+        # Of one of which nothing is known only agreement is learned; else it would cost time alone.
+        kept = [place for place, some in enumerate(known) if some or self.recipe.consistency]
+        examples = [self.examples[place] for place in kept]
+        encoder = self.recipe.input.fit([each for each, _ in examples])
+        taught = [tuple(own[place] for own in wanted) for place in kept]
+        items = [self.recipe.input.training_item(encoder, each) for each, _ in examples]
+        dataset = self._corpus(encoder, answers[0], examples, items, taught, "examples")
+        dev_targets = [(each,) for each in answers[0].tensor([target for _, target in self.dev])]
+        dev_items = [self.recipe.input.item(encoder, each) for each, _ in self.dev]
+        dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
+        network = source_network(self.recipe, encoder, answers[0].outputs)
+        return TargetObjective(network, self.recipe, dataset, dev, answers)
+
+    def _corpus(
+        self,
+        encoder: Any,
+        answer: Target,
+        pairs: Sequence[Pair],
+        items: Sequence[Any],
+        wanted: list[tuple[Tensor, ...]],
+        argument: str,
+    ) -> Dataset:
+        dataset = filled(Dataset(self.recipe.input, encoder, items, wanted), argument)
+        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        answer.check([[target] for item, (_, target) in zip(items, pairs, strict=True) if len(item)], argument)
+        return dataset
+
+    def model(self, objective: TargetObjective, about: dict[str, Any], name: str) -> Classifier:
+        network, encoder, answer = objective.network.cpu(), objective.dataset.encoder, objective.answers[0]
+        model = Classifier(network, encoder, answer, self.recipe, about=about, name=name)
+        model.calibrate(self.dev)
+        return model
+
+
+def _kind(targets: Sequence[Any], argument: str) -> type[Target]:
+    """What kind of answer the targets are, as far as they are known."""
+    kinds: list[tuple[type[Target], Any]] = []
+    for place, target in enumerate(targets):
+        if target is None:
+            continue
+        kind = next((kind for kind in TARGETS.values() if kind.takes(target)), None)
+        if kind is None:
+            raise ArgumentError(
+                f"the target of `{argument}[{place}]` must be a label, a number, a list of 1, 0 and None, or None, "
+                f"but is {target!r:.60}."
+            )
+        if kinds and kinds[0][0] is not kind:
+            raise ArgumentError(
+                f"the targets of `{argument}` must be of one kind, but are {kinds[0][1]!r:.40} and {target!r:.40}."
+            )
+        kinds = kinds or [(kind, target)]
+    if not kinds:
+        raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
+    return kinds[0][0]

@@ -1,0 +1,105 @@
+"""A trained classifier: a prediction for each source."""
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, DoubtfulAnswer
+from regard.inputs import as_list
+from regard.tasks.evaluation import Evaluation, evaluate_predictions
+from regard.tasks.examples import as_pairs
+from regard.tasks.model import Model
+from regard.tasks.targets import Target
+
+__all__ = ["Classifier"]
+
+
+class Classifier(Model[Target]):
+    """A trained classifier; `regard.train` makes one, `regard.load` reads one.
+
+    Example:
+        >>> import regard
+        >>> pairs = [("good film", "positive"), ("bad film", "negative")]
+        >>> recipe = regard.Recipe(
+        ...     task={"kind": "classifier"}, input={"features": {"minimum_count": 1}}, width=8, heads=2, epochs=40,
+        ...     patience=40, dropout=0.0,
+        ... )
+        >>> classifier = regard.train(pairs, pairs, recipe=recipe, progress="none")
+        >>> [answer[0] for answer in classifier.classify(["good film", "bad film"])]
+        ['positive', 'negative']
+        >>> classifier.classify([""])
+        [None]
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.target.columns
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self.target.missing
+
+    def classify(self, sources: Iterable[Any], *, batch_items: int = 4000, longest: int | None = None) -> list[Any]:
+        """Predict for each source.
+
+        Args:
+            sources: what the recipe's `input` reads: texts, paths of recordings, pictures, ...
+            batch_items: about how many items (words, frames, ...) go through the net at a time.
+            longest: how many items a source may have; None for any number.
+
+        Returns:
+            for each source, in the order given: a pair (label, its softmax probability); or a dict, question ->
+            probability of yes; or a number. None for a source that holds nothing.
+
+        Raises:
+            ArgumentError: a source that the model can't read, or that is longer than `longest`.
+        """
+        given = self._outputs(as_list("sources", sources, "sources"), batch_items, longest)
+        return [self.answer_of([], numbers) for numbers in given]
+
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
+        """The one answer, whatever the items are called; None where there are none."""
+        return None if numbers is None else self.target.read(numbers[None])[0]
+
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Evaluation:
+        """Predict where the target is known, and compare.
+
+        Args:
+            examples: (source, target) pairs, or `Example`s.
+            batch_items: as in `classify`.
+
+        Raises:
+            ArgumentError: no examples, an example of another form, or its target is of another kind
+                than the answers, or they are labels of which training had none.
+            MissingExtraError: scikit-learn is not installed.
+        """
+        given, wanted, empty, seconds = self._answered(examples, batch_items)
+        return dataclasses.replace(evaluate_predictions(self.target, given, wanted), empty=empty, seconds=seconds)
+
+    def calibrate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> None:
+        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        given, wanted, _, _ = self._answered(examples, batch_items)
+        self.target = self.target.calibrated(given, wanted)
+
+    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[Tensor, Tensor, int, float]:
+        """What the net gives and what is wanted, how many sources held nothing, and how many seconds it took."""
+        pairs = as_pairs(examples)
+        self.target.check([[target] for _, target in pairs], "examples")
+        started = time.perf_counter()
+        with warnings.catch_warnings():
+            # How much what is unlike training costs, the score tells.
+            warnings.simplefilter("ignore", DoubtfulAnswer)
+            given = self._outputs([source for source, _ in pairs], batch_items)
+        seconds = time.perf_counter() - started
+        known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
+        if not known:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        self.target.check([[target] for _, target in known], "examples")
+        wanted = self.target.tensor([target for _, target in known])
+        return torch.stack([numbers for numbers, _ in known]), wanted, len(pairs) - len(known), seconds

@@ -1,0 +1,82 @@
+"""Generation of texts, by beam search or greedily."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from regard.errors import ArgumentError
+from regard.modules import Generated, agreed, beam_search, greedy
+from regard.modules.deciding import deciding
+from regard.modules.seq2seq import Seq2Seq
+from regard.tasks.recipe import Recipe
+from regard.tasks.seq2seq.target import TextTarget
+from regard.tasks.training.batching import batches_by_length
+
+__all__ = ["GeneratedText", "generated", "text_of", "written"]
+
+
+class GeneratedText(NamedTuple):
+    """A text that a model wrote.
+
+    Args:
+        text: the text.
+        score: the logarithm of its probability, over ((5 + pieces) / 6)^length_penalty.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+    """
+
+    text: str
+    score: float
+    ended: bool
+
+
+def written(
+    network: Seq2Seq, recipe: Recipe, encoder: Any, text: TextTarget, items: Sequence[Any], **options: Any
+) -> list[GeneratedText | None]:
+    """What a net writes for each source, read by the encoder; the options are those of `Seq2SeqModel.write`."""
+    said = generated(network, recipe, encoder, items, **options)
+    return [None if each is None else text_of(each, text) for each in said]
+
+
+def text_of(said: Generated, text: TextTarget) -> GeneratedText:
+    """The text of ids."""
+    return GeneratedText(text.vocabulary.decode(said.ids), said.score, said.ended)
+
+
+def generated(
+    network: Seq2Seq,
+    recipe: Recipe,
+    encoder: Any,
+    items: Sequence[Any],
+    *,
+    beams: int | None = None,
+    length_penalty: float | None = None,
+    no_repeat_ngram_size: int | None = None,
+    batch_items: int = 4000,
+) -> list[Generated | None]:
+    """The ids that `written` makes texts of."""
+    source, task = recipe.input, recipe.task
+    beams = int(task.beams) if beams is None else beams
+    if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
+        raise ArgumentError(f"`beams` must be a whole number, 1 or more, but is {beams!r}.")
+    present = [index for index, item in enumerate(items) if len(item)]
+    device = next(network.parameters()).device
+    found: list[Generated | None] = [None] * len(items)
+    limits = {
+        "length_penalty": task.length_penalty if length_penalty is None else length_penalty,
+        "longest": task.longest,
+        "spare": task.spare,
+    }
+    ngrams = task.no_repeat_ngram_size if no_repeat_ngram_size is None else no_repeat_ngram_size
+    for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
+        members = [present[place] for place in places]
+        batch = source.batch(encoder, [items[index] for index in members]).to(device)
+        asked = (network, batch.vectors, batch.lengths)
+        with deciding(network):
+            memory = network.encode(batch.vectors, batch.lengths)
+        if beams == 1:
+            said = greedy(*asked, no_repeat_ngram_size=ngrams, memory=memory, **limits)
+        else:
+            said = beam_search(*asked, beams=beams, no_repeat_ngram_size=ngrams, memory=memory, **limits)
+        said = agreed(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
+        for index, each in zip(members, said, strict=True):
+            found[index] = each
+    return found

@@ -1,0 +1,61 @@
+"""The network of a seq2seq model: sources to vectors, and a decoder that writes a text from them."""
+
+from typing import Any
+
+from regard.modules import AttentiveSeq2Seq, Guide, RecurrentSeq2Seq, Spelling, TransformerSeq2Seq
+from regard.modules.seq2seq import Seq2Seq
+from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
+from regard.tasks.recipe import Recipe
+from regard.tasks.seq2seq.target import TextTarget
+
+__all__ = ["seq2seq_network"]
+
+
+def seq2seq_network(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
+    """The network that a recipe for a seq2seq model describes.
+
+    Args:
+        recipe: what the sources are, and the net.
+        encoder: of the sources; it fixes the sizes of tables.
+        text: what is written.
+
+    Raises:
+        ArgumentError: sources with edges, which a seq2seq model would not see.
+    """
+    refuse_edges(recipe)
+    network = _of_architecture(recipe, encoder, text)
+    if recipe.task.monotonic:
+        network.spelling = Spelling(recipe.width, text.vocabulary.size)
+    return network
+
+
+def _of_architecture(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
+    task = recipe.task
+    guide = None if task.guide is None else Guide(task.guide, text.rate)
+    sizes = (recipe.input.embedding(encoder, recipe.width), text.vocabulary.size, recipe.width, recipe.layers)
+    both = {"dropout": recipe.dropout, "tied": task.tied}
+    if task.architecture == "recurrent":
+        return RecurrentSeq2Seq(*sizes, bidirectional=task.bidirectional, **both)
+    if task.architecture == "attentive":
+        return AttentiveSeq2Seq(
+            *sizes,
+            bidirectional=task.bidirectional,
+            heads=recipe.heads,
+            score=recipe.score,
+            weights=recipe.weights,
+            attention_dropout=recipe.attention_dropout,
+            keys=task.keys,
+            values=task.values,
+            guide=guide,
+            **both,
+        )
+    network = TransformerSeq2Seq(
+        *sizes,
+        hidden=recipe.hidden,
+        decoder_layers=task.decoder_layers,
+        guide=guide,
+        **attention_parts(recipe),
+        **both,
+    )
+    own_relative_positions(network, recipe)
+    return network

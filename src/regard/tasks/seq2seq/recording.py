@@ -1,0 +1,71 @@
+"""Records of generated texts: for each source its text, and the attention of each piece to the source."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.inspection import LayerRecord, Record, Sighting, observed
+from regard.modules import AttentiveSeq2Seq, TransformerSeq2Seq
+from regard.special_ids import START
+from regard.tasks.seq2seq.generation import generated, text_of
+
+if TYPE_CHECKING:
+    from regard.tasks.seq2seq.model import Seq2SeqModel
+
+__all__ = ["END_NAME", "record_writing"]
+
+END_NAME = "(end)"
+"""What the last row of a map is called: where the model looked when it decided that the text is over."""
+
+
+def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
+    """The records of sources, in their order: the text as `Seq2SeqModel.write` has it, and the attention to the source.
+
+    What was written is read once more, all pieces at once, to see where each looked: a row is that of the piece which
+    was said then. A text that was cut has no row for its end.
+    """
+    kind = model.recipe.input
+    for source in sources:
+        item = model.read(source, longest)
+        (said,) = generated(model.network, model.recipe, model.encoder, [item])
+        if said is None:
+            yield Record((), model=model.name, noun=kind.noun, queries=())
+            continue
+        vocabulary = model.target.vocabulary
+        names = tuple(kind.names(model.encoder, source))
+        yield Record(
+            names,
+            model=model.name,
+            layers=_layers(model, item, [START, *said.ids][: len(said.ids) + said.ended], len(names)),
+            queries=(*(vocabulary.decode([each]).strip() or " " for each in said.ids), *[END_NAME][: said.ended]),
+            answer=text_of(said, model.target),
+            noun=kind.noun,
+        )
+
+
+def _layers(model: "Seq2SeqModel", item: Any, heard: list[int], count: int) -> tuple[LayerRecord, ...]:
+    network = model.network
+    batch = model.recipe.input.batch(model.encoder, [item]).to(next(network.parameters()).device)
+    inputs = torch.tensor([heard], device=batch.vectors.device)
+    with torch.inference_mode(), observed(_to_the_source(network)) as seen:
+        network(network.encode(batch.vectors, batch.lengths), inputs)
+    if isinstance(network, AttentiveSeq2Seq):
+        # One layer, which is asked step by step.
+        return (_layer("source", seen[0], torch.cat([each.weights for each in seen], dim=2)[0], count),)
+    return tuple(
+        _layer(f"source, layer {number}", each, each.weights[0], count) for number, each in enumerate(seen, start=1)
+    )
+
+
+def _to_the_source(network: nn.Module) -> nn.Module:
+    """The attention from text to source, and no other; none of a net without."""
+    if isinstance(network, TransformerSeq2Seq):
+        layers: list[Any] = list(network.decoder.layers)
+        return nn.ModuleList(layer.source_attention for layer in layers)
+    return network.attention if isinstance(network, AttentiveSeq2Seq) else nn.Identity()
+
+
+def _layer(name: str, seen: Sighting, weights: Tensor, count: int) -> LayerRecord:
+    return LayerRecord(name, weights[..., :count], seen.source, seen.normaliser)

@@ -1,0 +1,263 @@
+"""Graphs and molecules: nodes are items, and the mask says which may attend to which."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inputs import (
+    ATOM_FEATURES,
+    BONDS,
+    Batch,
+    Graph,
+    MoleculeAtoms,
+    ProfileEncoder,
+    Standardise,
+    mask_of,
+    read_social,
+    social_files,
+)
+from regard.inputs.saving import checked_names
+from regard.tasks.settings import boolean, fraction, integer, one_of
+from regard.tasks.sources.source import Source
+from regard.tasks.sources.vectors import VectorEmbedding
+
+__all__ = ["Graphs", "Molecules"]
+
+# All pairs of atoms: with a bias for each of eight heads, half a gigabyte.
+_MOST_RELATED = 4000
+
+
+class _GraphSource(Source):
+    edges: bool
+    node_dropout: float
+    feature_dropout: float
+
+    def batch(self, encoder: Any, items: Sequence[Any]) -> Batch:
+        batch = Batch.pad([item.vectors for item in items])
+        return Batch(batch.vectors, batch.lengths, mask=mask_of(items) if self.edges else None)
+
+    def embedding(self, encoder: Any, width: int) -> nn.Module:
+        return VectorEmbedding(
+            encoder.width + self.relations, width, item_dropout=self.node_dropout, feature_dropout=self.feature_dropout
+        )
+
+
+@dataclass(frozen=True)
+class Graphs(_GraphSource):
+    """Sources that are graphs (`regard.inputs.Graph`), or folders with profiles and edges (`inputs.social_files`).
+
+    A folder is read as the profiles of training were: a model that learned from other vectors reads none.
+
+    Args:
+        edges: whether a node may look only at itself and along the edges that lead to it; else at all nodes.
+        normalise: whether a node's numbers are divided by the sum of their sizes, so that who has many weighs no more.
+        standardise: whether each number of a node is scaled by its mean and spread in training, after that.
+        node_dropout: how often a node is left blank during training.
+        feature_dropout: how often a single number of a node is.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "graphs"
+    noun: ClassVar[str] = "node"
+    called: ClassVar[str] = "graph"
+    given: ClassVar[str] = "folder"
+
+    edges: bool = boolean(True)
+    normalise: bool = boolean(False)
+    standardise: bool = boolean(True)
+    node_dropout: float = fraction(0.0)
+    feature_dropout: float = fraction(0.0)
+
+    def fit(self, sources: Iterable[Graph]) -> "GraphReader":
+        graphs = [_graph(source) for source in sources]
+        encoders = {graph.encoder for graph in graphs}
+        if len(encoders) > 1:
+            raise ArgumentError(
+                "`examples` must be graphs whose vectors one ProfileEncoder made, but they had several, so that the "
+                "same number means different things. Read the others with the first one's `encoder`."
+            )
+        vectors = [self._vectors(graph) for graph in graphs]
+        width = vectors[0].shape[1] if vectors else 0
+        standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
+        return GraphReader(standard, next(iter(encoders), None))
+
+    def encoder(self, saved: Any) -> "GraphReader":
+        return GraphReader.from_json(saved)
+
+    def item(self, encoder: "GraphReader", source: Graph | str | Path) -> Graph:
+        graph = encoder.graph(source)
+        return dataclasses.replace(graph, vectors=encoder.standard.apply(self._vectors(graph))).with_loops()
+
+    def names(self, encoder: "GraphReader", source: Graph | str | Path) -> list[str]:
+        return list(encoder.graph(source).names)
+
+    def unnamed(self, encoder: "GraphReader") -> str | None:
+        return None if encoder.profiles else "reads graphs, whose nodes were told by vectors instead of profiles"
+
+    def _vectors(self, graph: Graph) -> Float[Tensor, "node width"]:
+        return nn.functional.normalize(graph.vectors, p=1) if self.normalise else graph.vectors
+
+
+@dataclass(frozen=True)
+class GraphReader:
+    """What training learned to read graphs by.
+
+    Args:
+        standard: of each number of a node its mean and spread.
+        profiles: how a profile becomes a vector, where that is what they were made of.
+    """
+
+    standard: Standardise
+    profiles: ProfileEncoder | None = None
+
+    @property
+    def width(self) -> int:
+        """How many numbers a node has."""
+        return self.standard.width
+
+    def graph(self, source: Any) -> Graph:
+        """The graph that a source is, or that a folder holds.
+
+        Raises:
+            ArgumentError: it is neither, or its numbers mean something else than those of training.
+            DataError: a file of the folder is missing or broken, or has a column that training hadn't; names it.
+        """
+        if isinstance(source, str | Path):
+            if self.profiles is None:
+                raise ArgumentError(
+                    "a source must be a Graph, as training had vectors instead of profiles, but is "
+                    f"{str(source)!r:.60}."
+                )
+            profiles, edges = social_files(source)
+            return read_social(edges, profiles, encoder=self.profiles)
+        graph = _graph(source)
+        if graph.encoder is not None and self.profiles is not None and graph.encoder != self.profiles:
+            if (vectors := self.profiles.translated(graph.vectors, graph.encoder)) is not None:
+                return dataclasses.replace(graph, vectors=vectors, encoder=self.profiles)
+            raise ArgumentError(
+                "a source must have the vectors that training's ProfileEncoder makes, but has those of another, whose "
+                "numbers mean something else. Read it with encoder=model.encoder.profiles, or give its folder's name."
+            )
+        return graph
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON holds them."""
+        return {
+            "standard": self.standard.to_json(),
+            "profiles": None if self.profiles is None else self.profiles.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "GraphReader":
+        """From what `to_json` gave.
+
+        Raises:
+            ArgumentError: something is missing, unknown or of the wrong kind.
+        """
+        saved = checked_names("graphs", saved, ["standard", "profiles"])
+        profiles = None if saved["profiles"] is None else ProfileEncoder.from_json(saved["profiles"])
+        standard = Standardise.from_json(saved["standard"])
+        if profiles is not None and profiles.width != standard.width:
+            raise ArgumentError(
+                f"`profiles` must be {standard.width} wide, as `standard` is, but is {profiles.width}. Save it again."
+            )
+        return cls(standard, profiles)
+
+
+@dataclass(frozen=True)
+class Molecules(_GraphSource):
+    """Sources that are molecules, written as SMILES.
+
+    Args:
+        features: what the vector of an atom holds, a name in `inputs.ATOM_FEATURES`.
+        descriptors: whether it also holds what RDKit computes of the whole molecule (`inputs.DESCRIPTORS`): 79 numbers,
+            the same for each atom, scaled by their means and spreads in training.
+        edges: whether an atom may look only at itself and along its bonds; else at all atoms.
+        reach: up to how many bonds apart atoms are told apart, neighbours by the kind of their bond, others by how many
+            bonds lie between: by a bias on the scores of attention, and by how many there are of each, behind what the
+            atom's vector holds; 0 for not at all.
+        node_dropout: how often an atom is left blank during training.
+        feature_dropout: how often a single number of an atom is.
+
+    With `reach` a molecule has at most 4,000 atoms, as all pairs of them have a place in memory; with `descriptors`,
+    too, which take minutes for larger ones.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "molecules"
+    noun: ClassVar[str] = "atom"
+    called: ClassVar[str] = "molecule"
+
+    features: str = one_of("rich", *ATOM_FEATURES)
+    descriptors: bool = boolean(False)
+    edges: bool = boolean(True)
+    reach: int = integer(0, 0, 64)
+    node_dropout: float = fraction(0.0)
+    feature_dropout: float = fraction(0.0)
+
+    @property
+    def relations(self) -> int:
+        return self.reach + len(BONDS) if self.reach else 0
+
+    def fit(self, sources: Iterable[str]) -> MoleculeAtoms:
+        return MoleculeAtoms.fit(sources, self.features) if self.descriptors else MoleculeAtoms(self.features)
+
+    def encoder(self, saved: Any) -> MoleculeAtoms:
+        return MoleculeAtoms.from_json(saved)
+
+    def item(self, encoder: MoleculeAtoms, source: str) -> "_Related":
+        graph = encoder.graph(source)
+        if not self.reach:
+            return _Related(graph.with_loops(), torch.zeros(0, 0))
+        if len(graph) > _MOST_RELATED:
+            raise ArgumentError(
+                f"`smiles` must be a molecule of {_MOST_RELATED:,} atoms at most, where pairs are told their distance, "
+                f"but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
+            )
+        relations = graph.relations(self.reach)
+        # How many bonds of each kind: attention alone, a mean, couldn't tell the bonds between atoms that are alike.
+        counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
+        graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
+        # A byte each: every molecule is kept in memory.
+        return _Related(graph.with_loops(), relations.to(torch.uint8))
+
+    def batch(self, encoder: MoleculeAtoms, items: Sequence["_Related"]) -> Batch:
+        batch = super().batch(encoder, [item.graph for item in items])
+        if not self.reach:
+            return batch
+        longest = batch.vectors.shape[1]
+        relations = torch.zeros(len(items), longest, longest, dtype=torch.int64)
+        for row, item in zip(relations, items, strict=True):
+            row[: len(item), : len(item)] = item.relations
+        return dataclasses.replace(batch, relations=relations)
+
+    def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
+        return list(encoder.graph(source).names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Related:
+    """A molecule, and what each of its atoms is to each other, where that is asked."""
+
+    graph: Graph
+    relations: Tensor
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+
+def _graph(source: Any) -> Graph:
+    if not isinstance(source, Graph):
+        raise ArgumentError(f"a source must be a Graph, but is {source!r:.60}.")
+    return source

@@ -1,0 +1,151 @@
+"""The embedding of patches of pictures of one size: augmented in training, and convolved."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.tasks.sources.vectors import VectorEmbedding
+
+__all__ = ["PictureEmbedding", "convolutions"]
+
+
+class PictureEmbedding(VectorEmbedding):
+    """A linear map of patches, of pictures that training changes: a shifted 7 is still one, and so is a wider one.
+
+    Args:
+        size, width, item_dropout: as in `VectorEmbedding`. A vector begins with the patch; its place, which follows, is
+            not shifted.
+        shape: rows and columns of patches, rows and columns of pixels in a patch, channels.
+        most: by how many pixels a picture is shifted at most, up or down and to either side.
+        zoom: by how much it is made wider or narrower, and higher or lower, at most.
+        turn: by how many degrees it is turned at most, to either side.
+        invert: how often its levels change their sign: light becomes dark.
+        stem: how many channels convolutions make of a patch; 0: there are none, and the pixels are mapped themselves.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        width: int,
+        *,
+        item_dropout: float,
+        shape: tuple[int, int, int, int, int],
+        most: int = 0,
+        zoom: float = 0.0,
+        turn: float = 0.0,
+        invert: float = 0.0,
+        stem: int = 0,
+    ):
+        _, _, high, wide, channels = shape
+        places = size - high * wide * channels
+        super().__init__(places + stem if stem else size, width, item_dropout=item_dropout)
+        self.shape, self.most, self.zoom, self.turn, self.invert = shape, most, zoom, turn, invert
+        self.stem = convolutions(channels, stem, high) if stem else None
+
+    def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
+        if self.stem is None:
+            return super().forward(vectors)
+        levels, places = self.split(vectors)
+        pictures = self.pictures(levels)
+        if self.training:
+            pictures = self.changed(pictures)
+        # (b c rows columns) -> (b (rows columns) c)
+        found = self.stem(pictures).flatten(2).transpose(1, 2)
+        vectors = torch.cat([found, places], dim=2)
+        return self.linear(super().blanked(vectors) if self.training else vectors)
+
+    def split(self, vectors: Float[Tensor, "batch length size"]) -> tuple[Tensor, Tensor]:
+        """The pixels, and the places."""
+        _, _, high, wide, channels = self.shape
+        pixels = high * wide * channels
+        return vectors[..., :pixels], vectors[..., pixels:]
+
+    def pictures(self, levels: Float[Tensor, "batch length pixel"]) -> Float[Tensor, "batch channel height width"]:
+        """The pictures that the patches are of."""
+        rows, columns, high, wide, channels = self.shape
+        # (b (rows columns) (high wide c)) -> (b c (rows high) (columns wide))
+        split = levels.reshape(len(levels), rows, columns, high, wide, channels)
+        return split.permute(0, 5, 1, 3, 2, 4).reshape(len(levels), channels, rows * high, columns * wide)
+
+    def changed(
+        self, pictures: Float[Tensor, "batch channel height width"]
+    ) -> Float[Tensor, "batch channel height width"]:
+        """The pictures, each changed at random; what comes in at an edge repeats it."""
+        batch, device = len(pictures), pictures.device
+        if self.zoom or self.turn:
+            pictures = self._warped(pictures)
+        elif self.most:
+            most = self.most
+            padded = nn.functional.pad(pictures, (most, most, most, most), mode="replicate")
+            down, across = (
+                torch.randint(2 * most + 1, (batch, 1), device=device) + torch.arange(count, device=device)
+                for count in pictures.shape[2:]
+            )
+            each = torch.arange(batch, device=device)[:, None, None]
+            # (b h w c) -> (b c h w)
+            pictures = padded[each, :, down[:, :, None], across[:, None, :]].permute(0, 3, 1, 2)
+        if self.invert:
+            signs = 1 - 2 * (torch.rand(batch, 1, 1, 1, device=device) < self.invert).to(pictures)
+            pictures = pictures * signs
+        return pictures
+
+    def _warped(
+        self, pictures: Float[Tensor, "batch channel height width"]
+    ) -> Float[Tensor, "batch channel height width"]:
+        """Shifted, zoomed and turned at once."""
+        height, width = pictures.shape[2:]
+        drawn = 2 * torch.rand(5, len(pictures), device=pictures.device) - 1
+        angle = drawn[0] * (self.turn * math.pi / 180)
+        high, wide = 1 + self.zoom * drawn[1], 1 + self.zoom * drawn[2]
+        # From each place of the new picture to that of the old; sides are from -1 to 1.
+        rows = torch.stack(
+            [
+                torch.stack(
+                    [angle.cos() / wide, angle.sin() / wide * (height / width), 2 * self.most / width * drawn[3]]
+                ),
+                torch.stack(
+                    [-angle.sin() / high * (width / height), angle.cos() / high, 2 * self.most / height * drawn[4]]
+                ),
+            ]
+        )
+        grid = nn.functional.affine_grid(rows.permute(2, 0, 1), list(pictures.shape), align_corners=False)
+        return nn.functional.grid_sample(pictures, grid, padding_mode="border", align_corners=False)
+
+    def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
+        """The patches of the changed pictures."""
+        rows, columns, high, wide, channels = self.shape
+        levels, places = self.split(vectors)
+        changed = self.changed(self.pictures(levels))
+        # (b c (rows high) (columns wide)) -> (b (rows columns) (high wide c))
+        split = changed.reshape(len(vectors), channels, rows, high, columns, wide).permute(0, 2, 4, 3, 5, 1)
+        return super().blanked(torch.cat([split.reshape(levels.shape), places], dim=2))
+
+
+def convolutions(channels: int, made: int, patch: int) -> nn.Module:
+    """Convolutions that make one vector of each patch, step by step.
+
+    Args:
+        channels: of the picture.
+        made: how many channels there are in the end.
+        patch: the side of a patch in pixels.
+
+    Example:
+        >>> convolutions(3, 64, patch=4)(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 64, 8, 8])
+
+    Source: Xiao et al. 2021 (arXiv 2106.14881), section 4.
+    """
+    steps = []
+    while patch > 1:
+        # Half as large each time; where that doesn't come out, all that is left at once.
+        steps.append(2 if patch % 2 == 0 else patch)
+        patch //= steps[-1]
+    widths = [channels, *(made // 2 or 1 for _ in steps[:1]), *(made for _ in steps)]
+    layers: list[nn.Module] = []
+    for step, have, width in zip(steps, widths, widths[1:], strict=False):
+        layers.append(nn.Conv2d(have, width, step + (step == 2), stride=step, padding=int(step == 2)))
+        # Without it, pictures that differ in much else than their class aren't learned at all.
+        layers += [nn.GroupNorm(1, width), nn.GELU()]
+    return nn.Sequential(*layers, nn.Conv2d(widths[len(steps)], made, 3, padding=1), nn.GELU())

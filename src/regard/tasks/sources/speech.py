@@ -1,0 +1,189 @@
+"""Recordings: frames of 25 ms every 10 ms, as filter banks, cepstra or samples."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
+from regard.inputs.sound_augmentation import (
+    with_random_clipping,
+    with_random_filter,
+    with_random_gain,
+    with_random_noise,
+)
+from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
+from regard.tasks.sources.features import HeardFrames, SpeechEmbedding
+from regard.tasks.sources.source import Source
+
+__all__ = ["Speech"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Recording:
+    """A recording to be augmented anew in each batch, and how many items it has."""
+
+    sound: Sound
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+
+@dataclass(frozen=True)
+class Speech(Source):
+    """Sources that are recordings: the paths of sound files, or `Sound`s.
+
+    Args:
+        features: what the vector of a frame holds, a name in `inputs.FEATURES`.
+        rate: samples a second that every recording is brought to.
+        filters: how many bands of pitch.
+        coefficients: how many cepstra, for "mfcc".
+        deltas: whether their changes stand beside them.
+        normalise: whether each recording is shifted and scaled to mean 0 and variance 1.
+        standardise: whether each number is scaled by the mean and the spread that it has in all of training: other than
+            `normalise` it leaves what a voice and a microphone sound like.
+        together: so many frames are one vector: a third of the items for 3. What is left at the end has zeros behind.
+        frame_dropout: the share of frames that are left blank during training, five neighbours at a time.
+        band_dropout: up to so many neighbouring numbers of a frame are left blank in all frames.
+        stretch: in training each recording is heard faster or slower by up to this share.
+        top_db: power is relative to the largest of the recording, and is raised to so many dB below that where it is
+            less. The vectors then don't depend on the volume. 0: absolute power.
+        gain_db: augmentation: applies a gain that varies over time, by up to so many dB up or down. 0: none. With
+            `top_db`, it teaches a model to recognise what is much quieter than the loudest moment.
+        noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
+            dB. None: no noise.
+        noise_probability: the probability that a recording gets noise. If some recordings stay clean, the model can
+            still learn that pauses are silent.
+        filter_db: augmentation: applies a random filter with a gain of up to so many dB, and often limits the band.
+            0: no filter.
+        clip_db: augmentation: clips half of the recordings, up to so many dB below their loudest sample. 0: none.
+        vtlp: augmentation: warps the frequencies by up to this share (vocal tract length perturbation). 0: none.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "speech"
+    noun: ClassVar[str] = "frame"
+    called: ClassVar[str] = "recording"
+    given: ClassVar[str] = "file"
+
+    features: str = one_of("filterbank", *FEATURES)
+    rate: int = integer(8000, 2000, 192_000)
+    filters: int = integer(40, 1, 128)
+    coefficients: int = integer(13, 1, 128)
+    deltas: bool = boolean(False)
+    normalise: bool = boolean(True)
+    standardise: bool = boolean(False)
+    together: int = integer(1, 1, 100)
+    frame_dropout: float = fraction(0.1)
+    band_dropout: int = integer(8, 0)
+    stretch: float = fraction(0.0)
+    top_db: int = integer(0, 0, 200)
+    gain_db: float = real(0.0, 0.0, 60.0)
+    noise_snr: float | None = real_or_none(-100.0)
+    noise_probability: float = real(1.0, 0.0, 1.0)
+    filter_db: float = real(0.0, 0.0, 60.0)
+    clip_db: float = real(0.0, 0.0, 60.0)
+    vtlp: float = fraction(0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # What can't be together is refused here.
+        self._frames()
+        if self.vtlp and self.features == "samples":
+            raise ArgumentError(
+                f"`vtlp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 0, not {self.vtlp}."
+            )
+
+    def fit(self, sources: Iterable[Any]) -> HeardFrames:
+        plain = HeardFrames(self._frames())
+        if not self.standardise:
+            return plain
+        return HeardFrames(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
+
+    def encoder(self, saved: Any) -> HeardFrames:
+        return HeardFrames.from_json(saved)
+
+    def item(self, encoder: HeardFrames, source: Any) -> Float[Tensor, "item width"]:
+        return self._together(encoder.vectors(_sound(source)))
+
+    def training_item(self, encoder: HeardFrames, source: Any) -> Any:
+        if not self._augments:
+            return self.item(encoder, source)
+        sound = _sound(source)
+        return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), self._count(sound))
+
+    def batch(self, encoder: HeardFrames, items: Sequence[Any]) -> Batch:
+        return super().batch(
+            encoder, [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
+        )
+
+    def _augmented(self, encoder: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
+        """A recording, augmented at random and read."""
+        samples = kept.sound.samples[0]
+        if self.gain_db:
+            samples = with_random_gain(samples, self.rate, self.gain_db)
+        if self.noise_snr is not None and self._draws_noise():
+            samples = with_random_noise(samples, self.noise_snr)
+        if self.filter_db:
+            samples = with_random_filter(samples, self.rate, self.filter_db)
+        if self.clip_db:
+            samples = with_random_clipping(samples, self.clip_db)
+        warp = 1 + self.vtlp * (2 * float(torch.rand(())) - 1)
+        return self._together(encoder.vectors(Sound(samples[None], self.rate), warp=warp))
+
+    def _draws_noise(self) -> bool:
+        return self.noise_probability == 1 or float(torch.rand(())) < self.noise_probability
+
+    @property
+    def _augments(self) -> bool:
+        changes = (self.gain_db, self.filter_db, self.clip_db, self.vtlp)
+        return self.noise_snr is not None or any(change > 0 for change in changes)
+
+    def _together(self, frames: Float[Tensor, "frame feature"]) -> Float[Tensor, "item width"]:
+        missing = -len(frames) % self.together
+        return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
+
+    def embedding(self, encoder: HeardFrames, width: int) -> nn.Module:
+        return SpeechEmbedding(
+            encoder.frames.width,
+            width,
+            together=self.together,
+            frame_dropout=self.frame_dropout,
+            band_dropout=self.band_dropout,
+            stretch=self.stretch,
+        )
+
+    def names(self, encoder: HeardFrames, source: Any) -> list[str]:
+        step = 0.01 * self.together
+        return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
+
+    def _count(self, sound: Sound) -> int:
+        """How many items a recording becomes."""
+        return -(-SpeechFrames.count(sound) // self.together)
+
+    def _frames(self) -> SpeechFrames:
+        return SpeechFrames(
+            features=self.features,
+            rate=self.rate,
+            filters=self.filters,
+            coefficients=self.coefficients,
+            deltas=self.deltas,
+            normalise=self.normalise,
+            top_db=self.top_db,
+        )
+
+
+def _sound(source: Any) -> Sound:
+    if isinstance(source, str | Path):
+        source = read_sound(source)
+    if not isinstance(source, Sound):
+        raise ArgumentError(f"a source must be the path of a recording or a Sound, but is {source!r:.60}.")
+    return source

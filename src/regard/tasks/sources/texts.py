@@ -1,0 +1,93 @@
+"""Texts, split by a vocabulary into words, characters, subwords or bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
+from regard.page.numbers import counted
+from regard.special_ids import END, PADDING
+from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.settings import fraction, integer, one_of
+from regard.tasks.sources.source import Source
+
+__all__ = ["PieceEmbedding", "Texts"]
+
+
+@dataclass(frozen=True)
+class Texts(Source):
+    """Sources that are texts, as they stand.
+
+    Args:
+        vocabulary: how a text is cut, a name in `inputs.VOCABULARIES`.
+        size: at most so many pieces are known; bytes are all known.
+        piece_dropout: how often a piece is left blank during training.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "texts"
+    noun: ClassVar[str] = "piece"
+    called: ClassVar[str] = "text"
+    is_text: ClassVar[bool] = True
+
+    vocabulary: str = one_of("subwords", *VOCABULARIES)
+    size: int = integer(8000, 8)
+    piece_dropout: float = fraction(0.1)
+
+    def fit(self, sources: Iterable[str]) -> Vocabulary:
+        # There are as many bytes as there are.
+        return Bytes() if self.vocabulary == "bytes" else VOCABULARIES[self.vocabulary].fit(sources, self.size)
+
+    def encoder(self, saved: Any) -> Vocabulary:
+        return vocabulary_from_json(saved)
+
+    def item(self, encoder: Vocabulary, source: str) -> Int64[Tensor, "piece 1"]:
+        if not isinstance(source, str):
+            raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
+        return torch.tensor(encoder.encode(source), dtype=torch.int64).unsqueeze(1)
+
+    def ood_statistics(self, encoder: Vocabulary, source: str) -> tuple[Statistic, ...]:
+        # Words that training had often are one piece; others fall apart.
+        if not source or not isinstance(encoder, Subwords | Bytes):
+            return ()
+        pieces = len(encoder.encode(source))
+        said = f"its {counted(len(source), 'character')} fall into {counted(pieces, 'piece')}"
+        return (Statistic("pieces", pieces, len(source), said),)
+
+    def known_text(self, encoder: Vocabulary) -> str:
+        return encoder.decode(range(END + 1, encoder.size))
+
+    def embedding(self, encoder: Vocabulary, width: int) -> nn.Module:
+        return PieceEmbedding(encoder.size, width, self.piece_dropout)
+
+    def names(self, encoder: Vocabulary, source: str) -> list[str]:
+        return encoder.pieces(source)
+
+
+class PieceEmbedding(nn.Module):
+    """A learned vector for each piece of text.
+
+    Args:
+        size: how many pieces there are.
+        width: the size of the vectors.
+        dropout: how often, in training, a piece has no vector but zeros.
+    """
+
+    def __init__(self, size: int, width: int, dropout: float):
+        super().__init__()
+        self.table = nn.Embedding(size, width, padding_idx=PADDING)
+        self.dropout = dropout
+
+    def forward(self, ids: Int64[Tensor, "batch length 1"]) -> Float[Tensor, "batch length width"]:
+        """The vectors of pieces; of padding, zeros."""
+        ids = ids.squeeze(-1)
+        if self.training and self.dropout:
+            ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.dropout, PADDING)
+        return self.table(ids)

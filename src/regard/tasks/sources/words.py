@@ -1,0 +1,98 @@
+"""Sentences, split into words: the features of each word, and an embedding of these."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from regard.errors import ArgumentError
+from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
+from regard.page.numbers import counted
+from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.settings import features, fraction, integer, one_of
+from regard.tasks.sources.source import Source
+
+__all__ = ["CUTS", "Words"]
+
+
+CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
+"""The ways to cut a text into words, by name."""
+
+
+@dataclass(frozen=True)
+class Words(Source):
+    """Sources that are sentences: each a sequence of words, or a text, which is cut into words.
+
+    Args:
+        cut: where a text is cut, a name in `CUTS`. A sequence of words is taken as it is.
+        features: what is read off a word: a `WordFeatures`, or those of its fields that differ from
+            `Words().features`.
+        word_width, affix_width, ngram_width, shape_width: the sizes of the learned vectors of each kind of feature.
+        embedding_dropout: on the learned vectors of features.
+        word_dropout: how often a word counts as unknown during training, so that the net learns from its parts.
+        feature_dropout: how often one beginning, end or piece of a word is left out.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "words"
+    noun: ClassVar[str] = "word"
+    called: ClassVar[str] = "text"
+    is_text: ClassVar[bool] = True
+
+    cut: str = one_of("words", *CUTS)
+    features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))
+    word_width: int = integer(48, 0)
+    affix_width: int = integer(64, 0)
+    ngram_width: int = integer(64, 0)
+    shape_width: int = integer(16, 0)
+    embedding_dropout: float = fraction(0.2)
+    word_dropout: float = fraction(0.3)
+    feature_dropout: float = fraction(0.0)
+
+    def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
+        return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
+
+    def encoder(self, saved: Any) -> WordEncoder:
+        return WordEncoder.from_json(saved)
+
+    def item(self, encoder: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
+        # The encoder remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
+        return self._words(source)
+
+    def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:
+        return encoder.encode(items)
+
+    def names(self, encoder: WordEncoder, source: str | Sequence[str]) -> list[str]:
+        return list(self._words(source))
+
+    def ood_statistics(self, encoder: WordEncoder, source: str | Sequence[str]) -> tuple[Statistic, ...]:
+        words = self._words(source)
+        if not words:
+            return ()
+        unknown = encoder.unknown(words)
+        said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
+        return (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
+
+    def known_text(self, encoder: WordEncoder) -> str:
+        return "".join(encoder.vocabulary)
+
+    def _words(self, source: str | Sequence[str]) -> Sequence[str]:
+        if isinstance(source, str):
+            return CUTS[self.cut](source)
+        if not isinstance(source, Sequence) or not all(isinstance(word, str) for word in source):
+            raise ArgumentError(f"a source must be a text or a list of words, but is {source!r:.60}.")
+        return source
+
+    def embedding(self, encoder: WordEncoder, width: int) -> WordEmbedding:
+        return WordEmbedding(
+            encoder,
+            width,
+            word_width=self.word_width,
+            affix_width=self.affix_width,
+            ngram_width=self.ngram_width,
+            shape_width=self.shape_width,
+            word_dropout=self.word_dropout,
+            feature_dropout=self.feature_dropout,
+            dropout=self.embedding_dropout,
+        )

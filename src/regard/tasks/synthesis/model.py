@@ -1,0 +1,180 @@
+"""A trained synthesizer: a source in, a sound of any length out."""
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import ArgumentError
+from regard.inputs import Characters, Sound, Words, as_list
+from regard.inspection import Record
+from regard.modules import FrameSeq2Seq, Spoken, speak
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.intervals import interval_of_sums
+from regard.tasks.measure import Measure
+from regard.tasks.model import Model, check_sources
+from regard.tasks.recipe import Recipe
+from regard.tasks.synthesis.dataset import SpeechDataset, as_spoken, frames_of
+from regard.tasks.synthesis.evaluation import frame_errors, limits_of
+from regard.tasks.synthesis.network import synthesis_network
+from regard.tasks.synthesis.recording import record_speaking
+from regard.tasks.synthesis.target import FRAME_ERROR, SpeechTarget
+from regard.tasks.training.batching import batches_by_length
+
+__all__ = ["SynthesizedSpeech", "Synthesizer"]
+
+
+class SynthesizedSpeech(NamedTuple):
+    """A sound that a model made.
+
+    Args:
+        sound: the sound.
+        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+        begins: when each item of the source begins, in seconds, for a model that keeps time; else nothing. Of what was
+            cut, that may be after its end.
+    """
+
+    sound: Sound
+    ended: bool
+    begins: tuple[float, ...] = ()
+
+
+class Synthesizer(Model[SpeechTarget]):
+    """A trained synthesizer; `regard.train` makes one, `regard.load` reads one.
+
+    Example:
+        >>> import regard
+        >>> from regard.inputs import Sound
+        >>> hum = torch.sin(torch.arange(1600) / 8)
+        >>> pairs = [("low", Sound(hum[None] / 2, rate=8000)), ("low low", Sound(hum.repeat(2)[None] / 2, rate=8000))]
+        >>> recipe = regard.Recipe(
+        ...     task={"kind": "synthesis"}, input={"kind": "texts", "vocabulary": "words"}, position="sinusoidal",
+        ...     width=16, heads=2, hidden=16, layers=1, epochs=2,
+        ... )
+        >>> speaker = regard.train(pairs, pairs, recipe=recipe, progress="none")
+        >>> said, nothing = speaker.say(["low", ""])
+        >>> said.sound.rate, nothing
+        (8000, None)
+        >>> next(regard.load("synthesis").look(["theo 7"])).items
+        ('theo', '7')
+    """
+
+    @classmethod
+    def read_target(cls, saved: Any) -> SpeechTarget:
+        return SpeechTarget.from_json(saved)
+
+    @classmethod
+    def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
+        return synthesis_network(recipe, encoder, target)
+
+    @property
+    def measure(self) -> Measure:
+        return FRAME_ERROR
+
+    def say(
+        self, sources: Iterable[Any], *, batch_items: int = 4000, longest: int | None = None
+    ) -> list[SynthesizedSpeech | None]:
+        """Say each source.
+
+        Args:
+            sources: what the recipe's `input` reads: texts, ...
+            batch_items: about how many steps are said at a time.
+            longest: how many items a source may have; None for any number.
+
+        Returns:
+            for each source, in the order given, what is heard; None for a source that holds nothing.
+
+        Raises:
+            ArgumentError: a source that the model can't read, that is longer than `longest`, or that has a piece which
+                it never learned to say; or a number that can't be.
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        source, task = self.recipe.input, self.recipe.task
+        given = as_list("sources", sources, "sources")
+        items = [self.read(each, longest) for each in given]
+        for each in given:
+            self.check_known(each)
+        present = [index for index, item in enumerate(items) if len(item)]
+        device = next(self.network.parameters()).device
+        found: list[SynthesizedSpeech | None] = [None] * len(items)
+        lengths = [math.ceil(len(items[index]) / self.target.rate) for index in present]
+        for places in batches_by_length(lengths, batch_items):
+            members = [present[place] for place in places]
+            batch = source.batch(self.encoder, [items[index] for index in members]).to(device)
+            said = speak(self.network, batch.vectors, batch.lengths, **limits_of(task, self.target))
+            for index, each in zip(members, said, strict=True):
+                found[index] = self.heard(each)
+        return found
+
+    def heard(self, said: Spoken) -> SynthesizedSpeech:
+        """What the net said, to be heard.
+
+        Raises:
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        begins = () if said.begins is None else (said.begins * self.target.seconds).tolist()
+        return SynthesizedSpeech(self.target.sound(said.frames), said.ended, tuple(begins))
+
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+        """Say each source, and keep where in it each step of the sound looked.
+
+        The record's items are those of the source, its `queries` the times at which the steps begin, and its answer is
+        what `say` gives. Each layer of the decoder is one.
+
+        Args:
+            sources, longest: as in `Model.look`.
+        """
+        check_sources(sources)
+        return record_speaking(self, sources, longest)
+
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Evaluation:
+        """How far what the model says is from a recording of the same, frame by frame, whatever the pace of each.
+
+        How well one understands it, a recogniser has to tell.
+
+        Args:
+            examples: (source, sound) pairs, or `Example`s; a sound is a `Sound` or the path of a recording.
+            batch_items: about how many items go through the net at a time.
+
+        Raises:
+            ArgumentError: no examples, an example of another form, or `say` would refuse its source.
+            DataError: a recording that can't be read.
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        pairs = as_spoken(examples)
+        items = [self.read(source) for source, _ in pairs]
+        for source, _ in pairs:
+            self.check_known(source)
+        spoken = frames_of(self.target.frames, pairs)
+        dataset = SpeechDataset(self.recipe.input, self.encoder, self.target, items, spoken)
+        if not dataset.lengths:
+            raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
+        started = time.perf_counter()
+        self._set_evaluation_mode()
+        with torch.inference_mode():
+            sums = frame_errors(self.network, dataset, self.recipe.task, batch_items).numpy()
+        seconds = time.perf_counter() - started
+
+        def figure(sums: Any) -> float:
+            return float(sums[0] / sums[1])
+
+        interval, method = interval_of_sums(sums, figure)
+        return Evaluation(
+            self.measure.name,
+            figure(sums.sum(0)),
+            interval,
+            method,
+            len(sums),
+            empty=len(pairs) - len(sums),
+            seconds=seconds,
+        )
+
+    def check_known(self, source: Any) -> None:
+        """Of words or characters, each must be one of training: what was never heard can't be said."""
+        if not isinstance(self.encoder, Characters | Words):
+            return
+        if unknown := self.encoder.unknown(source):
+            heard = ", ".join(self.encoder.listed[:20]) + (", ..." if len(self.encoder.listed) > 20 else "")
+            raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {unknown[0]!r:.40}.")

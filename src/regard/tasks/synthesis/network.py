@@ -1,0 +1,41 @@
+"""The network of a synthesizer: sources to vectors, and a decoder that predicts frames from them."""
+
+from typing import Any
+
+from regard.modules import FrameSeq2Seq, Guide
+from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
+from regard.tasks.recipe import Recipe
+from regard.tasks.synthesis.target import SpeechTarget
+
+__all__ = ["synthesis_network"]
+
+
+def synthesis_network(recipe: Recipe, encoder: Any, speech: SpeechTarget) -> FrameSeq2Seq:
+    """The network that a recipe for speech synthesis describes.
+
+    Args:
+        recipe: what the sources are, and the net.
+        encoder: of the sources; it fixes the sizes of tables.
+        speech: what is said.
+
+    Raises:
+        ArgumentError: sources with edges, which a synthesizer would not see.
+    """
+    refuse_edges(recipe)
+    task = recipe.task
+    network = FrameSeq2Seq(
+        recipe.input.embedding(encoder, recipe.width),
+        speech.width,
+        recipe.width,
+        recipe.layers,
+        hidden=recipe.hidden,
+        decoder_layers=task.decoder_layers,
+        dropout=recipe.dropout,
+        frame_dropout=task.frame_dropout,
+        guide=None if task.guide is None else Guide(task.guide, speech.rate),
+        parts_per_item=task.parts,
+        strides=speech.together,
+        **attention_parts(recipe),
+    )
+    own_relative_positions(network, recipe)
+    return network

@@ -1,0 +1,54 @@
+"""Records of synthesized speech: for each source its sound, and the attention of each step to the source."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from regard.inspection import LayerRecord, Record, observed
+from regard.modules import speak
+from regard.tasks.synthesis.evaluation import limits_of
+
+if TYPE_CHECKING:
+    from regard.tasks.synthesis.model import Synthesizer
+
+__all__ = ["record_speaking"]
+
+
+def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
+    """The records of sources, in their order: the sound as `Synthesizer.say` says it, and the attention to the source.
+
+    What was said is heard once more, all steps at once, to see where each looked.
+    """
+    kind = model.recipe.input
+    for source in sources:
+        item = model.read(source, longest)
+        model.check_known(source)
+        if not len(item):
+            yield Record((), model=model.name, noun=kind.noun, queries=())
+            continue
+        batch = model.recipe.input.batch(model.encoder, [item]).to(next(model.network.parameters()).device)
+        (said,) = speak(model.network, batch.vectors, batch.lengths, **limits_of(model.recipe.task, model.target))
+        yield Record(
+            tuple(kind.names(model.encoder, source)),
+            model=model.name,
+            layers=_layers(model, batch, said.frames),
+            queries=tuple(f"{step * model.target.seconds:.2f} s" for step in range(len(said.frames))),
+            answer=model.heard(said),
+            noun=kind.noun,
+        )
+
+
+def _layers(model: "Synthesizer", batch: Any, frames: Tensor) -> tuple[LayerRecord, ...]:
+    network = model.network
+    # Each step was given the one before it, and the first one zeros.
+    heard = pad(frames, (0, 0, 1, 0))[: len(frames)].unsqueeze(0)
+    to_the_source = nn.ModuleList(layer.source_attention for layer in network.decoder.layers)
+    with torch.inference_mode(), observed(to_the_source) as seen:
+        network(network.encode(batch.vectors, batch.lengths), heard)
+    return tuple(
+        LayerRecord(f"source, layer {number}", each.weights[0], each.source, each.normaliser)
+        for number, each in enumerate(seen, start=1)
+    )

@@ -1,0 +1,134 @@
+"""The target of speech synthesis: steps of standardised filter banks, and the sound made from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard.errors import ArgumentError, ModelError
+from regard.inputs import Sound, SpeechFrames, Standardise
+from regard.inputs.frames import LOUDEST
+from regard.tasks.measure import Measure
+from regard.tasks.synthesis.settings import SynthesisSettings
+
+__all__ = ["DECIBELS", "FRAME_ERROR", "SpeechTarget"]
+
+DECIBELS = 10 / torch.log(torch.tensor(10.0, dtype=torch.float64)).item()
+"""How many decibels one natural logarithm of power is."""
+
+FRAME_ERROR = Measure("error in dB", falls=True, digits=3)
+"""How far a frame that a net says is from the one of the recording that is put to it, whatever the pace of each
+(`speech_judging`): the mean distance of the bands."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpeechTarget:
+    """What the numbers that a net says mean.
+
+    Args:
+        frames: how a sound becomes log-mel frames, and these a sound.
+        standard: the mean and spread of each band in training.
+        together: how many frames are one step.
+        rate: how many source items go by in one step, in training: how fast an outline goes before it is learned.
+
+    Example:
+        >>> spoken = [torch.tensor([[0.0], [2.0], [4.0]])]
+        >>> speech = SpeechTarget.fit(SynthesisSettings(filters=1, together=2), spoken, source_items=1)
+        >>> speech.steps(spoken[0])
+        tensor([[-1.2247,  0.0000],
+                [ 1.2247,  0.0000]])
+        >>> speech.rate
+        0.5
+    """
+
+    frames: SpeechFrames
+    standard: Standardise
+    together: int
+    rate: float
+
+    kind: ClassVar[str] = "speech"
+
+    @classmethod
+    def fit(
+        cls, task: SynthesisSettings, spoken: Sequence[Float[Tensor, "frame band"]], *, source_items: int
+    ) -> "SpeechTarget":
+        """Learn the bands of the training sounds.
+
+        Args:
+            task: what a sound is made of.
+            spoken: the sounds of training, as `task.frames()` has them.
+            source_items: how many items the sources of training have together.
+        """
+        steps = sum(-(-len(each) // task.together) for each in spoken)
+        return cls(task.frames(), Standardise.fit(spoken), task.together, source_items / max(1, steps))
+
+    @property
+    def width(self) -> int:
+        """The size of a step."""
+        return self.together * self.frames.width
+
+    @property
+    def seconds(self) -> float:
+        """How long a step lasts."""
+        return self.together * self.frames.step / self.frames.rate
+
+    @property
+    def said(self) -> str:
+        """What is given, in a few words."""
+        return f"sounds of {self.frames.rate:,} Hz"
+
+    def steps(self, spoken: Float[Tensor, "frame band"]) -> Float[Tensor, "step feature"]:
+        """Frames as a net says them; what is left of the last step has zeros behind."""
+        missing = -len(spoken) % self.together
+        return pad(self.standard.apply(spoken), (0, 0, 0, missing)).reshape(-1, self.width)
+
+    def sound(self, steps: Float[Tensor, "step feature"]) -> Sound:
+        """What a net said, to be heard.
+
+        Raises:
+            MissingExtraError: the library `librosa` is not installed.
+        """
+        spoken = self.standard.undo(steps.float().cpu().reshape(-1, self.frames.width))
+        # A net may say what no sound is.
+        return self.frames.sound_of(spoken.clamp(max=LOUDEST))
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON needs to hold to make this again."""
+        return {
+            "kind": self.kind,
+            "frames": self.frames.to_json(),
+            "standard": self.standard.to_json(),
+            "together": self.together,
+            "rate": self.rate,
+        }
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "SpeechTarget":
+        """From what `to_json` gave.
+
+        Raises:
+            ModelError: it isn't that.
+            ArgumentError: frames or numbers that can't be.
+        """
+        wanted = {"kind", "frames", "standard", "together", "rate"}
+        if not isinstance(saved, dict) or saved.keys() != wanted or saved["kind"] != cls.kind:
+            raise ModelError(
+                f"`answer` must be of kind {cls.kind!r}, with {', '.join(sorted(wanted - {'kind'}))}, but is "
+                f"{saved!r:.60}."
+            )
+        rate, together = saved["rate"], saved["together"]
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+            raise ModelError(f"`answer` must have a rate above 0, but has {rate!r:.60}.")
+        if isinstance(together, bool) or not isinstance(together, int) or together < 1:
+            raise ModelError(f"`answer` must have `together` of 1 or more, but has {together!r:.60}.")
+        for part in ("frames", "standard"):
+            if not isinstance(saved[part], dict):
+                raise ModelError(f"`answer` must have an object {part!r}, but has {saved[part]!r:.60}.")
+        frames, standard = SpeechFrames.from_json(saved["frames"]), Standardise.from_json(saved["standard"])
+        if standard.width != frames.width:
+            raise ArgumentError(f"`standard` must be of {frames.width} bands, but is of {standard.width}.")
+        return cls(frames, standard, together, float(rate))

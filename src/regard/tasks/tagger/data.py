@@ -1,0 +1,132 @@
+"""Training data of taggers: sources whose items have labels, or numbers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from regard.errors import ArgumentError
+from regard.tasks.auxiliary import auxiliary_targets
+from regard.tasks.ensemble import source_network
+from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
+from regard.tasks.recipe import Recipe
+from regard.tasks.sources import Words
+from regard.tasks.tagger.model import Tagger, check_rows, word_keys
+from regard.tasks.target_objective import TargetObjective
+from regard.tasks.targets import Label, Regression, Target
+from regard.tasks.training.dataset import ItemDataset
+
+__all__ = ["TaggerData"]
+
+
+class TaggerData:
+    """Sources, and what is wanted of each of their items, for a tagger.
+
+    Args:
+        recipe: how.
+        examples: pairs (source, labels), or `TaggedSentence`s, or `Example`s: for each item of a source a label, or a
+            number; None where it isn't known.
+        dev: more of them.
+        auxiliary: for each further answer that the recipe names, the targets of `examples`; None of an item where it
+            isn't known.
+
+    Raises:
+        ArgumentError: an example that is none, nothing that is wanted, or labels that don't fit.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        examples: Iterable[Any],
+        dev: Iterable[Any],
+        auxiliary: Mapping[str, Iterable[Sequence[Any]]] | None,
+    ):
+        self.recipe = recipe
+        checked = as_examples if isinstance(recipe.input, Words) else as_pairs
+        self.examples: list[Pair] = [*checked(examples)]
+        self.dev: list[Pair] = [*checked(dev, argument="dev")]
+        self.target = _kind(self.examples, "examples")
+        if _kind(self.dev, "dev") is not self.target:
+            raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
+        self.auxiliary = auxiliary_targets(recipe, auxiliary)
+        self.beside: list[type[Target]] = []
+        for name, rows in self.auxiliary.items():
+            called = f"auxiliary[{name!r}]"
+            self.beside.append(_kind([((), row) for row in rows], called))
+            if [len(row) for row in rows] != [len(targets) for _, targets in self.examples]:
+                raise ArgumentError(f"`{called}` must have a target for each item of `examples`, but has not.")
+
+    @property
+    def digests(self) -> dict[str, str]:
+        beside = {name: digest_pairs(enumerate(rows)) for name, rows in self.auxiliary.items()}
+        return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        what = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
+        return {
+            split: dict(zip(what, (len(pairs), sum(len(targets) for _, targets in pairs)), strict=True))
+            for split, pairs in (("train", self.examples), ("dev", self.dev))
+        }
+
+    def objective(self) -> TargetObjective:
+        source = self.recipe.input
+        encoder = source.fit([each for each, _ in self.examples])
+        rows = [[targets for _, targets in self.examples], *self.auxiliary.values()]
+        called = ["examples", *(f"auxiliary[{name!r}]" for name in self.auxiliary)]
+        answers = [
+            kind.fit([each for targets in own for each in targets], name)
+            for kind, own, name in zip([self.target, *self.beside], rows, called, strict=True)
+        ]
+        wanted = [
+            tuple(answer.tensor(targets) for answer, targets in zip(answers, each, strict=True))
+            for each in zip(*rows, strict=True)
+        ]
+        dataset = ItemDataset(
+            source, encoder, self._items(source.training_item, encoder, self.examples, "examples"), wanted
+        )
+        answers[0].check([targets for _, targets in self.dev], "dev")
+        dev_targets = [(answers[0].tensor(targets),) for _, targets in self.dev]
+        dev = ItemDataset(source, encoder, self._items(source.item, encoder, self.dev, "dev"), dev_targets)
+        network = source_network(self.recipe, encoder, answers[0].outputs)
+        return TargetObjective(network, self.recipe, dataset, dev, answers)
+
+    def model(self, objective: TargetObjective, about: dict[str, Any], name: str) -> Tagger:
+        seen = None
+        if isinstance(self.recipe.input, Words):
+            known = {word for words, _ in self.examples for word in words}
+            seen = word_keys(known, self.recipe.input.features.fold).unique()
+        network, encoder, answer = objective.network.cpu(), objective.dataset.encoder, objective.answers[0]
+        model = Tagger(network, encoder, answer, self.recipe, seen=seen, about=about, name=name)
+        model.calibrate(self.dev)
+        return model
+
+    def _items(self, read: Callable[[Any, Any], Any], encoder: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
+        """The sources, read, each with as many items as there are targets."""
+        items = [read(encoder, source) for source, _ in pairs]
+        for place, (item, (_, targets)) in enumerate(zip(items, pairs, strict=True)):
+            if len(item) != len(targets):
+                raise ArgumentError(
+                    f"`{argument}[{place}]` must have a target for each of its {len(item)} items, but has "
+                    f"{len(targets)}."
+                )
+        return items
+
+
+def _kind(pairs: Sequence[Pair], argument: str) -> type[Target]:
+    """What kind of answer the targets of the items are."""
+    found: Any = None
+    check_rows(pairs, argument)
+    for place, (_, targets) in enumerate(pairs):
+        for each in targets:
+            if each is not None and not Label.takes(each) and not Regression.takes(each):
+                raise ArgumentError(
+                    f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
+                )
+            if each is not None and found is not None and isinstance(each, str) != isinstance(found, str):
+                raise ArgumentError(
+                    f"the targets of `{argument}` must be of one kind, but are {found!r:.40} and {each!r:.40}."
+                )
+            found = each if found is None else found
+    if found is None:
+        wanted = "at least one word" if all(not targets for _, targets in pairs) else "a target that is known"
+        raise ArgumentError(f"`{argument}` must hold {wanted}, but holds none.")
+    return Label if isinstance(found, str) else Regression

@@ -1,0 +1,227 @@
+"""A trained tagger: a prediction for each item of a source."""
+
+import dataclasses
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError, DoubtfulAnswer
+from regard.extras import require
+from regard.inputs import FOLDS, Batch, as_list, as_sentences
+from regard.tasks.evaluation import Evaluation, evaluate_predictions
+from regard.tasks.examples import Pair, as_examples, as_pairs
+from regard.tasks.model import Model
+from regard.tasks.sources import Words
+from regard.tasks.tagger.evaluation import evaluate_labels
+from regard.tasks.targets import Label, Target
+
+__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_rows", "word_keys"]
+
+
+class TaggedWord(NamedTuple):
+    """A word, the label given, and its score: the softmax probability, from 0 to 1."""
+
+    text: str
+    label: str
+    score: float
+
+
+class NumberedItem(NamedTuple):
+    """An item, and the number given."""
+
+    text: str
+    number: float
+
+
+class Tagger(Model[Target]):
+    """A trained tagger; `regard.train` makes one, `regard.load` reads one. Its `labels` are in the order of the scores.
+
+    Example:
+        >>> import regard
+        >>> pairs = [(["a", "b"], ["X", "Y"])]
+        >>> recipe = regard.Recipe(width=8, heads=2, hidden=8, layers=1, epochs=1)
+        >>> tagger = regard.train(pairs, pairs, recipe=recipe, progress="none")
+        >>> [[word.text for word in words] for words in tagger.tag([["a", "b", "a"], []])]
+        [['a', 'b', 'a'], []]
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return "text", *self.target.columns
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return ("items",)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of the net's scores; none where the answers are numbers."""
+        return self.target.names if isinstance(self.target, Label) else ()
+
+    def score(self, batch: Batch) -> Tensor:
+        """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
+        self._set_evaluation_mode()
+        with torch.inference_mode():
+            return self.network.item_numbers(batch)
+
+    def tag(self, sources: Iterable[Any], *, batch_items: int = 2000, longest: int | None = None) -> list[list[Any]]:
+        """Predict for each item of each source.
+
+        Args:
+            sources: what the recipe's `input` reads; of words, a list of lists of words (`regard.inputs.split_words`
+                makes one of a text).
+            batch_items: about how many words (frames, nodes, ...) go through the net at a time.
+            longest: how many items a source may have; None for any number.
+
+        Returns:
+            for each source, in the order given, its items: each a `TaggedWord`, or, where the answer is a number, a
+            `NumberedItem`.
+
+        Raises:
+            ArgumentError: a source that the model can't read: of words, a string, or a word that isn't one; or one that
+                is longer than `longest`.
+        """
+        source = self.recipe.input
+        words = isinstance(source, Words)
+        checked: list[Any] = as_sentences(sources) if words else as_list("sources", sources, "sources")
+        outputs = self._outputs(checked, batch_items, longest)
+        names = [
+            [] if numbers is None else each if words else source.names(self.encoder, each)
+            for each, numbers in zip(checked, outputs, strict=True)
+        ]
+        known = [numbers for numbers in outputs if numbers is not None]
+        # All at once: thousands of sentences one by one would take as long as the net.
+        said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
+        return [list(islice(said, len(own))) for own in names]
+
+    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[list[Any]]:
+        """Predict for each item of each source; a text is cut into its words. See `Model.predict`."""
+        given = as_list("sources", sources, "sources")
+        if isinstance(self.recipe.input, Words):
+            given = [self.recipe.input.names(self.encoder, each) if isinstance(each, str) else each for each in given]
+        return self.tag(given, longest=longest)
+
+    def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
+        """The answer for each item, beside its name."""
+        answers = [] if numbers is None else self.target.read(numbers)
+        if isinstance(self.target, Label):
+            return [TaggedWord(name, *answer) for name, answer in zip(names, answers, strict=True)]
+        return [NumberedItem(name, number) for name, number in zip(names, answers, strict=True)]
+
+    def evaluate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> Evaluation:
+        """Predict for items whose answer is known, and compare.
+
+        Args:
+            examples: what a tagger is trained on: pairs (source, targets), `TaggedSentence`s or `Example`s.
+            batch_items: as in `tag`.
+
+        Raises:
+            ArgumentError: no examples, an example of another form, or its targets are of another kind
+                than the answers, or labels of which training had none.
+            MissingExtraError: scikit-learn is not installed.
+        """
+        pairs, outputs, seconds = self._answered(examples, batch_items)
+        given = self._rows(pairs, outputs)
+        scores = (self._scores if isinstance(self.target, Label) else self._judged)(pairs, given)
+        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
+
+    def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:
+        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        pairs, outputs, _ = self._answered(examples, batch_items)
+        wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
+        self.target = self.target.calibrated(torch.cat(self._rows(pairs, outputs)), wanted)
+
+    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[list[Any], list[Tensor | None], float]:
+        """The examples, checked; what the net gives for each; and how many seconds it took."""
+        pairs: list[Any] = [*(as_examples if isinstance(self.recipe.input, Words) else as_pairs)(examples)]
+        check_rows(pairs, "examples")
+        self.target.check([targets for _, targets in pairs], "examples")
+        started = time.perf_counter()
+        with warnings.catch_warnings():
+            # How much what is unlike training costs, the score tells.
+            warnings.simplefilter("ignore", DoubtfulAnswer)
+            outputs = self._outputs([source for source, _ in pairs], batch_items)
+        return pairs, outputs, time.perf_counter() - started
+
+    def _rows(self, pairs: list[Any], outputs: list[Tensor | None]) -> list[Tensor]:
+        """What the net gives for each item, of which there are as many as targets."""
+        given = [torch.zeros(0, self.target.outputs) if numbers is None else numbers for numbers in outputs]
+        for place, (numbers, (_, targets)) in enumerate(zip(given, pairs, strict=True)):
+            if len(targets) != len(numbers):
+                raise ArgumentError(
+                    f"`examples[{place}]` must have a target for each of its {len(numbers)} items, but has "
+                    f"{len(targets)}."
+                )
+        return given
+
+    def _scores(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+        seen = None
+        if self.seen is not None:
+            known = set(self.seen.tolist())
+            fold = self.recipe.input.features.fold
+            seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in pairs]
+        both = [
+            [(wanted, label) for wanted, (label, _) in zip(targets, self.target.read(numbers), strict=True)]
+            for (_, targets), numbers in zip(pairs, given, strict=True)
+        ]
+        asked = [[pair for pair in row if pair[0] is not None] for row in both]
+        true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
+        called = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
+        scores = evaluate_labels(true, found, seen=seen, called=called)
+        wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
+        calibration = self.target.calibration(torch.cat(given), wanted)
+        return dataclasses.replace(scores, roc_auc=self._area(wanted, torch.cat(given)), calibration=calibration)
+
+    def _area(self, wanted: Tensor, given: Tensor) -> float | None:
+        """The area under the ROC curve, where there are two labels and both occur."""
+        if len(self.labels) != 2:
+            return None
+        known = wanted >= 0
+        if len(wanted[known].unique()) < 2:
+            return None
+        scores = given[known]
+        return float(
+            require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
+        )
+
+    def _judged(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+        wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
+        return evaluate_predictions(self.target, torch.cat(given), wanted, lengths=[len(numbers) for numbers in given])
+
+
+def check_rows(pairs: Sequence[Pair], argument: str) -> None:
+    """Refuse what is wanted of the items of a source, if it is no list.
+
+    Example:
+        >>> check_rows([("ab", 1)], "dev")
+        Traceback (most recent call last):
+        regard.errors.ArgumentError: the target of `dev[0]` must be a list, a label or number for each item, but is 1.
+    """
+    for place, (_, targets) in enumerate(pairs):
+        if isinstance(targets, str) or not isinstance(targets, Sequence):
+            raise ArgumentError(
+                f"the target of `{argument}[{place}]` must be a list, a label or number for each item, but is "
+                f"{targets!r:.60}."
+            )
+
+
+def word_keys(words: Iterable[str], fold: str) -> Tensor:
+    """A 32-bit key for each word, the same on every machine: enough to know later which words were seen.
+
+    Args:
+        words: the words.
+        fold: how words are folded before anything else, a name in `inputs.FOLDS`.
+
+    Example:
+        >>> word_keys(["saw"], "nothing").tolist()
+        [-1687047838]
+    """
+    # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
+    keys = [zlib.crc32(FOLDS[fold](word).encode("utf-8", "surrogatepass")) - 2**31 for word in words]
+    return torch.tensor(keys, dtype=torch.int32)

@@ -1,0 +1,26 @@
+"""What a recipe says of a tagger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from regard.tasks.settings import Settings, named_weights
+
+__all__ = ["TaggerSettings"]
+
+
+@dataclass(frozen=True)
+class TaggerSettings(Settings):
+    """A label for each item of a source.
+
+    Args:
+        auxiliary: further label sets that the same net learns beside its own, in training only: the name of each, and
+            how much it counts beside 1 for its own.
+
+    Raises:
+        ArgumentError: a share that is none.
+    """
+
+    kind: ClassVar[str] = "tagger"
+
+    auxiliary: Mapping[str, float] = named_weights()

@@ -1,0 +1,88 @@
+"""The objective of taggers and classifiers: batches, loss, and the score on dev."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.tasks.ensemble import Ensemble
+from regard.tasks.network import SourceNetwork
+from regard.tasks.recipe import Recipe
+from regard.tasks.training.batching import Batches, batches_by_length, shuffled_batches
+from regard.tasks.training.dataset import Dataset, TrainingBatch
+from regard.tasks.training.objective import DevScore, Loss, Objective, Term
+
+__all__ = ["TargetObjective"]
+
+# How often a batch is seen, each time with other dropout, where the net is to agree with itself; four are what
+# Feng et al. 2020 (arXiv 2005.11079) have for Cora.
+_DRAWINGS = 4
+
+
+class TargetObjective(Objective):
+    """A net that learns to answer, each member with a head for each auxiliary answer beside its own.
+
+    Args:
+        network: the net to train.
+        recipe: how; its task says how much each auxiliary answer counts beside 1 for the net's own.
+        dataset: the training examples, and what is wanted of them for each of the answers.
+        dev: the dev examples, and their targets for the net's own output.
+        answers: what the net's numbers mean (`regard.tasks.targets`), then what those of each auxiliary head do.
+    """
+
+    network: SourceNetwork | Ensemble
+
+    def __init__(
+        self,
+        network: SourceNetwork | Ensemble,
+        recipe: Recipe,
+        dataset: Dataset,
+        dev: Dataset,
+        answers: Sequence[Any],
+    ):
+        super().__init__(network, answers[0].measure)
+        self.auxiliary: Any = nn.ModuleList(
+            nn.ModuleList(nn.Linear(recipe.width, answer.outputs) for answer in answers[1:]) for _ in network.members
+        )
+        self.recipe, self.dataset, self.dev, self.answers = recipe, dataset, dev, answers
+
+    def batches(self, epoch: int) -> Batches:
+        places = shuffled_batches(self.dataset.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
+        return Batches(self.dataset.batch, places)
+
+    def loss(self, batch: TrainingBatch) -> Loss:
+        # Each member has a loss of its own: of their mean's, one could leave its errors to the others.
+        both = zip(self.network.members, self.auxiliary, strict=True)
+        own = [self._terms(member, heads, batch) for member, heads in both]
+        means = (torch.stack([term.mean for term in same]).mean() for same in zip(*own, strict=True))
+        return Loss(tuple(Term(mean, term.things) for mean, term in zip(means, own[0], strict=True)))
+
+    def _terms(self, member: SourceNetwork, heads: Sequence[nn.Module], batch: TrainingBatch) -> list[Term]:
+        drawn = [member.features(batch.sources) for _ in range(_DRAWINGS if self.recipe.consistency else 1)]
+        own, *others = self.answers
+        given = torch.stack([member.output(features) for features in drawn])
+        terms = [self._mean(own, given, batch.targets[0], self.recipe.smoothing)]
+        shares = self.recipe.task.auxiliary.values()
+        for head, answer, wanted, share in zip(heads, others, batch.targets[1:], shares, strict=True):
+            term = self._mean(answer, torch.stack([head(features) for features in drawn]), wanted, 0.0)
+            terms.append(term._replace(mean=share * term.mean))
+        if self.recipe.consistency:
+            terms.append(Term(self.recipe.consistency * own.disagreement(given), given.shape[1]))
+        return terms
+
+    @staticmethod
+    def _mean(answer: Any, drawings: Tensor, wanted: Tensor, smoothing: float) -> Term:
+        """The mean loss over drawings."""
+        losses = [answer.loss(given, wanted, smoothing) for given in drawings]
+        return Term(torch.stack([mean for mean, _ in losses]).mean(), losses[0][1])
+
+    def evaluate(self) -> DevScore:
+        device = next(self.parameters()).device
+        given, wanted = [], []
+        for places in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
+            batch = self.dev.batch(places)
+            given.append(self.network(batch.sources.to(device)).cpu())
+            wanted.append(batch.targets[0])
+        both = torch.cat(given), torch.cat(wanted)
+        return DevScore(self.answers[0].score(*both), self.answers[0].loss(*both, 0.0)[0].item())

@@ -1,0 +1,1 @@
+"""Training: data to batches, the loop, checkpoints, several processes, progress."""
