@@ -61,7 +61,7 @@ from regard.attention import (
 )
 from regard.attention.engines import ENGINES
 from regard.attention.masks import as_mask
-from regard.attention.parts import join, split
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.positions import Buckets, RelativeKeys, RelativeValues, Slopes
 from regard.attention.request import Request
 from regard.errors import RefusedError
@@ -430,16 +430,20 @@ def _holds_nan(attack: Attack, three: tuple[Tensor, ...]) -> np.ndarray:
 
 
 def _rounded(parts: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
-    spec, tensors = split(tuple(parts.values()))
+    spec, tensors = flatten_part(tuple(parts.values()))
     return dict(
-        zip(parts, join(spec, tuple(t.to(dtype) if t.is_floating_point() else t for t in tensors)), strict=True)
+        zip(
+            parts,
+            unflatten_part(spec, tuple(t.to(dtype) if t.is_floating_point() else t for t in tensors)),
+            strict=True,
+        )
     )
 
 
 def _slopes(attack: Attack) -> list[str]:
     """Where a gradient isn't the slope of the oracle; what comes from above meets only rows that are sane."""
     three = (attack.query, attack.key, attack.value)
-    spec, held = split(tuple(attack.parts.values()))
+    spec, held = flatten_part(tuple(attack.parts.values()))
     wanted = oracle.attend(*three, **attack.parts, mask=attack.rule, **attack.rest)
     sane = _sane(attack, three, wanted)
     smooth = [tensor for tensor in held if tensor.is_floating_point()]
@@ -464,7 +468,7 @@ def _slopes(attack: Attack) -> list[str]:
             t + size * s if i == which else t for i, (t, s) in enumerate(zip((*three, *smooth), steps, strict=True))
         ]
         rest = iter(moved[3:])
-        parts = join(spec, tuple(next(rest) if t.is_floating_point() else t for t in held))
+        parts = unflatten_part(spec, tuple(next(rest) if t.is_floating_point() else t for t in held))
         found = oracle.attend(
             *moved[:3], **dict(zip(attack.parts, parts, strict=True)), mask=attack.rule, **attack.rest
         )
@@ -503,11 +507,11 @@ def _slopes(attack: Attack) -> list[str]:
 
 def _gradients(attack: Attack, dtype: torch.dtype, run: Any, upward: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key, value and what parts hold, which is never narrower than float32."""
-    spec, held = split(tuple(attack.parts.values()))
+    spec, held = flatten_part(tuple(attack.parts.values()))
     wide = torch.promote_types(dtype, torch.float32)
     leaves = [t.to(dtype).requires_grad_() for t in (attack.query.clone(), attack.key.clone(), attack.value.clone())]
     operand = [t.clone().to(wide).requires_grad_() if t.is_floating_point() else t for t in held]
-    parts = dict(zip(attack.parts, join(spec, tuple(operand)), strict=True))
+    parts = dict(zip(attack.parts, unflatten_part(spec, tuple(operand)), strict=True))
     output = run(*leaves, **parts, mask=attack.mask, **attack.rest)
     wanted = [*leaves, *(t for t in operand if t.requires_grad)]
     return torch.autograd.grad(output, wanted, upward.to(dtype), create_graph=False)
@@ -585,8 +589,8 @@ def _nudged(attack: Attack, seed: int) -> Attack:
     def move(t: Tensor) -> Tensor:
         return t * (1 + 5e-7 * torch.randn(t.shape, generator=generator, dtype=F64)) if t.is_floating_point() else t
 
-    spec, held = split(tuple(attack.parts.values()))
-    parts = dict(zip(attack.parts, join(spec, tuple(map(move, held))), strict=True))
+    spec, held = flatten_part(tuple(attack.parts.values()))
+    parts = dict(zip(attack.parts, unflatten_part(spec, tuple(map(move, held))), strict=True))
     return dataclasses.replace(
         attack,
         parts=parts,
@@ -605,10 +609,10 @@ def _second_order(attack: Attack) -> list[str]:
         return []
     found = {}
     for engine in ("dense", "auto", "blocked"):
-        spec, held = split(tuple(attack.parts.values()))
+        spec, held = flatten_part(tuple(attack.parts.values()))
         three = [t.clone().requires_grad_() for t in (attack.query, attack.key, attack.value)]
         operand = [t.clone().requires_grad_() if t.is_floating_point() else t for t in held]
-        parts = dict(zip(attack.parts, join(spec, tuple(operand)), strict=True))
+        parts = dict(zip(attack.parts, unflatten_part(spec, tuple(operand)), strict=True))
         leaves = [*three, *(t for t in operand if t.requires_grad)]
         output = attend(*three, **parts, mask=attack.mask, **attack.rest, engine=engine)
         first = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)

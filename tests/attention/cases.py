@@ -43,7 +43,7 @@ from regard.attention import (
     Window,
 )
 from regard.attention.masks import as_mask
-from regard.attention.parts import join, operands, split
+from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.positions import Slopes
 
 HEADS, FEATURE, VALUE, BATCH = 4, 5, 7, 3
@@ -295,8 +295,8 @@ class AllHooks(Position):
 
     strength: Tensor
 
-    def heads(self, query, key, query_place, key_place):
-        return query * (1 + 0.1 * query_place.unsqueeze(-1).to(query.dtype)), key * self.strength
+    def heads(self, query, key, query_position, key_position):
+        return query * (1 + 0.1 * query_position.unsqueeze(-1).to(query.dtype)), key * self.strength
 
     def scores(self, scores, query, key, at):
         return scores - self.strength * at.offset.abs().to(scores.dtype)
@@ -398,8 +398,8 @@ class Arguments:
         def through(tensor: Tensor) -> Tensor:
             return tensor.detach().to(dtype).to(tensor.dtype) if tensor.is_floating_point() else tensor
 
-        spec, tensors = split(tuple(self.parts.values()))
-        parts = dict(zip(self.parts, join(spec, tuple(map(through, tensors))), strict=True))
+        spec, tensors = flatten_part(tuple(self.parts.values()))
+        parts = dict(zip(self.parts, unflatten_part(spec, tuple(map(through, tensors))), strict=True))
         return Arguments(through(self.query), through(self.key), through(self.value), parts, self.rest)
 
     @property

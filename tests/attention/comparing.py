@@ -21,8 +21,8 @@ from torch import Tensor
 from attention.cases import Arguments, Case, seeded
 from regard.attention import attend
 from regard.attention.engines import ENGINES, blocked
-from regard.attention.parts import join, split
-from regard.attention.recompute import recomputed
+from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.recomputed_in_backward import run_recomputing
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -48,7 +48,7 @@ class Cut:
         return self.run(request_of(arguments))
 
     def run(self, request: Request) -> Tensor:
-        return recomputed(request.expanded, self)
+        return run_recomputing(request.expanded, self)
 
 
 def run(arguments: Arguments, engine: Any) -> Tensor:
@@ -101,8 +101,8 @@ def moved(arguments: Arguments, share: float, seed: int) -> Arguments:
         noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor.dtype)
         return (tensor.detach() * (1 + share * noise)).requires_grad_(tensor.requires_grad)
 
-    spec, tensors = split(tuple(arguments.parts.values()))
-    parts = dict(zip(arguments.parts, join(spec, tuple(map(move, tensors))), strict=True))
+    spec, tensors = flatten_part(tuple(arguments.parts.values()))
+    parts = dict(zip(arguments.parts, unflatten_part(spec, tuple(map(move, tensors))), strict=True))
     return Arguments(move(arguments.query), move(arguments.key), move(arguments.value), parts, arguments.rest)
 
 

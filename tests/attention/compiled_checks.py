@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.attention import SCORES, WEIGHTS, attend, masks, positions, scores, weights
-from regard.attention import compiled as room
+from regard.attention import custom_operator as custom_operator
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 from regard.modules import MultiHeadAttention
 
@@ -99,8 +99,8 @@ class Shifting(positions.Position):
 
     strength: Tensor
 
-    def heads(self, query, key, query_place, key_place):
-        return query * (1 + 0.1 * query_place.unsqueeze(-1)), key * self.strength
+    def heads(self, query, key, query_position, key_position):
+        return query * (1 + 0.1 * query_position.unsqueeze(-1)), key * self.strength
 
     def scores(self, scores, query, key, at):
         return scores - self.strength * at.offset.abs().to(scores.dtype)
@@ -548,13 +548,15 @@ def derivatives_that_a_compiled_function_has_not() -> None:
 
 @check(COMPILED)
 def operators_keep_what_they_promise() -> None:
-    task = room._task(
-        room._described(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), []),
+    task = custom_operator._text_of(
+        custom_operator._describe(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), []),
         "0x0p+0",
         "auto",
         True,
     )
-    plain = room._task(room._described(("dot", "softmax", "causal", None), []), "0x0p+0", "auto", True)
+    plain = custom_operator._text_of(
+        custom_operator._describe(("dot", "softmax", "causal", None), []), "0x0p+0", "auto", True
+    )
     inputs = tensors()
     torch.library.opcheck(
         torch.ops.regard.attend.default, (*inputs, [torch.randn(3, 6, requires_grad=True)], None, task)
@@ -579,7 +581,7 @@ def under_a_mode_that_turns_autograd_off() -> None:
     def run(*three: Tensor) -> Tensor:
         return attend(*three, score=part, weights=squared)
 
-    task = room._task(room._described((part, squared, None, None), []), "0x0p+0", "auto", True)
+    task = custom_operator._text_of(custom_operator._describe((part, squared, None, None), []), "0x0p+0", "auto", True)
     with FlopCounterMode(display=False):
         found = with_grads(torch.ops.regard.attend(*inputs, [part.scale], None, task), (*inputs, part.scale))
     assert_close(found, with_grads(run(*inputs), (*inputs, part.scale)), rtol=1e-4, atol=1e-5)
@@ -643,12 +645,14 @@ def exported_strictly() -> None:
 
 @check(EXPORTED)
 def an_exported_program_is_good_in_its_own_process_and_version_alone() -> None:
-    task = room._task(room._described((distance, "softmax", None, None), []), "0x0p+0", "auto", True)
+    task = custom_operator._text_of(
+        custom_operator._describe((distance, "softmax", None, None), []), "0x0p+0", "auto", True
+    )
     inputs = [tensor.detach() for tensor in tensors()]
     assert_close(torch.ops.regard.attend(*inputs, [], None, task), attend(*inputs, score=distance))
-    elsewhere = task.replace(room._PROCESS, "0" * 32)
+    elsewhere = task.replace(custom_operator._PROCESS, "0" * 32)
     raises(RefusedError, "only the process", lambda: torch.ops.regard.attend(*inputs, [], None, elsewhere))
-    older = task.replace(room.__version__, "0.0.1", 1)
+    older = task.replace(custom_operator.__version__, "0.0.1", 1)
     raises(RefusedError, "regard 0.0.1", lambda: torch.ops.regard.attend(*inputs, [], None, older))
 
 

@@ -16,7 +16,7 @@ from regard.attention import (
     weigh,
 )
 from regard.attention.engines import ENGINES
-from regard.attention.parts import join, operands, split
+from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.errors import ArgumentError
 
 X = torch.ones(2, 3, 5, 7)
@@ -67,10 +67,10 @@ def test_bad_arguments(arguments, message, monkeypatch):
 
 def test_a_spec_hashes_and_holds_no_tensor():
     mask = Lengths([1, 2]) & (Lengths(key=[3, 3]) | ~Lengths(query=[0, 1]))
-    spec, tensors = split(mask)
-    assert hash(spec) == hash(split(mask)[0])
+    spec, tensors = flatten_part(mask)
+    assert hash(spec) == hash(flatten_part(mask)[0])
     assert [tensor.tolist() for tensor in tensors] == [[1, 2], [3, 3], [0, 1]]
-    assert operands(join(spec, tensors)) == tensors
+    assert operands(unflatten_part(spec, tensors)) == tensors
 
 
 class TestPositions:

@@ -19,21 +19,21 @@ from attention.cases import (
 from attention.comparing import OTHERS, request_of
 from regard.attention import Lengths, Window, attend
 from regard.attention.engines import ENGINES, fused
-from regard.attention.parts import join, split
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.errors import ArgumentError, RefusedError
 
 
 def as_function(case: Case, engine: str):
     """The call as a function of its tensors, and those tensors."""
     arguments = case.make()
-    spec, held = split(tuple(arguments.parts.values()))
+    spec, held = flatten_part(tuple(arguments.parts.values()))
     smooth = [i for i, tensor in enumerate(held) if tensor.is_floating_point()]
 
     def run(query, key, value, *changed):
         filled = list(held)
         for i, tensor in zip(smooth, changed, strict=True):
             filled[i] = tensor
-        parts = dict(zip(arguments.parts, join(spec, tuple(filled)), strict=True))
+        parts = dict(zip(arguments.parts, unflatten_part(spec, tuple(filled)), strict=True))
         return attend(query, key, value, **parts, **arguments.rest, engine=engine)
 
     tensors = arguments.query, arguments.key, arguments.value, *(held[i] for i in smooth)
@@ -185,7 +185,7 @@ def test_where_scores_are_large_the_gradient_is_that_of_tiles():
         request = type(request).of(
             scale * x, x, x, score="dot", weights="softmax", mask=None, position=None, dropout=0.0, seed=0
         )
-        assert fused.loses_digits(request.reduced()[0]) is large
+        assert fused.loses_precision(request.reduced()[0]) is large
 
 
 def test_gradients_of_a_function_without_setup_context():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention import oracle
-from regard.attention import Dot, Frame, Position, Softmax, attend, weigh
+from regard.attention import Dot, Position, Sizes, Softmax, attend, weigh
 from regard.attention.masks import (
     MASKS,
     Blocks,
@@ -22,21 +22,21 @@ from regard.attention.masks import (
     Window,
     as_mask,
 )
-from regard.attention.parts import join, split
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.request import Parts
 from regard.errors import ArgumentError
 
 
-def frame_of(mask: Mask, batch: int, queries: int, keys: int) -> Frame:
+def sizes_of(mask: Mask, batch: int, queries: int, keys: int) -> Sizes:
     """The sizes as an engine sees them under this mask."""
-    return Parts(Dot(), Softmax(), mask, Position()).frame(batch, queries, keys)
+    return Parts(Dot(), Softmax(), mask, Position()).sizes(batch, queries, keys)
 
 
 def allowed(mask: Mask, batch: int, queries: int, keys: int) -> torch.Tensor:
     """All pairs, (batch, query, key), asked one by one."""
     item, head = torch.arange(batch).view(-1, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)
     query, key = torch.arange(queries).view(1, -1, 1), torch.arange(keys).view(1, 1, -1)
-    at = frame_of(mask, batch, queries, keys).index(item, head, query, key)
+    at = sizes_of(mask, batch, queries, keys).index(item, head, query, key)
     return mask.allows(at).expand(batch, queries, keys)
 
 
@@ -174,18 +174,18 @@ def test_lists_know_pairs_as_well_as_tiles(kind):
     mask = Edges(torch.randint(0, 11, (2, 31))) if kind == "edges" else Blocks(torch.rand(4, 6) < 0.4, 3)
     # One pair after the other, which is the plainest way to ask.
     zero = torch.zeros(1, dtype=torch.long)
-    frame = Frame(1, 13, 17)
-    every = torch.tensor([[bool(mask.allows(frame.index(zero, zero, zero + q, zero + k))) for k in range(17)]
+    sizes = Sizes(1, 13, 17)
+    every = torch.tensor([[bool(mask.allows(sizes.index(zero, zero, zero + q, zero + k))) for k in range(17)]
                           for q in range(13)])  # fmt: skip
     assert torch.equal(allowed(mask, 1, 13, 17)[0], every)
     query, key = torch.randint(0, 13, (97,)), torch.randint(0, 17, (97,))
-    assert torch.equal(mask.allows(frame.index(zero, zero, query, key)), every[query, key])
+    assert torch.equal(mask.allows(sizes.index(zero, zero, query, key)), every[query, key])
     query, key = torch.zeros(17, dtype=torch.long) + 4, torch.arange(17)
-    assert torch.equal(mask.allows(frame.index(zero, zero, query, key)), every[4])
+    assert torch.equal(mask.allows(sizes.index(zero, zero, query, key)), every[4])
     # A tile of neighbours, one whose columns are picked, one where they stand in no order, and one without any.
     for picked in (range(4, 13), [1, 2, 7, 16], [3, 4, 5, 12, 13, 14], [7, 2, 16, 1], []):
         column = torch.tensor(list(picked), dtype=torch.long)
-        at = frame.index(
+        at = sizes.index(
             zero.view(1, 1, 1), zero.view(1, 1, 1), torch.arange(5, 9).view(1, -1, 1), column.view(1, 1, -1)
         )
         assert torch.equal(mask.allows(at).expand(1, 4, len(column))[0], every[5:9][:, column])
@@ -200,13 +200,13 @@ def test_a_part_taken_apart_is_the_same_part():
         Guided(1, centres=[0, 1, 2, 3]),
         Prefix([2]),
     ):
-        spec, tensors = split(mask & Causal())
-        assert hash(spec) == hash(split(mask & Causal())[0])
-        joined = join(spec, tensors)
+        spec, tensors = flatten_part(mask & Causal())
+        assert hash(spec) == hash(flatten_part(mask & Causal())[0])
+        joined = unflatten_part(spec, tensors)
         assert picture(joined) == picture(mask & Causal())
         assert repr(joined.left) == repr(mask)
     mask = Edges(CHAIN)
-    assert join(*split(mask)).csr.places is mask.csr.places
+    assert unflatten_part(*flatten_part(mask)).csr.csc_to_csr is mask.csr.csc_to_csr
 
 
 def recipes(lengths: bool = True) -> st.SearchStrategy[tuple]:
@@ -344,10 +344,10 @@ def test_a_mask_must_fit_the_request(mask, message):
     """Alone and inside of others."""
     for whole in (mask, mask & Causal(), NoSelf() | mask, ~mask):
         if message is None:
-            whole.check(Frame(2, 5, 7))
+            whole.check(Sizes(2, 5, 7))
         else:
             with pytest.raises(ArgumentError, match=message):
-                whole.check(Frame(2, 5, 7))
+                whole.check(Sizes(2, 5, 7))
 
 
 def test_a_name_is_a_mask_where_it_needs_no_arguments():

@@ -60,7 +60,7 @@ class Strided(Mask):
     stride: int
 
     def allows(self, at):
-        return (at.key <= at.place) & ((at.place - at.key) % self.stride == 0)
+        return (at.key <= at.position) & ((at.position - at.key) % self.stride == 0)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def test_a_gradient_of_ones_own_is_used_and_scattered_to_the_heads():
         def __call__(self, query, key):
             return self.scale[:, None, None] * (query @ key.mT)
 
-        def pull(self, grad_scores, query, key):
+        def vjp(self, grad_scores, query, key):
             calls.append(1)
             scale = self.scale[:, None, None]
             grad = scale * grad_scores
@@ -188,7 +188,7 @@ class Hooked(Position):
     def __init__(self, heads=None, outputs=None):
         self._heads, self._outputs = heads, outputs
 
-    def heads(self, query, key, query_place, key_place):
+    def heads(self, query, key, query_position, key_position):
         return (query, key) if self._heads is None else (query * self._heads, key)
 
     def outputs(self, output, weights, at):
@@ -354,12 +354,12 @@ def test_a_normaliser_that_changes_a_built_in(name):
 
 class Strictly(Causal):
     def allows(self, at):
-        return at.key < at.place
+        return at.key < at.position
 
 
 class Backwards(Dense):
     def allows(self, at):
-        return at.key >= at.place
+        return at.key >= at.position
 
 
 class Dilated(Window):

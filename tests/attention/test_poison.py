@@ -9,7 +9,7 @@ from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, ro
 from attention.comparing import Cut, gaps, outcome
 from regard.attention import Bias, Causal, Lengths, Sigmoid, Softmax, Window, attend, weigh
 from regard.attention.engines import ENGINES
-from regard.attention.masked_products import averaged
+from regard.attention.masked_matmul import masked_matmul
 from regard.errors import RefusedError
 from regard.modules.huggingface import SoftCapped
 
@@ -391,5 +391,5 @@ def test_the_gradient_of_a_hidden_weight_is_zero_by_itself():
     weights = torch.tensor([[[0.5, 0.0], [0.5, 0.5]]], requires_grad=True)
     value = torch.tensor([[[1.0], [torch.nan]]])
     allowed = torch.tensor([[[True, False], [True, True]]])
-    averaged(weights, value, allowed).sum().backward()
+    masked_matmul(weights, value, allowed).sum().backward()
     torch.testing.assert_close(weights.grad, torch.tensor([[[1.0, 0.0], [1.0, torch.nan]]]), equal_nan=True)

@@ -12,8 +12,7 @@ from attention.cases import seeded
 from regard import attend
 from regard.attention import Causal, Index, Lengths, Window
 from regard.attention.attend import weigh
-from regard.attention.parts import join, split
-from regard.attention.pieces import added
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.positions import (
     POSITIONS,
     Alibi,
@@ -29,20 +28,21 @@ from regard.attention.positions import (
     RelativeValues,
     Rotary,
     Slopes,
-    shearing,
+    skewing,
 )
 from regard.attention.positions.alibi import alibi_slopes
 from regard.attention.positions.bucketed import bucket
-from regard.attention.positions.shearing import (
-    collect,
-    diagonals,
-    fold,
-    in_order,
-    shear,
-    spread,
-    spread_products,
-    unshear,
+from regard.attention.positions.skewing import (
+    diagonal_sums,
+    expand_offsets,
+    offset_products,
+    skew,
+    sum_by_index,
+    sum_by_offset,
+    sum_in_order,
+    unskew,
 )
+from regard.attention.sparse_gradients import accumulate
 from regard.errors import ArgumentError
 
 HEADS, FEATURE, VALUE, BATCH = 3, 5, 7, 2
@@ -118,7 +118,7 @@ def selected(part: Position, at: Index) -> Position:
 def hooked(part: Position, at: Index, hook: str, *operands: torch.Tensor):
     """A hook as a function of its tensors, and those tensors."""
     groups, rows, columns = len(at.batch), at.query.shape[1], at.key.shape[2]
-    spec, _ = split(part)
+    spec, _ = flatten_part(part)
     if hook == "scores":
         inputs = numbers(groups, rows, FEATURE, seed=2), numbers(groups, columns, FEATURE, seed=3)
         base = numbers(groups, rows, columns, seed=4)
@@ -127,7 +127,7 @@ def hooked(part: Position, at: Index, hook: str, *operands: torch.Tensor):
         base = numbers(groups, rows, VALUE, seed=6)
 
     def call(*tensors):
-        whole = join(spec, tensors[len(inputs) :])
+        whole = unflatten_part(spec, tensors[len(inputs) :])
         return getattr(whole, hook)(base, *tensors[: len(inputs)], at)
 
     return call, inputs, base
@@ -144,31 +144,33 @@ class TestHooks:
         fast = index(tile)
         each = copy.copy(fast)
         # A corner for each group, as items with shifts of their own have it.
-        object.__setattr__(each, "corner", torch.full((len(fast.batch), 1, 1), fast.corner))
+        object.__setattr__(each, "first_offset", torch.full((len(fast.batch), 1, 1), fast.first_offset))
         part = selected(SCHEMES[scheme](), fast)
         for hook in hooks(part):
             results = []
-            for at in (fast, replace(fast, corner=None), each):
+            for at in (fast, replace(fast, first_offset=None), each):
                 call, inputs, base = hooked(part, at, hook)
-                operands = split(part)[1]
-                pulled = getattr(part, f"pull_{hook}")(base, *inputs, at)
-                results.append((call(*inputs, *operands), *(added(None, grad) for grad in pulled if grad is not None)))
+                operands = flatten_part(part)[1]
+                vjps = getattr(part, f"{hook}_vjp")(base, *inputs, at)
+                results.append(
+                    (call(*inputs, *operands), *(accumulate(None, grad) for grad in vjps if grad is not None))
+                )
             for other in results[1:]:
                 for one, two in zip(results[0], other, strict=True):
                     torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
-    def test_pulls_are_the_gradients(self, scheme, tile):
+    def test_vjps_are_the_gradients(self, scheme, tile):
         at = index(tile)
         part = selected(SCHEMES[scheme](), at)
         for hook in hooks(part):
             call, inputs, base = hooked(part, at, hook)
-            wanted = [tensor.clone().requires_grad_() for tensor in (*inputs, *split(part)[1])]
+            wanted = [tensor.clone().requires_grad_() for tensor in (*inputs, *flatten_part(part)[1])]
             gradient = numbers(*base.shape, seed=7)
             # Adding the inputs, 0 times, makes one of the gradients of what depends on none of them.
             result = call(*wanted) + 0 * sum(tensor.sum() for tensor in wanted)
             expected = torch.autograd.grad(result, wanted, gradient)
-            found = getattr(part, f"pull_{hook}")(gradient, *inputs, at)
-            found = [None if grad is None else added(None, grad) for grad in found]
+            found = getattr(part, f"{hook}_vjp")(gradient, *inputs, at)
+            found = [None if grad is None else accumulate(None, grad) for grad in found]
             assert len(found) == len(expected)
             for one, two, tensor in zip(found, expected, wanted, strict=True):
                 one = torch.zeros_like(tensor) if one is None else one
@@ -180,25 +182,25 @@ class TestHooks:
         part = selected(SCHEMES[scheme](), at)
         for hook in hooks(part):
             call, inputs, base = hooked(part, at, hook)
-            given = (base, *inputs, *split(part)[1])
+            given = (base, *inputs, *flatten_part(part)[1])
             before = [tensor.clone() for tensor in given]
-            pull = getattr(part, f"pull_{hook}")
-            first, once = call(*inputs, *split(part)[1]), pull(base, *inputs, at)
-            again, twice = call(*inputs, *split(part)[1]), pull(base, *inputs, at)
+            vjp = getattr(part, f"{hook}_vjp")
+            first, once = call(*inputs, *flatten_part(part)[1]), vjp(base, *inputs, at)
+            again, twice = call(*inputs, *flatten_part(part)[1]), vjp(base, *inputs, at)
             assert torch.equal(first, again)
             sums = zip(once, twice, strict=True)
-            assert all(a is b is None or torch.equal(added(None, a), added(None, b)) for a, b in sums)
+            assert all(a is b is None or torch.equal(accumulate(None, a), accumulate(None, b)) for a, b in sums)
             assert all(torch.equal(a, b) for a, b in zip(before, given, strict=True))
 
 
-@pytest.mark.parametrize("corner", [18, None])
+@pytest.mark.parametrize("first_offset", [18, None])
 @pytest.mark.parametrize("scheme", [name for name in SCHEMES if name not in ("guided", "keys, far reach")])
-def test_gradcheck(scheme, corner):
-    at = replace(index("right", groups=(1, 5)), corner=corner)
+def test_gradcheck(scheme, first_offset):
+    at = replace(index("right", groups=(1, 5)), first_offset=first_offset)
     part = selected(SCHEMES[scheme](), at)
     for hook in hooks(part):
         call, inputs, _ = hooked(part, at, hook)
-        tensors = [tensor.clone().requires_grad_() for tensor in (*inputs, *split(part)[1])]
+        tensors = [tensor.clone().requires_grad_() for tensor in (*inputs, *flatten_part(part)[1])]
         assert torch.autograd.gradcheck(call, tensors, fast_mode=True)
         assert torch.autograd.gradgradcheck(call, tensors, fast_mode=True)
 
@@ -210,7 +212,7 @@ def test_a_group_takes_its_own_heads_parameters(scheme):
     for hook in hooks(selected(part, whole)):
         together = selected(part, whole)
         call, inputs, base = hooked(together, whole, hook)
-        result = call(*inputs, *split(together)[1])
+        result = call(*inputs, *flatten_part(together)[1])
         for group in range(len(whole.batch)):
             at = index("all", groups=(group,))
             alone = selected(part, at)
@@ -241,9 +243,9 @@ def test_tiles_equal_the_definition(scheme, mask):
             numbers(BATCH, HEADS, length, size, seed=seed).requires_grad_()
             for seed, (length, size) in enumerate([(19, FEATURE), (23, FEATURE), (23, VALUE)])
         ]
-        spec, operands = split(ATTENDED[scheme]())
+        spec, operands = flatten_part(ATTENDED[scheme]())
         operands = tuple(operand.clone().requires_grad_() for operand in operands)
-        output = attend(*tensors, position=join(spec, operands), mask=MASKS[mask], engine=engine)
+        output = attend(*tensors, position=unflatten_part(spec, operands), mask=MASKS[mask], engine=engine)
         wanted = [*tensors, *operands]
         grads = torch.autograd.grad((output * numbers(*output.shape, seed=9)).sum(), wanted, allow_unused=True)
         results[engine] = [
@@ -258,18 +260,18 @@ class TestShearing:
     @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (5, 1), (3, 7), (7, 3), (5, 5)])
     def test_there_and_back(self, rows, columns):
         tile = numbers(2, rows, columns)
-        lines = unshear(tile)
+        lines = unskew(tile)
         assert lines.shape == (2, rows, rows + columns)
-        assert torch.equal(shear(lines), tile)
+        assert torch.equal(skew(lines), tile)
         assert lines.sum() == pytest.approx(float(tile.sum()))
         for row in range(rows):
             assert torch.equal(lines[:, row, rows - 1 - row : rows - 1 - row + columns], tile[:, row])
         for given in (tile, tile.mT.contiguous().mT):
-            torch.testing.assert_close(diagonals(given), lines.sum(1, keepdim=True), rtol=0, atol=1e-14)
+            torch.testing.assert_close(diagonal_sums(given), lines.sum(1, keepdim=True), rtol=0, atol=1e-14)
 
     def test_a_stored_line_is_not_copied(self):
         lines = numbers(2, 3, 8)
-        assert shear(lines).untyped_storage().data_ptr() == lines.untyped_storage().data_ptr()
+        assert skew(lines).untyped_storage().data_ptr() == lines.untyped_storage().data_ptr()
 
     @pytest.mark.parametrize("tile", TILES)
     @pytest.mark.parametrize("size", [1, 3, 9, 101])
@@ -277,8 +279,8 @@ class TestShearing:
         at = index(tile)
         rows, columns = at.query.shape[1], at.key.shape[2]
         products, tile_of = numbers(6, rows, size), numbers(6, rows, columns, seed=1)
-        there = (spread(products, at, columns) * tile_of).sum()
-        back = (products * fold(tile_of, at, size)).sum()
+        there = (expand_offsets(products, at, columns) * tile_of).sum()
+        back = (products * sum_by_offset(tile_of, at, size)).sum()
         torch.testing.assert_close(there, back, rtol=1e-12, atol=1e-12)
 
     @pytest.mark.parametrize("tile", TILES)
@@ -286,11 +288,11 @@ class TestShearing:
     @pytest.mark.parametrize("groups", [(), (6,)], ids=["one table", "a table each"])
     @pytest.mark.parametrize("short", [0, 16, 10**9])
     def test_products_of_a_line_are_the_line_of_products(self, tile, size, groups, short, monkeypatch):
-        monkeypatch.setattr(shearing, "_SHORT", short)
+        monkeypatch.setattr(skewing, "_SHORT", short)
         at = index(tile)
         rows, columns = at.query.shape[1], at.key.shape[2]
         vectors, table = numbers(6, rows, 5), numbers(*groups, size, 5, seed=1)
-        found = spread_products(vectors, table, at, columns)
+        found = offset_products(vectors, table, at, columns)
         reach = (size - 1) // 2
         distance = (at.offset.clamp(-reach, reach) + reach).expand(6, rows, columns)
         expected = (vectors.unsqueeze(2) * table.expand(6, size, 5)[torch.arange(6).view(6, 1, 1), distance]).sum(-1)
@@ -298,7 +300,7 @@ class TestShearing:
 
     def test_both_ways_of_collecting_agree(self):
         tile, places = numbers(2, 3, 11), torch.randint(5, (2, 3, 11), generator=seeded(0))
-        torch.testing.assert_close(collect(tile, places, 5), in_order(tile, places, 5), rtol=0, atol=1e-14)
+        torch.testing.assert_close(sum_by_index(tile, places, 5), sum_in_order(tile, places, 5), rtol=0, atol=1e-14)
 
 
 class TestRelative:
@@ -352,31 +354,31 @@ class TestRelative:
 
 class TestRotary:
     def test_pairs_by_hand(self):
-        vectors, place = torch.tensor([[[1.0, 2, 3, 4]]]), torch.tensor([3])
+        vectors, position = torch.tensor([[[1.0, 2, 3, 4]]]), torch.tensor([3])
         (c0, s0), (c1, s1) = ((math.cos(a), math.sin(a)) for a in (3.0, 3.0 / 100))
-        halves = Rotary().heads(vectors, vectors, place, place)[0][0, 0]
+        halves = Rotary().heads(vectors, vectors, position, position)[0][0, 0]
         expected = torch.tensor([1 * c0 - 3 * s0, 2 * c1 - 4 * s1, 3 * c0 + 1 * s0, 4 * c1 + 2 * s1])
         torch.testing.assert_close(halves, expected)
-        neighbours = Rotary(pairs="neighbours").heads(vectors, vectors, place, place)[0][0, 0]
+        neighbours = Rotary(pairs="neighbours").heads(vectors, vectors, position, position)[0][0, 0]
         expected = torch.tensor([1 * c0 - 2 * s0, 2 * c0 + 1 * s0, 3 * c1 - 4 * s1, 4 * c1 + 3 * s1])
         torch.testing.assert_close(neighbours, expected)
 
     @pytest.mark.parametrize("pairs", ["halves", "neighbours"])
     def test_scores_know_the_distance_alone(self, pairs):
         query, key = numbers(1, 1, 11, 6), numbers(1, 1, 11, 6, seed=1)
-        place = torch.arange(11)
+        position = torch.arange(11)
         scheme = Rotary(pairs=pairs, stretch=1.5, base=50.0)
         near, far = (
-            torch.matmul(q, k.mT) for q, k in (scheme.heads(query, key, place + s, place + s) for s in (0, 1000))
+            torch.matmul(q, k.mT) for q, k in (scheme.heads(query, key, position + s, position + s) for s in (0, 1000))
         )
         torch.testing.assert_close(near, far, rtol=1e-9, atol=1e-9)
 
     def test_norms_stay_and_the_rest_is_left_alone(self):
         vectors = numbers(2, 3, 11, 7)
-        turned, _ = Rotary(size=4).heads(vectors, vectors, torch.arange(11) + 5, torch.arange(11))
-        torch.testing.assert_close(turned.norm(dim=-1), vectors.norm(dim=-1))
-        assert torch.equal(turned[..., 4:], vectors[..., 4:])
-        assert not torch.allclose(turned[..., :4], vectors[..., :4])
+        rotated, _ = Rotary(size=4).heads(vectors, vectors, torch.arange(11) + 5, torch.arange(11))
+        torch.testing.assert_close(rotated.norm(dim=-1), vectors.norm(dim=-1))
+        assert torch.equal(rotated[..., 4:], vectors[..., 4:])
+        assert not torch.allclose(rotated[..., :4], vectors[..., :4])
 
     def test_a_step_with_a_cache_is_a_row_of_the_whole(self):
         query, key, value = (numbers(1, 2, 13, 6, seed=seed) for seed in range(3))
@@ -389,23 +391,23 @@ class TestRotary:
 
     def test_far_places_are_as_exact_as_near_ones(self):
         vectors = torch.tensor([[1.0, 0.0]])
-        place = torch.tensor([10_000_019])
-        turned, _ = Rotary().heads(vectors, vectors, place, place)
+        position = torch.tensor([10_000_019])
+        rotated, _ = Rotary().heads(vectors, vectors, position, position)
         expected = torch.tensor([math.cos(10_000_019), math.sin(10_000_019)])
-        torch.testing.assert_close(turned[0], expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(rotated[0], expected, rtol=0, atol=1e-6)
 
     def test_stretch_divides_places(self):
-        vectors, place = numbers(5, 6), torch.arange(5)
-        slow, _ = Rotary(stretch=4.0).heads(vectors, vectors, place * 4, place)
-        plain, _ = Rotary().heads(vectors, vectors, place, place)
+        vectors, position = numbers(5, 6), torch.arange(5)
+        slow, _ = Rotary(stretch=4.0).heads(vectors, vectors, position * 4, position)
+        plain, _ = Rotary().heads(vectors, vectors, position, position)
         torch.testing.assert_close(slow, plain)
 
     def test_gradients_pass_and_dtypes_stay(self):
         vectors = numbers(2, 5, 6).requires_grad_()
-        place = torch.arange(5)
-        assert torch.autograd.gradcheck(lambda t: Rotary(size=4).heads(t, t, place, place), vectors)
+        position = torch.arange(5)
+        assert torch.autograd.gradcheck(lambda t: Rotary(size=4).heads(t, t, position, position), vectors)
         half = vectors.detach().bfloat16()
-        assert Rotary().heads(half, half, place, place)[0].dtype == torch.bfloat16
+        assert Rotary().heads(half, half, position, position)[0].dtype == torch.bfloat16
 
     @pytest.mark.parametrize(
         ("make", "message"),
@@ -558,9 +560,9 @@ class TestBoth:
     def test_one_after_the_other(self):
         vectors = numbers(1, HEADS, 11, 6)
         table = numbers(11, 11)
-        turned, _ = Rotary().heads(vectors, vectors, torch.arange(11), torch.arange(11))
+        rotated, _ = Rotary().heads(vectors, vectors, torch.arange(11), torch.arange(11))
         together = weigh(vectors, vectors, position=Rotary() + Bias(table))
-        torch.testing.assert_close(together, weigh(turned, turned, position=Bias(table)), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(together, weigh(rotated, rotated, position=Bias(table)), rtol=1e-9, atol=1e-9)
 
     def test_modules_keep_their_parameters(self):
         module = Rotary() + Relative(6, 2)
@@ -572,11 +574,11 @@ class TestBoth:
         attend(vectors, vectors, vectors, position=three).sum().backward()
         assert all(parameter.grad is not None for parameter in three.parameters())
 
-    def test_a_part_without_a_pull_leaves_none(self):
+    def test_a_part_without_a_vjp_leaves_none(self):
         own = _Own()
-        assert getattr(Both(Alibi(2).part(), own), "pull_scores", None) is None
-        assert getattr(Both(Alibi(2).part(), own), "pull_outputs", None) is not None
-        assert getattr(Both(Alibi(2).part(), Rotary()), "pull_scores", None) is not None
+        assert getattr(Both(Alibi(2).part(), own), "scores_vjp", None) is None
+        assert getattr(Both(Alibi(2).part(), own), "outputs_vjp", None) is not None
+        assert getattr(Both(Alibi(2).part(), Rotary()), "scores_vjp", None) is not None
 
     def test_a_sum_is_as_foreign_as_its_parts(self):
         tensor = torch.ones((), requires_grad=True)

@@ -8,7 +8,7 @@ from torch import nn
 
 from attention.cases import seeded
 from regard.attention import scores as module
-from regard.attention.parts import join, operands, split
+from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.scores import (
     SCORES,
     Additive,
@@ -127,7 +127,7 @@ def test_reduced_is_the_same(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_gradient_by_hand_is_that_of_autograd(name):
     score, query, key = example(name)
-    if not hasattr(score, "pull"):
+    if not hasattr(score, "vjp"):
         score, query, key = score.reduce(query, key)
         query, key = query.detach().requires_grad_(), key.detach().requires_grad_()
     output = score(query, key)
@@ -135,7 +135,7 @@ def test_the_gradient_by_hand_is_that_of_autograd(name):
     wanted = (query, key, *operands(score))
     expected = torch.autograd.grad(output, wanted, upward)
     with torch.no_grad():
-        actual = score.pull(upward.clone(), query, key)
+        actual = score.vjp(upward.clone(), query, key)
     for one, two in zip(actual, expected, strict=True):
         near(one, two)
 
@@ -143,10 +143,10 @@ def test_the_gradient_by_hand_is_that_of_autograd(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_first_and_second_derivatives(name):
     score, query, key = example(name)
-    spec, tensors = split(score)
+    spec, tensors = flatten_part(score)
 
     def run(query, key, *tensors):
-        return join(spec, tensors)(query, key)
+        return unflatten_part(spec, tensors)(query, key)
 
     inputs = (query, key, *tensors)
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
@@ -191,7 +191,7 @@ def test_tanh_at_the_ends():
     query = torch.tensor([[-3e38], [-50.0], [-1e-4], [0.0], [1e-4], [9.0], [3e38]])
     actual = Additive(torch.ones(1))(query, torch.zeros(1, 1))
     torch.testing.assert_close(actual, query.double().tanh().float(), atol=3e-7, rtol=0)
-    grads = Additive(torch.ones(1)).pull(torch.ones(7, 1), query, torch.zeros(1, 1))
+    grads = Additive(torch.ones(1)).vjp(torch.ones(7, 1), query, torch.zeros(1, 1))
     assert all(torch.isfinite(grad).all() for grad in grads)
 
 
@@ -236,7 +236,7 @@ def test_memory_of_additive_is_that_of_the_tile():
         output = score(query, key)
         (grad,) = torch.autograd.grad(output.square().sum(), vector, create_graph=True)
         grad.square().sum().backward()
-        score.pull(torch.ones_like(output).detach(), query, key)
+        score.vjp(torch.ones_like(output).detach(), query, key)
     assert largest <= 2 * max(queries * keys, module._AT_ONCE)
     assert 8 * largest < features * queries * keys
 
@@ -247,7 +247,7 @@ def test_empty_sizes(sizes):
     query, key = torch.ones(2, queries, feature), torch.ones(2, keys, feature)
     for score in (Additive(torch.ones(feature)), Cosine(), Bilinear(torch.ones(feature, feature)), Dot()):
         assert score(query, key).shape == (2, queries, keys)
-    grads = Additive(torch.ones(feature)).pull(torch.ones(2, queries, keys), query, key)
+    grads = Additive(torch.ones(feature)).vjp(torch.ones(2, queries, keys), query, key)
     assert [grad.shape for grad in grads] == [query.shape, key.shape, (feature,)]
 
 

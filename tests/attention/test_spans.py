@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attention.cases import seeded
-from attention.test_masks import allowed, frame_of
-from regard.attention import Frame, Spans, attend
-from regard.attention.frames import Stretch
+from attention.test_masks import allowed, sizes_of
+from regard.attention import Sizes, Spans, attend
+from regard.attention.csr import csr_of
+from regard.attention.intervals import Interval
 from regard.attention.masks import (
     Blocks,
     Causal,
@@ -24,12 +25,11 @@ from regard.attention.masks import (
     Prefix,
     Window,
 )
-from regard.attention.sparsity import csr_of
 
 BATCH = 2
 
 
-def within(stretches: tuple[Stretch, ...], batch: int, queries: int, keys: int) -> Tensor:
+def within(stretches: tuple[Interval, ...], batch: int, queries: int, keys: int) -> Tensor:
     """The pairs inside the stretches, (batch, query, key)."""
     key = torch.arange(keys)
     inside = torch.zeros(batch, queries, keys, dtype=torch.bool)
@@ -42,7 +42,7 @@ def within(stretches: tuple[Stretch, ...], batch: int, queries: int, keys: int) 
 
 def check_spans(mask: Mask, queries: int, keys: int, batch: int = BATCH) -> Spans:
     """Nothing is allowed outside of the outer, all is inside of the inner, and exact means both."""
-    spans = mask.spans(frame_of(mask, batch, queries, keys))
+    spans = mask.spans(sizes_of(mask, batch, queries, keys))
     every = allowed(mask, batch, queries, keys)
     outer, inner = within(spans.outer, batch, queries, keys), within(spans.inner, batch, queries, keys)
     assert not (every & ~outer).any()
@@ -124,10 +124,10 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
     )
 
 
-def drawn(data: st.DataObject, size: tuple[int, int]) -> tuple[Mask, Frame, Tensor]:
+def drawn(data: st.DataObject, size: tuple[int, int]) -> tuple[Mask, Sizes, Tensor]:
     """A mask for so many queries and keys, as it sees them, and which pairs it allows, (item, query, key)."""
     mask = made(data.draw(masks(*size)))
-    return mask, frame_of(mask, BATCH, *size), allowed(mask, BATCH, *size)
+    return mask, sizes_of(mask, BATCH, *size), allowed(mask, BATCH, *size)
 
 
 SIZES = st.sampled_from([(11, 11), (7, 11), (11, 7), (1, 11), (11, 1)])
@@ -137,9 +137,9 @@ SIZES = st.sampled_from([(11, 11), (7, 11), (11, 7), (1, 11), (11, 1)])
 @given(st.data(), SIZES)
 def test_spans_never_lie(data, size):
     """Random expressions of every mask, ragged batches, queries and keys of different number."""
-    mask, frame, every = drawn(data, size)
+    mask, sizes, every = drawn(data, size)
     spans = check_spans(mask, *size)
-    if mask.hides_nothing(frame):
+    if mask.hides_nothing(sizes):
         assert every.all()
     elif spans.exact:
         assert not every.all()
@@ -150,10 +150,10 @@ def test_spans_never_lie(data, size):
 def test_columns_never_lie(data, size):
     """Every key that one of the rows may see in some item is among them."""
     queries, keys = size
-    mask, frame, every = drawn(data, size)
+    mask, sizes, every = drawn(data, size)
     first = data.draw(st.integers(0, queries - 1))
     rows = slice(first, data.draw(st.integers(first + 1, queries)))
-    columns = mask.columns(frame, rows)
+    columns = mask.columns(sizes, rows)
     if columns is None:
         return
     seen = every[:, rows].any(0).any(0).nonzero().flatten()
@@ -209,7 +209,7 @@ def test_these_are_exact(mask):
 
 
 def test_one_stretch_is_left_where_one_is_enough():
-    frame = Frame(1, 11, 11)
+    sizes = Sizes(1, 11, 11)
     for mask in (
         Causal(),
         ~Causal(),
@@ -218,7 +218,7 @@ def test_one_stretch_is_left_where_one_is_enough():
         Window(1, 0) | Window(0, 1),
         ~NoSelf(),
     ):
-        assert len(mask.spans(frame).outer) == 1, mask
+        assert len(mask.spans(sizes).outer) == 1, mask
 
 
 def test_three_stretches_close_the_smallest_gap_and_keep_the_longest():
@@ -279,32 +279,32 @@ def test_an_empty_stretch_widens_nothing():
     ids=str,
 )
 def test_hides_nothing(mask, queries, expected):
-    frame = frame_of(mask, 1, queries, 7)
-    assert mask.hides_nothing(frame) is expected
+    sizes = sizes_of(mask, 1, queries, 7)
+    assert mask.hides_nothing(sizes) is expected
     assert bool(allowed(mask, 1, queries, 7).all()) is expected
 
 
 def test_a_decoding_step_builds_nothing(monkeypatch):
     """One query behind a cache: that it may see everything is known from the sizes alone."""
-    monkeypatch.setattr(Causal, "spans", lambda self, frame: pytest.fail("built spans"))
-    assert (Causal() & Dense() & Window(10**9, 0)).hides_nothing(Frame(3, 1, 8192))
+    monkeypatch.setattr(Causal, "spans", lambda self, sizes: pytest.fail("built spans"))
+    assert (Causal() & Dense() & Window(10**9, 0)).hides_nothing(Sizes(3, 1, 8192))
 
 
 def test_columns_are_those_of_the_rows():
     mask = Edges([[0, 5, 9, 2], [1, 1, 2, 4]])
-    frame = Frame(1, 11, 11)
-    assert mask.columns(frame, slice(0, 1)).tolist() == []
-    assert mask.columns(frame, slice(0, 2)).tolist() == [0, 5]
-    assert mask.columns(frame, slice(1, 11)).tolist() == [0, 2, 5, 9]
-    assert mask.columns(frame, slice(7, 11)).tolist() == []
+    sizes = Sizes(1, 11, 11)
+    assert mask.columns(sizes, slice(0, 1)).tolist() == []
+    assert mask.columns(sizes, slice(0, 2)).tolist() == [0, 5]
+    assert mask.columns(sizes, slice(1, 11)).tolist() == [0, 2, 5, 9]
+    assert mask.columns(sizes, slice(7, 11)).tolist() == []
     both = Edges([mask_of(mask), torch.tensor([[7], [1]])])
-    assert both.columns(frame, slice(0, 2)).tolist() == [0, 5, 7]
-    assert (mask & Edges([[5, 3], [1, 1]])).columns(frame, slice(0, 3)).tolist() == [5]
-    assert (mask | Window(1, 0)).columns(frame, slice(1, 3)).tolist() == [0, 1, 2, 5, 9]
-    assert (mask | NoSelf()).columns(frame, slice(3, 4)).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
-    assert (mask & Causal()).columns(frame, slice(0, 2)).tolist() == [0, 5]
-    assert Causal().columns(frame, slice(0, 2)) is None
-    assert Blocks([[0, 2], [0, 1]], 4).columns(frame, slice(2, 7)).tolist() == [0, 1, 2, 3, 8, 9, 10]
+    assert both.columns(sizes, slice(0, 2)).tolist() == [0, 5, 7]
+    assert (mask & Edges([[5, 3], [1, 1]])).columns(sizes, slice(0, 3)).tolist() == [5]
+    assert (mask | Window(1, 0)).columns(sizes, slice(1, 3)).tolist() == [0, 1, 2, 5, 9]
+    assert (mask | NoSelf()).columns(sizes, slice(3, 4)).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
+    assert (mask & Causal()).columns(sizes, slice(0, 2)).tolist() == [0, 5]
+    assert Causal().columns(sizes, slice(0, 2)) is None
+    assert Blocks([[0, 2], [0, 1]], 4).columns(sizes, slice(2, 7)).tolist() == [0, 1, 2, 3, 8, 9, 10]
 
 
 def mask_of(mask: Edges) -> Tensor:
@@ -323,29 +323,29 @@ def test_edges_are_the_pairs_one_by_one(data, size, seed):
     graph = Edges((torch.rand(2, seed % 31, generator=generator) * sizes).long())
     other = made(data.draw(masks(queries, keys)))
     for mask in (graph, graph & other, other & graph):
-        frame = frame_of(mask, BATCH, queries, keys)
-        found = mask.edges(frame)
+        sizes = sizes_of(mask, BATCH, queries, keys)
+        found = mask.edges(sizes)
         every = allowed(mask, BATCH, queries, keys)
         if found is None:
             assert mask is not graph
             continue
         expected = csr_of(every[0].nonzero().T.flip(0), queries, keys)
         assert torch.equal(every[0], every[1])
-        for name in ("starts", "keys", "key_starts", "queries", "places"):
+        for name in ("starts", "keys", "key_starts", "queries", "csc_to_csr"):
             assert torch.equal(getattr(found, name), getattr(expected, name)), name
 
 
 def test_edges_are_none_where_they_would_differ():
-    graph, frame = Edges([[0, 1], [1, 2]]), Frame(2, 5, 5)
-    assert (graph & Causal()).edges(frame) is not None
-    assert (graph & Window(1, 1) & ~NoSelf()).edges(frame) is not None
-    assert (graph & Prefix([1, 2])).edges(frame) is None
-    assert (graph & Predicate(lambda batch, head, query, key: (key + head) % 2 == 0)).edges(frame) is None
-    assert (graph & Causal()).edges(Frame(2, 5, 5, torch.tensor([5, 3]), torch.tensor([5, 4]))) is None
-    assert Edges([torch.tensor([[0], [1]])] * 2).edges(frame) is None
-    assert (graph | Causal()).edges(frame) is None
-    assert (~graph).edges(frame) is None
-    assert Causal().edges(frame) is None
+    graph, sizes = Edges([[0, 1], [1, 2]]), Sizes(2, 5, 5)
+    assert (graph & Causal()).edges(sizes) is not None
+    assert (graph & Window(1, 1) & ~NoSelf()).edges(sizes) is not None
+    assert (graph & Prefix([1, 2])).edges(sizes) is None
+    assert (graph & Predicate(lambda batch, head, query, key: (key + head) % 2 == 0)).edges(sizes) is None
+    assert (graph & Causal()).edges(Sizes(2, 5, 5, torch.tensor([5, 3]), torch.tensor([5, 4]))) is None
+    assert Edges([torch.tensor([[0], [1]])] * 2).edges(sizes) is None
+    assert (graph | Causal()).edges(sizes) is None
+    assert (~graph).edges(sizes) is None
+    assert Causal().edges(sizes) is None
 
 
 def test_exact_masks_are_not_asked_where_all_is_allowed(monkeypatch):

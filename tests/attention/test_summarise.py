@@ -33,7 +33,7 @@ TOLERANCE = {torch.float64: 1e-11, torch.float32: 3e-5}
 FIELDS = [name for name in Summary.__dataclass_fields__ if name != "top_index"]
 
 
-def defined(weights, allowed, places, top, pool, rows) -> Summary:
+def defined(weights, allowed, positions, top, pool, rows) -> Summary:
     """The summary as its docstring says it, from all weights, (batch, head, query, key)."""
     batch, heads, queries, keys = weights.shape
     found = torch.where(allowed, weights, -torch.inf).sort(dim=-1, descending=True, stable=True)
@@ -43,7 +43,7 @@ def defined(weights, allowed, places, top, pool, rows) -> Summary:
     none = values == -torch.inf
     shares = weights.abs()
     shares = torch.where(shares.sum(-1, keepdim=True) == 0, 0.0, shares / shares.sum(-1, keepdim=True))
-    apart = (torch.arange(keys) - places.unsqueeze(-1)).abs()
+    apart = (torch.arange(keys) - positions.unsqueeze(-1)).abs()
     cut = [[c * size // min(pool, size) for c in range(min(pool, size) + 1)] for size in (queries, keys)]
     pooled, pooled_max = weights.new_zeros(2, batch, heads, len(cut[0]) - 1, len(cut[1]) - 1)
     for r in range(len(cut[0]) - 1):
@@ -70,7 +70,7 @@ def allowed_in(request):
     batch, heads, queries = request.query.shape[:3]
     at = request.index(*(torch.arange(size) for size in (batch * heads, queries, request.key.shape[2])))
     shape = (batch * heads, queries, request.key.shape[2])
-    return request.parts.mask.allows(at).expand(shape).unflatten(0, (batch, heads)), request.frame.places
+    return request.parts.mask.allows(at).expand(shape).unflatten(0, (batch, heads)), request.sizes.positions
 
 
 def assert_same(found: Summary, expected: Summary, dtype=torch.float64, fields=FIELDS):
@@ -230,9 +230,9 @@ def tile(dtype, allowed, columns=1300):
 def test_the_compiled_pass_equals_the_plain_one(dtype, allowed, cells):
     weights, mask, known = tile(dtype, allowed)
     keys = torch.arange(1300) * 2 + 5
-    places = torch.arange(21).unsqueeze(0) * 90 if allowed == "all" else torch.randint(0, 2600, (3, 21))
+    positions = torch.arange(21).unsqueeze(0) * 90 if allowed == "all" else torch.randint(0, 2600, (3, 21))
     for top in (1, 8, 400):
-        arguments = (weights, mask, known, keys, places, cells, top)
+        arguments = (weights, mask, known, keys, positions, cells, top)
         one, other = compiled.summarise_tile(*arguments), summarise_tile(*arguments)
         for name in one._fields:
             actual, expected = torch.broadcast_tensors(getattr(one, name), getattr(other, name))

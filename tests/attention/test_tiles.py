@@ -14,9 +14,9 @@ from attention.test_spans import BATCH, SIZES, drawn
 from regard import attend
 from regard.attention import Causal, Dense, Position, Prefix, Window
 from regard.attention.engines.blocked.tile import take
-from regard.attention.frames import Frame
 from regard.attention.positions import RelativeKeys
 from regard.attention.request import Request
+from regard.attention.sizes import Sizes
 from regard.errors import RefusedError
 
 # The name in the package is that of the function in it.
@@ -29,8 +29,8 @@ CUTS = covering((1, 3, 5, 256), (1, 40, 10**9), (0, 64))
 
 
 def compare_cut(case, rows, budget, near, monkeypatch):
-    monkeypatch.setattr(tiles, "NEAR", near)
-    monkeypatch.setattr(tiles, "WIDTHS", 2)  # with the many that there are, keys so few are never widened
+    monkeypatch.setattr(tiles, "MAX_GAP", near)
+    monkeypatch.setattr(tiles, "MAX_WIDTHS", 2)  # with the many that there are, keys so few are never widened
     expected = outcome(case.make(), "dense")
     far = gaps(outcome(case.make(), Cut(rows, budget)), expected, torch.float64)
     assert not far or explained(case, expected, far, torch.float64), far
@@ -68,15 +68,15 @@ def test_many_more_tiles_equal_the_definition(case):
 def test_tiles_never_lie(data, size):
     """Each allowed pair stands in one tile, no pair in two, no tile beyond the keys; what is open is allowed to all."""
     queries, keys = size
-    mask, frame, every = drawn(data, size)
+    mask, sizes, every = drawn(data, size)
     times = torch.zeros(BATCH, HEADS, queries, keys, dtype=torch.int64)
     rows, budget = data.draw(st.integers(1, 12)), data.draw(st.sampled_from([1, 30, 10**9]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "NEAR", data.draw(st.integers(0, 3)))
-        patch.setattr(tiles, "WIDTHS", data.draw(st.integers(1, 12)))
+        patch.setattr(tiles, "MAX_GAP", data.draw(st.integers(0, 3)))
+        patch.setattr(tiles, "MAX_WIDTHS", data.draw(st.integers(1, 12)))
         patch.setattr(tiles, "FEWEST", 1)
         patch.setattr(tiles, "NARROW", 1)
-        listed = list(tiles.tiles(mask, mask.spans(frame), frame, HEADS, rows, budget))
+        listed = list(tiles.tiles(mask, mask.spans(sizes), sizes, HEADS, rows, budget))
     for tile in listed:
         held = torch.arange(keys)[tile.keys]
         assert len(held) == tile.columns > 0
@@ -90,15 +90,15 @@ def test_tiles_never_lie(data, size):
 
 @given(st.integers(0, 4), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9), st.integers(1, 12))
 def test_the_tile_of_a_small_request_is_the_one_that_it_is_cut_into(batch, heads, queries, keys, rows):
-    frame = Frame(batch, queries, keys)
+    sizes = Sizes(batch, queries, keys)
     for budget in (1, 30, 10**9):
-        only = tiles.whole(batch, heads, queries, keys, rows, budget)
+        only = tiles.single_tile(batch, heads, queries, keys, rows, budget)
         if only is not None:
-            assert list(tiles.tiles(Dense(), Dense().spans(frame), frame, heads, rows, budget)) == [only]
+            assert list(tiles.tiles(Dense(), Dense().spans(sizes), sizes, heads, rows, budget)) == [only]
 
 
 def test_a_sentence_is_one_tile():
-    assert tiles.whole(1, 4, 12, 12) == tiles.Tile(slice(0, 4), slice(0, 12), slice(0, 12), slice(0, 12))
+    assert tiles.single_tile(1, 4, 12, 12) == tiles.Tile(slice(0, 4), slice(0, 12), slice(0, 12), slice(0, 12))
 
 
 @pytest.mark.parametrize("mask", [Causal(), Causal() & Window(3000, 0), Prefix(1001) | Causal()], ids=str)
@@ -108,9 +108,9 @@ def test_tiles_have_few_widths(mask):
     request = Request.of(
         inputs, inputs, inputs, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
     )
-    listed = list(tiles.tiles(request.parts.mask, request.spans, request.frame, 2, rows=16))
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2, rows=16))
     assert len(listed) > 500
-    assert len({tile.columns for tile in listed}) <= tiles.WIDTHS + 1
+    assert len({tile.columns for tile in listed}) <= tiles.MAX_WIDTHS + 1
 
 
 @pytest.mark.parametrize("keys", [slice(3, 8), torch.tensor([1, 4])], ids=["neighbours", "picked"])
@@ -130,7 +130,7 @@ def test_tiles_of_few_keys_are_tall():
     """Many queries of a short source: 256 rows at a time would be a thousand tiles of hardly any work."""
     inputs, few = torch.zeros(1, 2, 100_000, 4), torch.zeros(1, 2, 8, 4)
     request = Request.of(inputs, few, few, score="dot", weights="relu", mask=None, position=None, dropout=0.0, seed=0)
-    listed = list(tiles.tiles(request.parts.mask, request.spans, request.frame, 2))
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2))
     assert len(listed) <= 2 * 100_000 * 8 / 256**2 + 2
     assert all(tile.pairs <= tiles.BUDGET for tile in listed)
 

@@ -17,7 +17,7 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from attention import compiled_checks
-from regard.attention import attend, masks, positions, transformed, weights
+from regard.attention import attend, function_transforms, masks, positions, weights
 from regard.errors import ArgumentError, RefusedError
 from regard.modules import MultiHeadAttention
 
@@ -185,7 +185,7 @@ class TestSamples:
     def test_samples_are_one_batch_where_they_can(self, three, monkeypatch):
         every = [torch.randn(SAMPLES, *tensor.shape) for tensor in three]
         taken = []
-        monkeypatch.setattr(transformed, "samples", lambda *arguments: taken.append(1))
+        monkeypatch.setattr(function_transforms, "vmap_samples", lambda *arguments: taken.append(1))
         vmap(grad(lambda *three: loss(attend(*three, mask="causal", weights="relu"))))(*every)
         assert not taken
 
@@ -393,10 +393,10 @@ class TestAutocast:
         with torch.autocast("cpu", torch.bfloat16):
             inside = attend(*three, **CALLS[call])
             found = torch.autograd.grad(loss(inside), three)
-            transformed = grad(lambda q: loss(attend(q, *three[1:], **CALLS[call])))(three[0].detach())
+            function_transforms = grad(lambda q: loss(attend(q, *three[1:], **CALLS[call])))(three[0].detach())
         assert torch.equal(inside, outside)
         assert_close(found, expected, rtol=0, atol=0)
-        assert_close(transformed, expected[0])
+        assert_close(function_transforms, expected[0])
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

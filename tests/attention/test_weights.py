@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from attention.cases import seeded
-from regard.attention import thresholds
-from regard.attention.parts import join, operands, split
+from regard.attention import entmax
+from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.weights import (
     WEIGHTS,
     Budget,
@@ -216,8 +216,8 @@ def test_entmax_is_its_definition(alpha, scale):
         scores[11:17, keys // 2 + 1 :] = -torch.inf
         expected = by_bisection(scores, alpha)
         # Above 2, a rounding of 1e-16 is 1e-16 ^ (1 / (alpha - 1)) in a weight near 0.
-        near(thresholds.entmax(scores, alpha), expected, max(4e-12, 60 * 2.0 ** (-53 / (alpha - 1))))
-        single = thresholds.entmax(scores.float(), alpha)
+        near(entmax.entmax(scores, alpha), expected, max(4e-12, 60 * 2.0 ** (-53 / (alpha - 1))))
+        single = entmax.entmax(scores.float(), alpha)
         expected = by_bisection(scores.float(), alpha)
         near(single.double(), expected, max(5e-6, 60 * 2.0 ** (-24 / (alpha - 1))))
         near(single.double().sum(-1), torch.ones(31, dtype=DOUBLE), 1e-6)
@@ -228,7 +228,7 @@ def test_exact_thresholds(alpha):
     """On the support that comes out, the closed form gives the weights; and off it, nothing would stand above."""
     for seed in range(20):
         scores = draw(101, 257, seed=seed, scale=2.0 ** (seed % 7 - 3))
-        weights = thresholds.entmax(scores, alpha)
+        weights = entmax.entmax(scores, alpha)
         support = weights > 0
         values = (alpha - 1) * scores
         size = support.sum(-1, keepdim=True, dtype=DOUBLE)
@@ -242,9 +242,9 @@ def test_exact_thresholds(alpha):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_entmax_row_by_row_is_entmax_at_once(alpha, at_once, monkeypatch):
     scores = draw(HEADS, QUERIES, KEYS)
-    together = thresholds.entmax(scores, alpha)
-    monkeypatch.setattr(thresholds, "_AT_ONCE", at_once)
-    near(thresholds.entmax(scores, alpha), together, 1e-15)
+    together = entmax.entmax(scores, alpha)
+    monkeypatch.setattr(entmax, "_AT_ONCE", at_once)
+    near(entmax.entmax(scores, alpha), together, 1e-15)
 
 
 def test_sparsemax_is_entmax_2_and_near_1_it_is_softmax():
@@ -307,8 +307,8 @@ def test_the_gradient_by_hand_is_that_of_autograd(name, masked):
     smooth = name != "hard"
     expected = torch.autograd.grad(weights, wanted, upward) if smooth else (torch.zeros_like(scores),)
     held = weights.detach().clone()
-    actual = part.pull(upward.clone(), held, allowed)
-    assert torch.equal(held, weights), "the weights are not the pull's to change"
+    actual = part.vjp(upward.clone(), held, allowed)
+    assert torch.equal(held, weights), "the weights are not vjp's to change"
     # What comes from above at a hidden pair can't matter.
     for one, two in zip(actual, expected, strict=True):
         near(one, torch.where(allowed, two, 0.0) if masked and two.shape == scores.shape else two, 1e-11)
@@ -316,11 +316,11 @@ def test_the_gradient_by_hand_is_that_of_autograd(name, masked):
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_first_and_second_derivatives(name):
-    spec, tensors = split(EXAMPLES[name]())
+    spec, tensors = flatten_part(EXAMPLES[name]())
     scores = draw(HEADS, 2, KEYS).requires_grad_()
 
     def run(scores, *tensors):
-        return join(spec, tensors)(scores, None)
+        return unflatten_part(spec, tensors)(scores, None)
 
     inputs = (scores, *tensors)
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
@@ -377,7 +377,7 @@ def test_selecting_heads_is_taking_their_rows(name):
     batch = torch.stack([scores, 2 * scores])
     near(part(batch, None)[1], part(2 * scores, None))
     upward = draw(4, QUERIES, KEYS)
-    grads = chosen.pull(upward, chosen(scores[heads], None).detach(), None)
+    grads = chosen.vjp(upward, chosen(scores[heads], None).detach(), None)
     assert [grad.shape for grad in grads[1:]] == [operand.shape for operand in operands(chosen)]
 
 
@@ -414,7 +414,7 @@ def test_hostile_rows_end(alpha, dtype):
         ],
         dtype=dtype,
     )
-    weights = thresholds.entmax(rows, alpha)
+    weights = entmax.entmax(rows, alpha)
     near(weights.sum(-1), torch.ones(len(rows), dtype=dtype), 1e-6)
     assert (weights >= 0).all()
     near(weights[0], torch.full((6,), 1 / 6, dtype=dtype), 1e-6)
@@ -422,7 +422,7 @@ def test_hostile_rows_end(alpha, dtype):
     near(weights[3], torch.tensor([1 / 3, 0.0] * 3, dtype=dtype), 1e-6)
     near(weights[9], torch.tensor([0.0] * 5 + [1], dtype=dtype))
     near(weights[10], torch.tensor([0.5, 0, 0, 0, 0, 0.5], dtype=dtype), 1e-6)
-    assert torch.isfinite(thresholds.pull_entmax(torch.ones_like(rows), weights, min(alpha, 3.0))).all()
+    assert torch.isfinite(entmax.entmax_vjp(torch.ones_like(rows), weights, min(alpha, 3.0))).all()
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4), (3, 1)])
@@ -433,7 +433,7 @@ def test_empty_and_single(name, shape):
     assert weights.shape == shape
     if name in SUMS and shape == (3, 1):
         near(weights, torch.ones(3, 1, dtype=DOUBLE), 1e-15)
-    assert part.pull(torch.ones_like(weights), weights.detach(), None)[0].shape == shape
+    assert part.vjp(torch.ones_like(weights), weights.detach(), None)[0].shape == shape
 
 
 def test_modules_give_their_parameters():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Frame, Guided, Lengths, Relative, Window, weigh
+from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Guided, Lengths, Relative, Sizes, Window, weigh
 from regard.errors import ArgumentError
 from regard.modules import ExtraKeys, MultiHeadAttention
 
@@ -259,19 +259,19 @@ class TestExtraKeys:
         """Outside of the outer stretches nothing is allowed, inside of the inner ones everything."""
         beside = ExtraKeys(1, 4, zero=True).beside(mask)
         lengths = beside.lengths()
-        frame = Frame(2, 7, 13, None, None if lengths is None else lengths.of_keys)
+        sizes = Sizes(2, 7, 13, None, None if lengths is None else lengths.of_keys)
         item, row, column = (
             torch.arange(2).view(2, 1, 1),
             torch.arange(7).view(1, 7, 1),
             torch.arange(13).view(1, 1, 13),
         )
-        allowed = beside.allows(frame.index(item, torch.zeros_like(item), row, column, tile=None)).expand(2, 7, 13)
+        allowed = beside.allows(sizes.index(item, torch.zeros_like(item), row, column, tile=None)).expand(2, 7, 13)
 
         def held(stretches):
             inside = [(column >= part.start[..., None]) & (column < part.stop[..., None]) for part in stretches]
             return sum(inside, torch.zeros(2, 7, 13, dtype=torch.bool)) > 0
 
-        spans = beside.spans(frame)
+        spans = beside.spans(sizes)
         assert allowed[..., :2].all()
         assert not (allowed & ~held(spans.outer)).any()
         assert not (held(spans.inner) & ~allowed).any()

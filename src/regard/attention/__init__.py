@@ -1,8 +1,7 @@
 """The operator: any score, any normaliser, any mask, any position scheme; and the engines that compute it."""
 
 from regard.attention.attend import attend, weigh
-from regard.attention.frames import Frame, Index, Spans, Stretch
-from regard.attention.input_positions import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
+from regard.attention.intervals import Interval
 from regard.attention.masks import (
     MASKS,
     Blocks,
@@ -18,6 +17,7 @@ from regard.attention.masks import (
     Window,
 )
 from regard.attention.plan import Plan, plan
+from regard.attention.positional_encodings import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
 from regard.attention.positions import (
     POSITIONS,
     Alibi,
@@ -39,6 +39,8 @@ from regard.attention.scores import (
     LearnedCosine,
     ScaledDot,
 )
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
 from regard.attention.summarise import Summary, summarise
 from regard.attention.weights import (
     WEIGHTS,
@@ -76,11 +78,11 @@ __all__ = [
     "Edges",
     "Entmax",
     "Flow",
-    "Frame",
     "Guided",
     "GuidedBias",
     "Hard",
     "Index",
+    "Interval",
     "Learned",
     "LearnedAdditive",
     "LearnedBilinear",
@@ -101,10 +103,10 @@ __all__ = [
     "ScaledDot",
     "Sigmoid",
     "Sinusoidal",
+    "Sizes",
     "Softmax",
     "Spans",
     "Sparsemax",
-    "Stretch",
     "Summary",
     "TopK",
     "Window",

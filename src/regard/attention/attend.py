@@ -7,14 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from regard.attention import compiled
+from regard.attention import custom_operator, function_transforms
 from regard.attention.engines import ENGINES, dense
+from regard.attention.fast_path import fast_path
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
-from regard.attention.recompute import recomputed
+from regard.attention.recomputed_in_backward import run_recomputing
 from regard.attention.request import Request
-from regard.attention.shortcut import shortcut
-from regard.attention.transformed import transformed
 from regard.errors import RefusedError
 
 __all__ = ["attend", "weigh"]
@@ -75,12 +74,12 @@ def attend(
             "mode (grad, vjp, jacrev; for a hessian, jacrev of jacrev), or engine='dense'."
         )
     # Inside of a compiler or a transform the numbers can't be looked at, and so no engine chosen.
-    compiling = compiled.wanted(query)
+    compiling = custom_operator.is_tracing(query)
     if compiling or (torch._C._are_functorch_transforms_active() and engine != "dense"):
-        unseen = compiled.attend if compiling else transformed
+        unseen = custom_operator.attend if compiling else function_transforms.attend
         return unseen(query, key, value, (score, weights, mask, position), dropout, seed, engine)
     if dropout == 0:
-        output = shortcut(query, key, value, score, weights, mask, position, engine)
+        output = fast_path(query, key, value, score, weights, mask, position, engine)
         if output is not None:
             return output
     if seed is None:
@@ -92,7 +91,7 @@ def attend(
     with no_autocast(query):
         if hasattr(ENGINES[name], "run"):
             return ENGINES[name].run(request)
-        return recomputed(request.expanded, ENGINES[name])
+        return run_recomputing(request.expanded, ENGINES[name])
 
 
 def weigh(

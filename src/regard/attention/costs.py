@@ -13,7 +13,7 @@ import torch
 from regard.attention.engines import fused, jit
 from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
 from regard.attention.masks import Edges
-from regard.attention.parts import offer, operands
+from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.attention.scores import Additive, ScaledDot
@@ -53,19 +53,19 @@ def seconds(name: str, request: Request) -> float:
     """About how long an engine that doesn't refuse a request would take, on the machine that the speeds are of."""
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
-    groups, sizes = batch * heads, feature + value
+    groups, features = batch * heads, feature + value
     if name == "jit" and jit.takes_edges(request):
-        return CALL + groups * len(request.edges.keys) * sizes / ALONG if request.edges else CALL
+        return CALL + groups * len(request.edges.keys) * features / ALONG if request.edges else CALL
     if name == "fused":
-        return CALL + 2 * fused.pairs(request) * sizes / KERNEL
+        return CALL + 2 * fused.pairs(request) * features / KERNEL
     found = Extent(groups * queries * keys, 1)
     if name != "dense":
-        found = extent(request.spans, request.edges, request.frame, heads)
+        found = extent(request.spans, request.edges, request.sizes, heads)
     if name == "banded":
-        return CALL + 2 * found.pairs * sizes / KERNEL
+        return CALL + 2 * found.pairs * features / KERNEL
     additive = type(request.parts.score) is Additive
     products = PRODUCTS if _width(request) == 4 and torch.backends.mkldnn.is_available() else LIBRARY
-    per_pair = 2 * (value if additive else sizes) / products
+    per_pair = 2 * (value if additive else features) / products
     per_pair += _passes(request, compiled=name == "jit") / PASSES
     if additive:
         per_pair += feature / (COMPILED if name == "jit" else ACTIVATIONS)
@@ -76,15 +76,15 @@ def cost(name: str, request: Request) -> Cost:
     """What a request would cost an engine that doesn't refuse it, counted tile by tile."""
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
-    groups, sizes, size = batch * heads, feature + value, request.query.element_size()
+    groups, features, size = batch * heads, feature + value, request.query.element_size()
     output = groups * queries * value * size
     if name == "jit" and jit.takes_edges(request):
         edges = len(request.edges.keys) if request.edges else 0
-        dealt = groups * (queries + keys) * sizes * size
+        dealt = groups * (queries + keys) * features * size
         # Where the mask is more than its list of edges, the list is filtered: new ones stand beside the old.
         lists = 0 if type(request.parts.mask) is Edges else 2 * sum(t.nbytes for t in operands(request.parts.mask))
-        return Cost(2 * groups * edges * sizes, dealt + lists + output, {"edges": edges})
-    found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.frame, heads))
+        return Cost(2 * groups * edges * features, dealt + lists + output, {"edges": edges})
+    found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.sizes, heads))
     counts = {
         "skipped": _possible(found, queries, keys, groups) if found else 0,
         "partial": sum(not tile.full for tile in found),
@@ -93,9 +93,9 @@ def cost(name: str, request: Request) -> Cost:
     pairs = sum(tile.pairs for tile in found) if name != "dense" else groups * queries * keys
     if name == "fused":
         pairs = fused.pairs(request)
-        if fused.pads(request):
+        if fused.computes_padding(request):
             counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
-    work = 2 * pairs * sizes
+    work = 2 * pairs * features
     copied = 0 if name == "dense" else _copied(request, name)
     if name in ("fused", "banded"):
         return Cost(work, copied + output, counts)
@@ -109,7 +109,7 @@ def cost(name: str, request: Request) -> Cost:
 def _copied(request: Request, name: str) -> int:
     """Bytes of what is made of queries, keys and values before they are scored."""
     three = request.query, request.key, request.value
-    reduces = offer(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
+    reduces = optional_method(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
     turns = type(request.parts.position).heads is not Position.heads
     numbers = 0
     if reduces or turns:

@@ -7,7 +7,7 @@ backward pass drops exactly what the forward pass dropped.
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Index
+from regard.attention.sizes import Index
 
 __all__ = ["keep_scale"]
 
@@ -18,9 +18,9 @@ def keep_scale(at: Index, dropout: float, seed: int, dtype: torch.dtype = torch.
     """What to multiply the weights by: 0 where dropped, 1 / (1 - dropout) where kept; broadcasts against the index.
 
     Example:
-        >>> from regard.attention.frames import Frame
+        >>> from regard.attention.sizes import Sizes
         >>> row = torch.arange(4)
-        >>> at = Frame(1, 4, 4).index(torch.tensor(0), torch.tensor(0), row.view(4, 1), row.view(1, 4))
+        >>> at = Sizes(1, 4, 4).index(torch.tensor(0), torch.tensor(0), row.view(4, 1), row.view(1, 4))
         >>> keep_scale(at, 0.5, seed=1).shape
         torch.Size([4, 4])
     """

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "is_own", "join", "offer", "operands", "resolve", "select", "split"]
+__all__ = ["Slot", "flatten_part", "is_builtin", "operands", "optional_method", "resolve", "select", "unflatten_part"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Slot:
     index: int
 
 
-def split(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
+def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
     """Take a part apart into its spec and its operands.
 
     Example:
         >>> from regard.attention.masks import Causal, Lengths
-        >>> spec, tensors = split(Causal() & Lengths([3, 5]))
-        >>> hash(spec) == hash(split(Causal() & Lengths([7, 7]))[0]), [t.tolist() for t in tensors]
+        >>> spec, tensors = flatten_part(Causal() & Lengths([3, 5]))
+        >>> hash(spec) == hash(flatten_part(Causal() & Lengths([7, 7]))[0]), [t.tolist() for t in tensors]
         (True, [[3, 5]])
     """
     found: list[Tensor] = []
@@ -49,7 +49,7 @@ def split(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
     return strip(part), tuple(found)
 
 
-def join(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
+def unflatten_part(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
     """Put a part together again; the inverse of `split`."""
 
     def fill(value: Any) -> Any:
@@ -81,7 +81,7 @@ def select(part: Any, heads: Tensor) -> Any:
     return selected
 
 
-def offer(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] | None:
+def optional_method(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] | None:
     """A method that a part may have beside its main one, if it was written for that.
 
     A subclass that changes what a part computes, and inherits a gradient or a short cut, has none of its own.
@@ -91,15 +91,15 @@ def offer(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] |
         >>> class Sharp(Softmax):
         ...     def __call__(self, scores, allowed):
         ...         return super().__call__(4 * scores, allowed)
-        >>> offer(Softmax(), "pull") is None, offer(Sharp(), "pull") is None
+        >>> optional_method(Softmax(), "vjp") is None, optional_method(Sharp(), "vjp") is None
         (False, True)
     """
     # A property may find at the object that there is none.
-    return getattr(part, extra, None) if _offers(type(part), extra, main) else None
+    return getattr(part, extra, None) if _is_offered(type(part), extra, main) else None
 
 
 @functools.cache
-def _offers(kind: type, extra: str, main: str) -> bool:
+def _is_offered(kind: type, extra: str, main: str) -> bool:
     for base in kind.__mro__:
         if extra in vars(base):
             return vars(base)[extra] is not None
@@ -108,7 +108,7 @@ def _offers(kind: type, extra: str, main: str) -> bool:
     return False
 
 
-def is_own(part: Any) -> bool:
+def is_builtin(part: Any) -> bool:
     """Whether a part is one of the package's own, of which is known what it does with its arguments."""
     module: str = getattr(part, "__module__", None) or type(part).__module__
     return module.startswith("regard.")
@@ -156,7 +156,7 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
     home = {"score": "scores", "weights": "weights", "position": "positions"}[kind]
     others = [name for name in ("scores", "weights", "positions", "masks") if name != home]
     module = type(part).__module__
-    if is_own(part) and any(module.startswith(f"regard.attention.{other}") for other in others):
+    if is_builtin(part) and any(module.startswith(f"regard.attention.{other}") for other in others):
         raise ArgumentError(
             f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__}, which is of "
             f"{module}: pass it as the argument of that name."

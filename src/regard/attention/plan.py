@@ -17,8 +17,8 @@ from regard.errors import RefusedError, UnknownNameError
 
 __all__ = ["Plan", "choose", "plan"]
 
-SMALL = 2**20  # pairs
-SURE = 2.0  # times as long that PyTorch's kernel must be estimated to take before another does what it can
+FEW_PAIRS = 2**20  # pairs
+CERTAIN = 2.0  # times as long that PyTorch's kernel must be estimated to take before another does what it can
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ def choose(request: Request, engine: str) -> str:
                 f"`engine` {engine!r} can't do this request: {reason}. Use engine='auto', which takes one that can."
             )
         return engine
-    in_order = _goes_in_order(request)
+    in_order = _takes_the_first(request)
     able = []
     for name in AUTO:
         if ENGINES[name].refuse(request) is None:
             # Nothing outruns PyTorch's kernel where it can do the whole, unless most of what it goes over is padding.
-            if in_order or (name == "fused" and not fused.pads(request)):
+            if in_order or (name == "fused" and not fused.computes_padding(request)):
                 return name
             able.append(name)
     if len(able) == 1:
         return able[0]
     times = {name: seconds(name, request) for name in able}
     fastest = min(times, key=lambda name: times[name])
-    return "fused" if times.get("fused", math.inf) <= SURE * times[fastest] else fastest
+    return "fused" if times.get("fused", math.inf) <= CERTAIN * times[fastest] else fastest
 
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
@@ -102,9 +102,9 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "it was asked for by name"
     elif not able:
         why = "the only one that can"
-    elif _goes_in_order(request):
+    elif _takes_the_first(request):
         why = "the first in order of speed that can"
-    elif name == "fused" and fused.pads(request):
+    elif name == "fused" and fused.computes_padding(request):
         why = "no other that can is surely faster, by estimate"
     else:
         why = "the fastest of those that can, by estimate"
@@ -113,7 +113,7 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         times = seconds(other, request) / own
         if engine != "auto":
             others[other] = "another was asked for by name"
-        elif _goes_in_order(request):
+        elif _takes_the_first(request):
             others[other] = f"{name} comes before it where there is little to do"
         elif name == "fused" and times < 1:
             others[other] = "it isn't twice as fast as PyTorch's kernel, by estimate, and so not surely faster"
@@ -124,10 +124,10 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
     return why, others
 
 
-def _goes_in_order(request: Request) -> bool:
+def _takes_the_first(request: Request) -> bool:
     """Whether finding out what is fastest would take longer than it saves, or isn't known: then the first in order."""
     batch, heads, queries, _ = request.query.shape
-    return batch * heads * queries * request.key.shape[2] < SMALL or request.query.device.type != "cpu"
+    return batch * heads * queries * request.key.shape[2] < FEW_PAIRS or request.query.device.type != "cpu"
 
 
 def plan(

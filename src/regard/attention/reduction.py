@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.parts import join, offer, operands, split
+from regard.attention.parts import flatten_part, operands, optional_method, unflatten_part
 from regard.attention.request import Request
 from regard.attention.vjp import vjp
 
-__all__ = ["Gradients", "ReducedGradients", "pull_through_reduction"]
+__all__ = ["Gradients", "ReducedGradients", "vjp_through_reduction"]
 
 Gradients = list[Tensor | None]
 
@@ -25,14 +25,14 @@ class ReducedGradients(NamedTuple):
     query: Tensor
     key: Tensor
     value: Tensor
-    plain_query: Tensor | None
-    plain_key: Tensor | None
+    unreduced_query: Tensor | None
+    unreduced_key: Tensor | None
     score: Gradients
     weights: Gradients
     position: Gradients
 
 
-def pull_through_reduction(
+def vjp_through_reduction(
     request: Request, compute: Callable[[Request, tuple[Tensor, Tensor]], ReducedGradients]
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts.
@@ -41,47 +41,51 @@ def pull_through_reduction(
         request: with heads equal.
         compute: from the reduced request, and query and key as the position's scores see them, to their gradients.
     """
-    spec, held = split(request.parts)
+    spec, tensors = flatten_part(request.parts)
     if 0 in (request.query.shape[2], request.key.shape[2]):
         # Nothing is seen. Back through the reduction a gradient of 0 would meet what queries hold, even NaN.
-        return [*map(torch.zeros_like, (request.query, request.key, request.value)), *[None] * len(held)]
+        return [*map(torch.zeros_like, (request.query, request.key, request.value)), *[None] * len(tensors)]
     of_score, of_position = len(operands(request.parts.score)), len(operands(request.parts.position))
-    position = slice(len(held) - of_position, len(held))
+    position = slice(len(tensors) - of_position, len(tensors))
     weights = slice(of_score, of_score + len(operands(request.parts.weights)))
-    grads: Gradients = [None] * len(held)
-    turned = any(a is not b for a, b in zip(request.turned(), (request.query, request.key), strict=True))
-    if offer(request.parts.score, "reduce") is None and not turned:
+    grads: Gradients = [None] * len(tensors)
+    has_changed = any(a is not b for a, b in zip(request.positioned(), (request.query, request.key), strict=True))
+    if optional_method(request.parts.score, "reduce") is None and not has_changed:
         found = compute(request, (request.query, request.key))
         grads[:of_score], grads[weights], grads[position] = found.score, found.weights, found.position
         return [found.query, found.key, found.value, *grads]
 
     # What the reduction depends on; whole numbers have no gradient.
-    changing = [i for i in (*range(of_score), *range(position.start, len(held))) if held[i].is_floating_point()]
+    differentiable = [
+        i for i in (*range(of_score), *range(position.start, len(tensors))) if tensors[i].is_floating_point()
+    ]
     stashed: dict[str, Any] = {}
 
     def reduce(query: Tensor, key: Tensor, *changed: Tensor) -> tuple[Tensor, ...]:
-        filled = list(held)
-        for i, operand in zip(changing, changed, strict=True):
+        filled = list(tensors)
+        for i, operand in zip(differentiable, changed, strict=True):
             filled[i] = operand
-        parts = join(spec, tuple(filled))
-        reduced, plain = dataclasses.replace(request, query=query, key=key, parts=parts).reduced()
-        stashed["score"], score_operands = split(reduced.parts.score)
-        return reduced.query, reduced.key, *plain, *score_operands
+        parts = unflatten_part(spec, tuple(filled))
+        reduced, unreduced = dataclasses.replace(request, query=query, key=key, parts=parts).reduced()
+        stashed["score"], score_operands = flatten_part(reduced.parts.score)
+        return reduced.query, reduced.key, *unreduced, *score_operands
 
-    results, pull = vjp(reduce, request.query, request.key, *(held[i] for i in changing))
-    query, key, *plain = results[:4]
-    score = join(stashed["score"], results[4:])
+    results, vjp_fn = vjp(reduce, request.query, request.key, *(tensors[i] for i in differentiable))
+    query, key, *unreduced = results[:4]
+    score = unflatten_part(stashed["score"], results[4:])
     # What passed unchanged is to be seen as the same.
-    plain = query if _same(plain[0], query) else plain[0], key if _same(plain[1], key) else plain[1]
+    unreduced = query if _same(unreduced[0], query) else unreduced[0], key if _same(unreduced[1], key) else unreduced[1]
     parts = dataclasses.replace(request.parts, score=score)
-    found = compute(dataclasses.replace(request, query=query, key=key, parts=parts, _found=request._found), plain)
-    above = (found.query, found.key, found.plain_query, found.plain_key, *found.score)
-    pulled = pull(*(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, above, strict=True)))
+    found = compute(dataclasses.replace(request, query=query, key=key, parts=parts, _cache=request._cache), unreduced)
+    cotangents = (found.query, found.key, found.unreduced_query, found.unreduced_key, *found.score)
+    input_grads = vjp_fn(
+        *(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, cotangents, strict=True))
+    )
     grads[weights], grads[position] = found.weights, found.position
-    for i, grad in zip(changing, pulled[2:], strict=True):
+    for i, grad in zip(differentiable, input_grads[2:], strict=True):
         own = grads[i]
         grads[i] = grad if own is None else own + grad
-    return [pulled[0], pulled[1], found.value, *grads]
+    return [input_grads[0], input_grads[1], found.value, *grads]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

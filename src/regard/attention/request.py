@@ -9,15 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.foreign import check_heads, check_reduced
-from regard.attention.frames import Frame, Index, Spans
-from regard.attention.input_positions import INPUT_POSITIONS, InputPosition
+from regard.attention.csr import Csr
 from regard.attention.masks import Causal, Dense, Mask, as_mask
-from regard.attention.parts import join, offer, operands, resolve, split
+from regard.attention.parts import flatten_part, operands, optional_method, resolve, unflatten_part
+from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import wide_dtype
 from regard.attention.scores import SCORES, ScaledDot
-from regard.attention.sparsity import Csr
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
+from regard.attention.user_parts import check_position_heads, check_reduced
 from regard.attention.weights import WEIGHTS
 from regard.errors import ArgumentError, RefusedError
 
@@ -39,16 +40,16 @@ class Parts:
     position: Position
 
     @property
-    def turned(self) -> "Parts":
+    def without_position(self) -> "Parts":
         """The same without a position: for a request whose position has changed the heads, and does nothing else."""
         return Parts(self.score, self.weights, self.mask, _NO_POSITION)
 
-    def frame(self, batch: int, queries: int, keys: int) -> Frame:
+    def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
         """The sizes as this mask sees them."""
         lengths = self.mask.lengths()
         if lengths is None:
-            return Frame(batch, queries, keys)
-        return Frame(batch, queries, keys, lengths.of_queries, lengths.of_keys)
+            return Sizes(batch, queries, keys)
+        return Sizes(batch, queries, keys, lengths.of_queries, lengths.of_keys)
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Request:
     parts: Parts
     dropout: float
     seed: int
-    _found: dict[str, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -91,17 +92,17 @@ class Request:
             raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
         if type(seed) is not int:
             raise ArgumentError(f"`seed` must be a whole number or None, but is {seed!r}.")
-        if isinstance(score, str) and isinstance(weights, str) and position is None and type(mask) in _BARE:
-            parts = _named(score, weights, mask)
+        if isinstance(score, str) and isinstance(weights, str) and position is None and type(mask) in _UNCHECKED_MASKS:
+            parts = _parts_by_name(score, weights, mask)
         else:
             parts = _parts(score, weights, _mask(mask, query, key), position)
-        check = offer(parts.score, "check") or _check_sizes
+        check = optional_method(parts.score, "check") or _check_sizes
         check(query.shape[-1], key.shape[-1], query.shape[1])
-        fits = offer(parts.weights, "check")
+        fits = optional_method(parts.weights, "check")
         if fits is not None:
             fits(query.shape[1])
         if parts.position is not _NO_POSITION:
-            parts.position.check(query.shape[1], Frame(query.shape[0], query.shape[2], key.shape[2]))
+            parts.position.check(query.shape[1], Sizes(query.shape[0], query.shape[2], key.shape[2]))
         return cls(query, key, value, parts, float(dropout), seed)
 
     @property
@@ -122,25 +123,25 @@ class Request:
         return three or any(tensor.requires_grad for tensor in operands(self.parts))
 
     @property
-    def frame(self) -> Frame:
+    def sizes(self) -> Sizes:
         """The sizes as masks see them."""
-        return self.parts.frame(self.query.shape[0], self.query.shape[2], self.key.shape[2])
+        return self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
 
     @property
     def spans(self) -> Spans:
         """Where the allowed keys of each query lie."""
-        return self.once("spans", lambda: self.parts.mask.spans(self.frame))
+        return self.cached("spans", lambda: self.parts.mask.spans(self.sizes))
 
     @property
     def edges(self) -> Csr | None:
         """The allowed pairs one by one, where the mask lists them."""
-        return self.once("edges", lambda: self.parts.mask.edges(self.frame))
+        return self.cached("edges", lambda: self.parts.mask.edges(self.sizes))
 
     @property
     def hides_nothing(self) -> bool:
         """Whether the mask is known to allow every pair."""
-        return type(self.parts.mask) is Dense or self.once(
-            "hides_nothing", lambda: self.parts.mask.hides_nothing(self.frame)
+        return type(self.parts.mask) is Dense or self.cached(
+            "hides_nothing", lambda: self.parts.mask.hides_nothing(self.sizes)
         )
 
     @property
@@ -149,11 +150,11 @@ class Request:
 
         If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
         """
-        return self.once("finite", self._is_finite)
+        return self.cached("finite", self._is_finite)
 
     def _is_finite(self) -> bool:
-        query, key, value = map(_length, (self.query, self.key, self.value))
-        factor = max(1.0, _number(self.parts.score, "scale") / _number(self.parts.weights, "temperature"))
+        query, key, value = map(_norm, (self.query, self.key, self.value))
+        factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
         return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
 
     @property
@@ -163,13 +164,13 @@ class Request:
 
     def safe_with(self, grad_output: Tensor) -> bool:
         """Whether that holds in the gradient too, where NaN for one query mustn't reach the keys hidden from it."""
-        return self.hides_nothing or (self.finite and math.isfinite(_length(grad_output)))
+        return self.hides_nothing or (self.finite and math.isfinite(_norm(grad_output)))
 
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
         """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
         heads = max(self.query.shape[1], 1)
         group = groups.view(-1, 1, 1)
-        return self.frame.index(group // heads, group % heads, rows.view(1, -1, 1), keys.view(1, 1, -1), tile=tile)
+        return self.sizes.index(group // heads, group % heads, rows.view(1, -1, 1), keys.view(1, 1, -1), tile=tile)
 
     def reduced(self) -> "tuple[Request, tuple[Tensor, Tensor]]":
         """The same scores from simpler parts, and query and key as the position's scores see them.
@@ -178,33 +179,33 @@ class Request:
         what the score can do to each query and key alone. What comes out is in float32 or wider, and the value with it:
         rounded to half precision once more, changed vectors would have other scores.
         """
-        query, key = plain = self.turned()
+        query, key = unreduced = self.positioned()
         parts = self.parts
-        reduce = offer(parts.score, "reduce")
+        reduce = optional_method(parts.score, "reduce")
         if reduce is not None:
             # The scaled product changes no vector.
             if type(parts.score) is not ScaledDot:
-                query, key = plain = _wide(query), _wide(key)
+                query, key = unreduced = _wide(query), _wide(key)
             score, query, key = check_reduced(parts.score, reduce(query, key), query, key)
             parts = Parts(score, parts.weights, parts.mask, parts.position)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
-        return Request(query, key, value, parts, self.dropout, self.seed, self._found), plain
+        return Request(query, key, value, parts, self.dropout, self.seed, self._cache), unreduced
 
-    def turned(self) -> tuple[Tensor, Tensor]:
+    def positioned(self) -> tuple[Tensor, Tensor]:
         """Query and key after the position's change of the heads, if it makes one in float32 or wider."""
         if type(self.parts.position).heads is Position.heads:
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
-        places = self.frame.places.to(self.query.device).unsqueeze(1)
+        positions = self.sizes.positions.to(self.query.device).unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
         position = self.parts.position
-        return check_heads(position, position.heads(query, key, places, columns), query, key)
+        return check_position_heads(position, position.heads(query, key, positions, columns), query, key)
 
-    def once(self, name: str, find: Any) -> Any:
+    def cached(self, name: str, compute: Any) -> Any:
         """What `find` gives, found at the first asking. Shared by all that became of this request."""
-        if name not in self._found:
-            self._found[name] = find()
-        return self._found[name]
+        if name not in self._cache:
+            self._cache[name] = compute()
+        return self._cache[name]
 
 
 def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
@@ -212,11 +213,11 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
 
 
 # Masks that hold nothing to be checked against a request; where a token is decoded, its parts are found by name.
-_BARE = (type(None), str, Dense, Causal)
+_UNCHECKED_MASKS = (type(None), str, Dense, Causal)
 
 
 @functools.lru_cache(maxsize=256)
-def _named(score: str, weights: str, mask: Any) -> Parts:
+def _parts_by_name(score: str, weights: str, mask: Any) -> Parts:
     return _parts(score, weights, as_mask(mask), None)
 
 
@@ -224,7 +225,7 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.to(wide_dtype(tensor))
 
 
-def _length(tensor: Tensor) -> float:
+def _norm(tensor: Tensor) -> float:
     """The root of the sum of all squares; infinite where that overflows, NaN where there is NaN."""
     # One pass and no memory. On a CPU the library's inner product is the fastest.
     tensor, wide = tensor.detach(), wide_dtype(tensor)
@@ -241,7 +242,7 @@ def _length(tensor: Tensor) -> float:
         ) from error
 
 
-def _number(part: Any, name: str) -> float:
+def _magnitude(part: Any, name: str) -> float:
     """The size of a number that a part may have; 1 if it has none, 0, or something else by that name."""
     value = getattr(part, name, None)
     return (abs(value) or 1.0) if isinstance(value, int | float) else 1.0
@@ -252,10 +253,10 @@ def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:
     if mask is None:
         return _NO_MASK
     mask = as_mask(mask)
-    mask.check(Frame(query.shape[0], query.shape[2], key.shape[2]))
+    mask.check(Sizes(query.shape[0], query.shape[2], key.shape[2]))
     if any(tensor.device != query.device for tensor in operands(mask)):
-        spec, tensors = split(mask)
-        mask = join(spec, tuple(tensor.to(query.device) for tensor in tensors))
+        spec, tensors = flatten_part(mask)
+        mask = unflatten_part(spec, tuple(tensor.to(query.device) for tensor in tensors))
     return mask
 
 
@@ -266,7 +267,7 @@ _NO_POSITION = Position()
 def _position(position: Any) -> Position:
     if position is None:
         return _NO_POSITION
-    if isinstance(position, InputPosition) or (isinstance(position, str) and position in INPUT_POSITIONS):
+    if isinstance(position, PositionalEncoding) or (isinstance(position, str) and position in INPUT_POSITIONS):
         raise ArgumentError(
             f"`position` {position!r} is added to the inputs, which attend never sees: "
             "apply the module to the vectors first, or give it to an Encoder."
@@ -279,8 +280,8 @@ def _position(position: Any) -> Position:
 
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Check the three tensors against each other."""
-    if not _alike(query, key, value):
-        _refuse_unlike(query, key, value)
+    if not _are_alike(query, key, value):
+        _refuse_tensors(query, key, value)
     (batch, heads), (key_batch, key_heads, keys) = query.shape[:2], key.shape[:3]
     if (key_batch, key_heads, keys) != value.shape[:3] or key_batch != batch:
         _refuse_shapes(query, key, value)
@@ -290,7 +291,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
         )
 
 
-def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+def _are_alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether all are what `query` must be. Asked at every call, so it is one expression."""
     if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
         return False
@@ -305,7 +306,7 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def _refuse_unlike(query: Tensor, key: Tensor, value: Tensor) -> None:
+def _refuse_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if isinstance(tensor, Tensor) and tensor.is_nested:
             raise ArgumentError(

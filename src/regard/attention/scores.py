@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.fields import check_heads, check_number, check_per_head, check_tensor
 from regard.attention.precision import wide_dtype
+from regard.attention.validation import check_heads, check_number, check_per_head, check_tensor
 from regard.errors import ArgumentError
 
 __all__ = [
@@ -65,7 +65,7 @@ class Dot:
         # Scaling the query is n x d work; scaling the scores would be n x n.
         return (query if self.scale == 1.0 else query * self.scale) @ key.mT
 
-    def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+    def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
         if query.ndim != 3:
             return (grad_scores @ key) * self.scale, grad_scores.mT @ (query * self.scale)
         # The factor of a product costs nothing inside of it.
@@ -151,13 +151,13 @@ class Additive:
         bias = self.bias.to(query.dtype).unsqueeze(-2)
         return Additive(self.vector, None, self.activation, self.slope), query + bias, key
 
-    def pull(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+    def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
         core, query, key = self.reduce(query, key)
         vector = core.vector.to(query.dtype)
         if self.activation == "leaky_relu":
-            grads = _AdditivePull.forward(grad_scores, query, key, vector, self.slope)
+            grads = _AdditiveScoresVjp.forward(grad_scores, query, key, vector, self.slope)
         else:
-            halves = _AdditivePull.forward(grad_scores, 2 * query, 2 * key, 2 * vector, None)
+            halves = _AdditiveScoresVjp.forward(grad_scores, 2 * query, 2 * key, 2 * vector, None)
             total = grad_scores.sum((-2, -1)).unsqueeze(-1)
             total = _summed_to(total.expand(*total.shape[:-1], vector.shape[-1]), vector)
             grads = 2 * halves[0], 2 * halves[1], 2 * halves[2] - total
@@ -411,10 +411,10 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_scores: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return *_AdditivePull.apply(grad_scores, *ctx.saved_tensors, ctx.leak), None  # pyright: ignore[reportReturnType]
+        return *_AdditiveScoresVjp.apply(grad_scores, *ctx.saved_tensors, ctx.leak), None  # pyright: ignore[reportReturnType]
 
 
-class _AdditivePull(torch.autograd.Function):
+class _AdditiveScoresVjp(torch.autograd.Function):
     """The gradient of `_AdditiveScores`: with G = grad_scores and x = q_i + k_j,
 
     grad_q = u sum_j G act'(x), grad_k = u sum_i G act'(x), grad_u = sum_ij G act(x).

@@ -11,13 +11,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.engines import blocked, jit
-from regard.attention.engines.blocked.definition import tile_weights
+from regard.attention.engines.blocked.reference import tile_weights
 from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import Tile
-from regard.attention.frames import Index
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
+from regard.attention.sizes import Index
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 
 __all__ = ["Summary", "summarise"]
@@ -157,8 +157,8 @@ class _Totals:
         self.shape = request.query.shape[:2]
         groups, queries, keys = self.shape.numel(), request.query.shape[2], request.key.shape[2]
         like = request.query.new_zeros((), dtype=wide_dtype(request.query))
-        self.edges = _edges(queries, pool), _edges(keys, pool)
-        cells = [len(edges) - 1 for edges in self.edges]
+        self.bounds = _cell_bounds(queries, pool), _cell_bounds(keys, pool)
+        cells = [len(bounds) - 1 for bounds in self.bounds]
         self.top_index = like.new_full((groups, queries, top), -1, dtype=torch.long)
         self.top_weight = like.new_zeros(groups, queries, top)
         self.entropy, self.distance, self.zeros = like.new_zeros(3, groups, queries)
@@ -171,10 +171,10 @@ class _Totals:
 
     def add(self, tile: Tile, at: Index, allowed: Tensor | None, weights: Tensor, passes: Any) -> None:
         """Gather one tile of weights, (group, row, column). `passes`: what does the work of `summarise_tile`."""
-        keys, places = at.key.flatten(), at.place.squeeze(-1)
-        places = places.view(-1, places.shape[-1])
+        keys, positions = at.key.flatten(), at.position.squeeze(-1)
+        positions = positions.view(-1, positions.shape[-1])
         found: TileSummary = passes(
-            weights, allowed, tile.open, keys, places, self._columns(tile), self.top_index.shape[-1]
+            weights, allowed, tile.unmasked, keys, positions, self._columns(tile), self.top_index.shape[-1]
         )
         here = tile.groups, tile.rows
         column = found.top_column
@@ -188,23 +188,23 @@ class _Totals:
         self.received[tile.groups, columns] += found.received
         self._pool(tile, found)
         if self.rows is not None and self.selected is not None:
-            place = ((self.selected >= tile.rows.start) & (self.selected < tile.rows.stop)).nonzero().squeeze(1)
-            row = self.selected[place] - tile.rows.start
-            self.rows[tile.groups, place.unsqueeze(1), keys] = weights[:, row]
+            selected_here = ((self.selected >= tile.rows.start) & (self.selected < tile.rows.stop)).nonzero().squeeze(1)
+            row = self.selected[selected_here] - tile.rows.start
+            self.rows[tile.groups, selected_here.unsqueeze(1), keys] = weights[:, row]
 
     def _columns(self, tile: Tile) -> list[int]:
         """Where each cell of keys starts among the tile's columns, and where the last one stops."""
         if isinstance(tile.keys, slice):
             start, stop = tile.keys.start, tile.keys.stop
-            return [min(max(edge, start), stop) - start for edge in self.edges[1]]
-        return torch.searchsorted(tile.keys, torch.tensor(self.edges[1], device=tile.keys.device)).tolist()
+            return [min(max(bound, start), stop) - start for bound in self.bounds[1]]
+        return torch.searchsorted(tile.keys, torch.tensor(self.bounds[1], device=tile.keys.device)).tolist()
 
     def _pool(self, tile: Tile, found: TileSummary) -> None:
         """Rows of cells into cells: only those cells of queries that the tile's rows fall into."""
-        edges = self.edges[0]
-        first, last = bisect.bisect(edges, tile.rows.start) - 1, bisect.bisect_left(edges, tile.rows.stop)
+        bounds = self.bounds[0]
+        first, last = bisect.bisect(bounds, tile.rows.start) - 1, bisect.bisect_left(bounds, tile.rows.stop)
         for cell in range(first, last):
-            start, stop = max(edges[cell], tile.rows.start), min(edges[cell + 1], tile.rows.stop)
+            start, stop = max(bounds[cell], tile.rows.start), min(bounds[cell + 1], tile.rows.stop)
             part = slice(start - tile.rows.start, stop - tile.rows.start)
             self.pooled[tile.groups, cell] += found.sums[:, part].sum(1)
             most = self.pooled_max[tile.groups, cell]
@@ -212,7 +212,7 @@ class _Totals:
 
     def summary(self) -> Summary:
         """Everything, as (batch, head, ...)."""
-        cells = torch.tensor(self.edges[0], device=self.seen.device)
+        cells = torch.tensor(self.bounds[0], device=self.seen.device)
         before = torch.nn.functional.pad(self.seen.cumsum(1), (1, 0))
         seeing = before[:, cells[1:]] - before[:, cells[:-1]]
         self.pooled /= seeing.clamp(min=1).unsqueeze(-1)
@@ -238,11 +238,11 @@ def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index,
     """The weights, tile by tile, and which of them are allowed."""
     budget = _BUDGET.get(request.query.device.type, blocked.BUDGET)
     if request.safe:
-        twins = _compiled("twins") if compiled else None
-        for work in blocked.walk(request, twins=twins, budget=budget):
+        compiled_parts = _compiled("compiled_parts") if compiled else None
+        for work in blocked.walk(request, compiled_parts=compiled_parts, budget=budget):
             yield work.tile, work.at, work.allowed, work.weights()
         return
-    for tile, at in blocked.careful(request, blocked.ROWS, budget):
+    for tile, at in blocked.unsafe_tiles(request, blocked.MAX_ROWS, budget):
         weights, allowed = tile_weights(
             request, tile, at, take(request.query, tile, "rows"), take(request.key, tile, "keys"), safe=False
         )
@@ -268,7 +268,7 @@ def _compiled(name: str) -> Any:
     return importlib.import_module(f"regard.attention.engines.jit.{name}")
 
 
-def _edges(size: int, pool: int) -> list[int]:
+def _cell_bounds(size: int, pool: int) -> list[int]:
     """Where each of so many equal cells starts, and where the last one stops; no more cells than items."""
     cells = min(pool, size)
     return [cell * size // cells for cell in range(cells + 1)] if cells else [0]

@@ -25,32 +25,32 @@ def vjp(function: Callable[..., Any], *inputs: Tensor) -> tuple[Any, Callable[..
         once.
 
     Example:
-        >>> result, pull = vjp(lambda x, y: x * y, torch.tensor(2.0), torch.tensor(3.0))
-        >>> result, pull(torch.tensor(1.0))
+        >>> result, vjp_fn = vjp(lambda x, y: x * y, torch.tensor(2.0), torch.tensor(3.0))
+        >>> result, vjp_fn(torch.tensor(1.0))
         (tensor(6.), (tensor(3.), tensor(2.)))
     """
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in inputs]
         result = function(*leaves)
-    several = isinstance(result, tuple)
-    results = result if several else (result,)
+    is_tuple = isinstance(result, tuple)
+    results = result if is_tuple else (result,)
 
-    def pull(*above: Tensor) -> tuple[Tensor, ...]:
-        return gradients(results, leaves, above)
+    def vjp_fn(*cotangents: Tensor) -> tuple[Tensor, ...]:
+        return gradients(results, leaves, cotangents)
 
     detached = tuple(tensor.detach() for tensor in results)
-    return detached if several else detached[0], pull
+    return detached if is_tuple else detached[0], vjp_fn
 
 
 def gradients(
-    results: Sequence[Tensor], inputs: Sequence[Tensor], above: Sequence[Tensor], *, create_graph: bool = False
+    results: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, create_graph: bool = False
 ) -> tuple[Tensor, ...]:
     """The gradients of the inputs, given those of the results; zeros where a result doesn't depend on an input.
 
     Args:
         create_graph: whether they are to be differentiable themselves.
     """
-    known = [(result, grad) for result, grad in zip(results, above, strict=True) if result.requires_grad]
+    known = [(result, grad) for result, grad in zip(results, cotangents, strict=True) if result.requires_grad]
     if not known:
         return tuple(map(torch.zeros_like, inputs))
     return torch.autograd.grad(

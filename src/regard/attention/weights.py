@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.budgets import budgeted, pull_budgeted
-from regard.attention.fields import check_count, check_heads, check_number, check_per_head
-from regard.attention.thresholds import entmax, pull_alpha, pull_entmax
+from regard.attention.capped_simplex import capped_simplex, capped_simplex_vjp
+from regard.attention.entmax import entmax, entmax_alpha_vjp, entmax_vjp
+from regard.attention.validation import check_count, check_heads, check_number, check_per_head
 from regard.errors import ArgumentError
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 
-_VECTOR = 16  # PyTorch's softmax on a CPU computes shorter rows number by number, seven times as slowly
+_SHORT = 16  # PyTorch's softmax on a CPU computes shorter rows number by number, seven times as slowly
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,19 @@ class Softmax:
             raise ArgumentError(f"`temperature` must be above 0, but is {self.temperature!r}. For 0, use Hard().")
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return torch.softmax(self._cooled(scores), dim=-1)
+        return torch.softmax(self._scaled(scores), dim=-1)
 
     def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        scores = self._cooled(scores)
-        if scores.device.type == "cpu" and 0 < scores.shape[-1] < _VECTOR:
+        scores = self._scaled(scores)
+        if scores.device.type == "cpu" and 0 < scores.shape[-1] < _SHORT:
             scores = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
             return scores.div_(scores.sum(-1, keepdim=True))
         # Only the CPU's kernel is known to read each row to its end before it writes. In place it is slower unless rows
         # are long.
-        in_place = scores.device.type == "cpu" and scores.shape[-1] >= 4 * _VECTOR
+        in_place = scores.device.type == "cpu" and scores.shape[-1] >= 4 * _SHORT
         return torch.softmax(scores, -1, out=scores) if in_place else torch.softmax(scores, -1)
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         # ds = w (dw - sum w dw), step by step in one place: a temporary of n x n costs more than a product.
         sums = grad_weights.mul_(weights).sum(-1, keepdim=True)
         grad_scores = grad_weights.addcmul_(weights, sums, value=-1)
@@ -104,14 +104,14 @@ class Softmax:
     def check(self, heads: int) -> None:
         _check_heads("temperature", self.temperature, heads)
 
-    def _cooled(self, scores: Tensor) -> Tensor:
+    def _scaled(self, scores: Tensor) -> Tensor:
         if not isinstance(self.temperature, Tensor):
             return scores if self.temperature == 1.0 else scores / self.temperature
         # The temperature's own derivative is a product with the scores, which must be finite: a hidden one stands aside
         # as 0, and a row of hidden ones for good.
         hidden = scores == -torch.inf
-        cooled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
-        return cooled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
+        scaled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
+        return scaled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Relu:
     def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return scores.relu_().div_(self._count(scores, allowed))
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         # Chosen where the weight is above 0, not multiplied by 0 or 1: many times faster than by a bool tensor.
         grad_scores = torch.ops.aten.threshold_backward(grad_weights, weights, 0.0)
         return (grad_scores.div_(self._count(weights, allowed)),)
@@ -187,7 +187,7 @@ class Sigmoid:
     def normalise_(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return scores.add_(self._bias(scores, allowed)).sigmoid_()
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         # ds = dw w (1 - w), with no temporary.
         grad_scores = grad_weights.mul_(weights).addcmul_(grad_weights, weights, value=-1)
         if not isinstance(self.bias, Tensor):
@@ -240,12 +240,12 @@ class Entmax:
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return entmax(scores, self._alpha(scores))
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         alpha = self._alpha(weights)
         if not isinstance(alpha, Tensor) or not isinstance(self.alpha, Tensor):
-            return (pull_entmax(grad_weights, weights, alpha),)
-        grad_alpha = pull_alpha(grad_weights, weights, alpha).view(self.alpha.shape)
-        return pull_entmax(grad_weights, weights, alpha), grad_alpha
+            return (entmax_vjp(grad_weights, weights, alpha),)
+        grad_alpha = entmax_alpha_vjp(grad_weights, weights, alpha).view(self.alpha.shape)
+        return entmax_vjp(grad_weights, weights, alpha), grad_alpha
 
     def select(self, heads: Tensor) -> "Entmax":
         chosen = _selected(self.alpha, heads)
@@ -278,8 +278,8 @@ class Sparsemax:
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return entmax(scores, 2.0)
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        return (pull_entmax(grad_weights, weights, 2.0),)
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (entmax_vjp(grad_weights, weights, 2.0),)
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class Hard:
         weights = torch.zeros_like(scores).scatter(-1, best, 1.0)
         return torch.where(scores.gather(-1, best).isnan(), torch.nan, weights)
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (grad_weights.zero_(),)
 
 
@@ -336,10 +336,10 @@ class Budget:
             raise ArgumentError(f"`budget` must be above 0, but is {self.budget!r}.")
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return budgeted(scores, float(self.budget))
+        return capped_simplex(scores, float(self.budget))
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        return (pull_budgeted(grad_weights, weights),)
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+        return (capped_simplex_vjp(grad_weights, weights),)
 
 
 @dataclass(frozen=True)
@@ -367,13 +367,13 @@ class TopK:
         check_count("keys", self.keys, "how many keys a query attends to at most")
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return torch.softmax(torch.where(self._kept(scores.detach()), scores, -torch.inf), dim=-1)
+        return torch.softmax(torch.where(self._largest(scores.detach()), scores, -torch.inf), dim=-1)
 
-    def pull(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
+    def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         # The weights are 0 but for the keys that were kept.
-        return Softmax().pull(grad_weights, weights, allowed)
+        return Softmax().vjp(grad_weights, weights, allowed)
 
-    def _kept(self, scores: Tensor) -> Tensor:
+    def _largest(self, scores: Tensor) -> Tensor:
         if scores.shape[-1] <= self.keys:
             return torch.ones_like(scores, dtype=torch.bool)
         least = scores.topk(self.keys, dim=-1).values[..., -1:]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
-from regard.attention.parts import join, split
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.errors import ArgumentError
 
 __all__ = ["IGNORED", "Batch", "pad_labels"]
@@ -116,8 +116,8 @@ class Batch:
         labels = None if self.labels is None else self.labels.to(device)
         mask = None
         if self.mask is not None:
-            spec, tensors = split(self.mask)
-            mask = join(spec, tuple(tensor.to(device) for tensor in tensors))
+            spec, tensors = flatten_part(self.mask)
+            mask = unflatten_part(spec, tuple(tensor.to(device) for tensor in tensors))
         relations = None if self.relations is None else self.relations.to(device)
         return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations)
 

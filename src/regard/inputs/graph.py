@@ -9,7 +9,7 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from regard.attention import Edges
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inputs.profiles import ProfileEncoder
 

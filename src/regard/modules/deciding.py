@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention import Learned
-from regard.attention.fields import check_count, check_number
+from regard.attention.validation import check_count, check_number
 from regard.errors import ArgumentError
 
 __all__ = ["deciding", "limits", "places_of"]

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import INPUT_POSITIONS, POSITIONS
-from regard.attention.input_positions import InputPosition
+from regard.attention.positional_encodings import PositionalEncoding
 from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
@@ -59,7 +59,7 @@ class EncoderLayer(nn.Module):
         return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
 
 
-def place_position(position: Any, width: int) -> tuple[InputPosition | None, Any]:
+def place_position(position: Any, width: int) -> tuple[PositionalEncoding | None, Any]:
     """Where a position scheme acts: on the inputs, as a module, or inside each layer's attention, as it was given.
 
     Raises:
@@ -70,7 +70,7 @@ def place_position(position: Any, width: int) -> tuple[InputPosition | None, Any
         raise UnknownNameError("position", position, known)
     if isinstance(position, str) and position in INPUT_POSITIONS:
         position = INPUT_POSITIONS[position](width)
-    return (position, None) if isinstance(position, InputPosition) else (None, position)
+    return (position, None) if isinstance(position, PositionalEncoding) else (None, position)
 
 
 class Encoder(nn.Module):

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention import Frame, Index, Lengths, Mask, Spans
+from regard.attention import Index, Lengths, Mask, Sizes, Spans
+from regard.attention.intervals import Interval
 from regard.attention.masks import allows
-from regard.attention.stretches import Stretch
 from regard.errors import ArgumentError
 
 __all__ = ["BesideExtra", "ExtraKeys"]
@@ -85,14 +85,14 @@ class BesideExtra(Mask):
         )
         return (at.key < self.extra) | allows(self.mask, own)
 
-    def spans(self, frame: Frame) -> Spans:
-        own = self.mask.spans(self._own(frame))
+    def spans(self, sizes: Sizes) -> Spans:
+        own = self.mask.spans(self._own(sizes))
         outer, inner = (
-            tuple(Stretch(part.start + self.extra, part.stop + self.extra) for part in parts)
+            tuple(Interval(part.start + self.extra, part.stop + self.extra) for part in parts)
             for parts in (own.outer, own.inner)
         )
-        nothing = torch.zeros(1, frame.queries, dtype=torch.long)
-        return Spans.only(nothing, nothing + self.extra, frame.keys) | Spans(outer, outer if own.exact else inner)
+        nothing = torch.zeros(1, sizes.queries, dtype=torch.long)
+        return Spans.only(nothing, nothing + self.extra, sizes.keys) | Spans(outer, outer if own.exact else inner)
 
     def lengths(self) -> Lengths | None:
         lengths: Any = self.mask.lengths()
@@ -100,12 +100,12 @@ class BesideExtra(Mask):
             return lengths
         return Lengths(query=lengths.of_queries, key=lengths.of_keys + self.extra)
 
-    def check(self, frame: Frame) -> None:
-        self.mask.check(self._own(frame))
+    def check(self, sizes: Sizes) -> None:
+        self.mask.check(self._own(sizes))
 
-    def _own(self, frame: Frame) -> Frame:
-        """The frame of the sequence's own keys."""
-        lengths = frame.key_lengths
+    def _own(self, sizes: Sizes) -> Sizes:
+        """The sizes of the sequence's own keys."""
+        lengths = sizes.key_lengths
         return dataclasses.replace(
-            frame, keys=frame.keys - self.extra, key_lengths=None if lengths is None else lengths - self.extra
+            sizes, keys=sizes.keys - self.extra, key_lengths=None if lengths is None else lengths - self.extra
         )

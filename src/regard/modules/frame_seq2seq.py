@@ -8,8 +8,8 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import Guided, Lengths
-from regard.attention.fields import check_count
-from regard.attention.input_positions import Sinusoidal
+from regard.attention.positional_encodings import Sinusoidal
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.decoder import Decoder, LayerCaches

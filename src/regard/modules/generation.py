@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from regard.attention.fields import check_count, check_number
+from regard.attention.validation import check_count, check_number
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.repetition import block_repeated_ngrams, check_ngram_size

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention import Guided
-from regard.attention.fields import check_number
+from regard.attention.validation import check_number
 from regard.errors import ArgumentError
 
 __all__ = ["Guide"]

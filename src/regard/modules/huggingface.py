@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention import Causal, Dense, Dot, Frame, Index, Lengths, Mask, Spans, Window, attend, weigh
+from regard.attention import Causal, Dense, Dot, Index, Lengths, Mask, Sizes, Spans, Window, attend, weigh
 from regard.attention.masks import as_mask
 from regard.attention.positions import Bias
 from regard.errors import RefusedError
@@ -103,9 +103,9 @@ class Between(Mask):
     def allows(self, at: Index) -> Tensor:
         return (at.key >= self.start[at.batch]) & (at.key < self.stop[at.batch])
 
-    def spans(self, frame: Frame) -> Spans:
-        start, stop = (bound.cpu().unsqueeze(1).expand(-1, frame.queries) for bound in (self.start, self.stop))
-        return Spans.only(start, stop, frame.keys)
+    def spans(self, sizes: Sizes) -> Spans:
+        start, stop = (bound.cpu().unsqueeze(1).expand(-1, sizes.queries) for bound in (self.start, self.stop))
+        return Spans.only(start, stop, sizes.keys)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Lengths
-from regard.attention.fields import check_count
 from regard.attention.masks import as_mask
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder

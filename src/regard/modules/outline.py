@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad, softplus
 
-from regard.attention.fields import check_count, check_number
+from regard.attention.validation import check_count, check_number
 from regard.errors import ArgumentError
 from regard.modules.alignment import even_alignment, monotonic_alignment
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention import Frame, Index, Mask
-from regard.attention.pair_tables import check_pairs, places
+from regard.attention import Index, Mask, Sizes
+from regard.attention.broadcast_tables import check_broadcastable, table_indices
 from regard.errors import ArgumentError
 
 __all__ = ["Pairs", "torch_masks"]
@@ -44,20 +44,20 @@ class Pairs(Mask):
             )
 
     def allows(self, at: Index) -> Tensor:
-        table, indices = places(self.table, at)
+        table, indices = table_indices(self.table, at)
         return table[indices]
 
-    def hides_nothing(self, frame: Frame) -> bool:
+    def hides_nothing(self, sizes: Sizes) -> bool:
         return bool(self.table.all())
 
-    def check(self, frame: Frame) -> None:
-        if self.items not in (None, frame.batch):
+    def check(self, sizes: Sizes) -> None:
+        if self.items not in (None, sizes.batch):
             raise ArgumentError(
-                f"`mask` must be for {frame.batch} items, but is made of PyTorch's masks for {self.items}: a "
+                f"`mask` must be for {sizes.batch} items, but is made of PyTorch's masks for {self.items}: a "
                 "`key_padding_mask` is (batch, key), an `attn_mask` of three axes (batch x heads, query, key)."
             )
         # A mask is not told how many heads there are.
-        check_pairs(self.table, (frame.batch, None, frame.queries, frame.keys))
+        check_broadcastable(self.table, (sizes.batch, None, sizes.queries, sizes.keys))
 
 
 def torch_masks(

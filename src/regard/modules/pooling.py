@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Lengths
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.padding import real_items, zero_padding

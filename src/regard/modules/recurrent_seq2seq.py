@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache

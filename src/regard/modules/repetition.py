@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.special_ids import PADDING
 
 __all__ = ["block_repeated_ngrams", "check_ngram_size"]

@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.dropout import Dropout
 from regard.modules.outline import Outline

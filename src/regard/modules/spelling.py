@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.attention.fields import check_number
+from regard.attention.validation import check_number
 from regard.errors import ArgumentError
 from regard.modules.deciding import deciding, limits
 from regard.modules.generation import Generated, log_probabilities, penalty_of

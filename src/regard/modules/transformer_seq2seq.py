@@ -6,7 +6,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import Lengths
-from regard.attention.fields import check_count
+from regard.attention.validation import check_count
 from regard.modules.decoder import Decoder
 from regard.modules.encoder import Encoder
 from regard.modules.guide import Guide

@@ -46,7 +46,7 @@ def test_scores_and_gradients(dtype, activation, name, features, by_group):
     grad = torch.randn(true.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64).to(dtype)
     true.backward(grad.double())
     assert_close(additive.scores(*tensors, activation, SLOPE), true.detach())
-    for found, tensor in zip(additive.pull(grad, *tensors, activation, SLOPE), wide, strict=True):
+    for found, tensor in zip(additive.vjp(grad, *tensors, activation, SLOPE), wide, strict=True):
         assert_close(found, tensor.grad, times=5)
 
 
@@ -102,7 +102,7 @@ def test_empty_sizes(activation, sizes):
     query, key, vector = torch.ones(groups, rows, features), torch.ones(groups, columns, features), torch.ones(features)
     scores = additive.scores(query, key, vector, activation, SLOPE)
     assert torch.equal(scores, torch.zeros(groups, rows, columns))
-    grads = additive.pull(torch.ones_like(scores), query, key, vector, activation, SLOPE)
+    grads = additive.vjp(torch.ones_like(scores), query, key, vector, activation, SLOPE)
     for grad, tensor in zip(grads, (query, key, vector), strict=True):
         assert torch.equal(grad, torch.zeros_like(tensor))
 
@@ -114,7 +114,7 @@ def test_results_are_the_same_on_any_number_of_threads(activation, on_threads):
     for count in (1, 2, 3, 2):
         on_threads(count)
         scores = additive.scores(query, key, vector, activation, SLOPE)
-        results.append((scores, *additive.pull(scores, query, key, vector, activation, SLOPE)))
+        results.append((scores, *additive.vjp(scores, query, key, vector, activation, SLOPE)))
     for other in results[1:]:
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
@@ -126,7 +126,7 @@ def test_tensors_need_not_be_contiguous_and_are_left_alone():
     assert torch.equal(additive.scores(*strided, "tanh"), additive.scores(query, key, vector, "tanh"))
     grad = torch.ones(3, 29, 17, dtype=torch.float64).mT
     for found, true in zip(
-        additive.pull(grad, *strided, "tanh"), additive.pull(grad.contiguous(), query, key, vector, "tanh"), strict=True
+        additive.vjp(grad, *strided, "tanh"), additive.vjp(grad.contiguous(), query, key, vector, "tanh"), strict=True
     ):
         assert torch.equal(found, true)
     assert all(torch.equal(a, b) for a, b in zip(strided, copies, strict=True))

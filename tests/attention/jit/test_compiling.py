@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 import torch
 
-from regard.attention.engines.jit.compiling import compiled, in_parallel, threads
+from regard.attention.engines.jit.compiling import compiled, parallel_for, threads
 
 LENGTH = 101
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _count(start, stop, times, pieces):
     for i in range(start, stop):
         times[i] += i
         pieces[i] = start
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _counted(length, grain, count, *arguments):
-    in_parallel(_count, length, grain, count, arguments)
+    parallel_for(_count, length, grain, count, arguments)
 
 
 def counted(grain: int, count: int, length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
@@ -92,14 +92,14 @@ def run(code: str, **environment: str) -> str:
 
 SPARSEMAX = """
 import torch
-from regard.attention.engines.jit import thresholds
-print(thresholds.entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0).tolist(), end=" ")
+from regard.attention.engines.jit import entmax
+print(entmax.entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0).tolist(), end=" ")
 """
 WEIGHTS = "[[0.75, 0.25, 0.0]]"
 
 
 def test_machine_code_is_kept_on_disk(tmp_path):
-    code = SPARSEMAX + "print(sum(thresholds._entmax.stats.cache_hits.values()))"
+    code = SPARSEMAX + "print(sum(entmax._entmax.stats.cache_hits.values()))"
     assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 0"
     assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 1"
 
@@ -125,9 +125,9 @@ import ctypes, llvmlite.binding, torch
 from regard.attention.engines.jit import compiling
 llvmlite.binding.add_symbol("regard_parallel", ctypes.cast(compiling._on_python_threads, ctypes.c_void_p).value)
 torch.set_num_threads(3)
-from regard.attention.engines.jit import thresholds
+from regard.attention.engines.jit import entmax
 rows = torch.randn(1000, 101)
-print(torch.allclose(thresholds.entmax(rows, 2.0).sum(1), torch.ones(1000)))
+print(torch.allclose(entmax.entmax(rows, 2.0).sum(1), torch.ones(1000)))
 """
     assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == "True"
 
@@ -164,12 +164,12 @@ def test_with_numba_there_is_none():
 
 
 def test_a_data_loader_may_use_kernels(on_threads):
-    from regard.attention.engines.jit import thresholds
+    from regard.attention.engines.jit import entmax
 
     on_threads(2)
     rows = torch.tensor([[1.0, 0.5, -1.0]] * 4)
-    expected = thresholds.entmax(rows, 2.0)
+    expected = entmax.entmax(rows, 2.0)
     loader = torch.utils.data.DataLoader(
-        rows, batch_size=2, num_workers=1, collate_fn=lambda items: thresholds.entmax(torch.stack(items), 2.0)
+        rows, batch_size=2, num_workers=1, collate_fn=lambda items: entmax.entmax(torch.stack(items), 2.0)
     )
     assert torch.equal(torch.cat(list(loader)), expected)

@@ -7,25 +7,25 @@ from regard.attention.engines.jit.compiling import compiled
 from regard.attention.engines.jit.exponential import exponential, hyperbolic_tangent, power, reciprocal
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def exponentials(x, result):
     for i in range(x.size):
         result[i] = exponential(x[i])
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def tangents(x, result):
     for i in range(x.size):
         result[i] = hyperbolic_tangent(x[i])
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def powers(x, exponent, result):
     for i in range(x.size):
         result[i] = power(x[i], exponent)
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def reciprocals(x, result):
     for i in range(x.size):
         result[i] = reciprocal(x[i])

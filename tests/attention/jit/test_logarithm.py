@@ -7,7 +7,7 @@ from regard.attention.engines.jit.compiling import compiled
 from regard.attention.engines.jit.logarithm import logarithm
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def logarithms(x, result):
     for i in range(x.size):
         result[i] = logarithm(x[i])

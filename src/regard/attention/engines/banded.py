@@ -11,29 +11,38 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.engines.fused import by_tiles, flash, flash_backward, inner_refusal, loses_digits, scale_of
-from regard.attention.kept import kept
+from regard.attention.engines.fused import (
+    backward_by_tiles,
+    flash_backward_kernel,
+    flash_kernel,
+    inner_product_refusal,
+    loses_precision,
+    scale_of,
+)
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
+from regard.attention.saved_for_backward import run_saving
 
-__all__ = ["begin", "finish", "forward", "refuse", "run"]
+__all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]
 
-TALLEST, SHORTEST = 64, 32  # rows of a block: more see more keys together than each may see
-TOGETHER = 2**22  # numbers in the gradients of the keys of the blocks of one call: they stand apart before they add up
+MAX_ROWS, MIN_ROWS = 64, 32  # rows of a block: more see more keys together than each may see
+MAX_GRADIENTS = (
+    2**22
+)  # numbers in the gradients of the keys of the blocks of one call: they stand apart before they add up
 
 
 def refuse(request: Request) -> str | None:
     """Why this request is no moving window that the kernel can do, or None."""
     if request.query.device.type != "cpu":
         return "it runs on the CPU"
-    reason = inner_refusal(request)
+    reason = inner_product_refusal(request)
     if reason is not None:
         return reason
     if request.key.shape[-1] != request.value.shape[-1]:
         return "its kernel wants features and values of one size"
     if request.hides_nothing:
         return "there is no window: nothing is hidden"
-    if _band(request) is None:
+    if _sliding_window(request) is None:
         return "its rows don't see one window that moves along with them"
     if not request.finite:
         return "a NaN, infinity or huge number in a hidden place would leak through it"
@@ -46,45 +55,51 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     reduced, _ = request.reduced()
-    return kept(reduced, sys.modules[__name__]).to(request.query.dtype)
+    return run_saving(reduced, sys.modules[__name__]).to(request.query.dtype)
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads equal."""
-    return begin(request.reduced()[0])[0].to(request.query.dtype)
+    return forward_and_save(request.reduced()[0])[0].to(request.query.dtype)
 
 
-def begin(request: Request) -> tuple[Tensor, ...]:
+def forward_and_save(request: Request) -> tuple[Tensor, ...]:
     """The output, and for each call of the kernel the logarithms of its rows' sums."""
     query, key, value = _flat(request)
     output = torch.empty_like(query)
-    sums, scale = [], scale_of(request.parts)
+    logsumexps, scale = [], scale_of(request.parts)
     for call in _calls(request):
-        found, row_sums = flash(
+        found, logsumexp = flash_kernel(
             call.rows(query), call.columns(key), call.columns(value), 0.0, False, attn_mask=call.mask, scale=scale
         )
         call.rows(output).copy_(found)
-        sums.append(row_sums)
-    return output.unflatten(0, request.query.shape[:2]), *sums
+        logsumexps.append(logsumexp)
+    return output.unflatten(0, request.query.shape[:2]), *logsumexps
 
 
-def finish(request: Request, grad_output: Tensor, output: Tensor, *sums: Tensor) -> tuple[Tensor, ...]:
+def backward_from_saved(
+    request: Request, grad_output: Tensor, output: Tensor, *logsumexps: Tensor
+) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
-    if loses_digits(request) or not request.safe_with(grad_output):
-        return by_tiles(request, grad_output)
+    if loses_precision(request) or not request.safe_with(grad_output):
+        return backward_by_tiles(request, grad_output)
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
-    wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
-    grads = [torch.empty_like(query), torch.zeros_like(key, dtype=wide), torch.zeros_like(value, dtype=wide)]
+    block_columns = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
+    grads = [
+        torch.empty_like(query),
+        torch.zeros_like(key, dtype=block_columns),
+        torch.zeros_like(value, dtype=block_columns),
+    ]
     scale = scale_of(request.parts)
-    for call, row_sums in zip(_calls(request), sums, strict=True):
-        of_query, of_key, of_value = flash_backward(
+    for call, logsumexp in zip(_calls(request), logsumexps, strict=True):
+        of_query, of_key, of_value = flash_backward_kernel(
             call.rows(upward).contiguous(),
             call.rows(query),
             call.columns(key),
             call.columns(value),
             call.rows(output),
-            row_sums,
+            logsumexp,
             0.0,
             False,
             attn_mask=call.mask,
@@ -96,81 +111,81 @@ def finish(request: Request, grad_output: Tensor, output: Tensor, *sums: Tensor)
     return tuple(grad.unflatten(0, request.query.shape[:2]).to(query.dtype) for grad in grads)
 
 
-class _Call(NamedTuple):
+class _KernelCall(NamedTuple):
     """Some blocks of rows, one behind the other, each with the keys within its reach."""
 
     row: int
     column: int
     blocks: int
-    tall: int
-    wide: int
+    block_rows: int
+    block_columns: int
     mask: Tensor  # (row, column) what to add to the scores: 0, or minus infinity where hidden
 
     def rows(self, tensor: Tensor) -> Tensor:
         """(group, row, size) -> (block, group, row, size), a view."""
-        return self._view(tensor, self.row, self.tall)
+        return self._view(tensor, self.row, self.block_rows)
 
     def columns(self, tensor: Tensor) -> Tensor:
         """(group, column, size) -> (block, group, column, size), a view in which blocks overlap."""
-        return self._view(tensor, self.column, self.wide)
+        return self._view(tensor, self.column, self.block_columns)
 
     def add_columns(self, total: Tensor, found: Tensor) -> None:
         """Add what blocks found for their keys. Piece by piece, so that no two of an addition overlap."""
-        for first in range(0, self.wide, self.tall):
-            size = min(self.tall, self.wide - first)
+        for first in range(0, self.block_columns, self.block_rows):
+            size = min(self.block_rows, self.block_columns - first)
             self._view(total, self.column + first, size).add_(found[:, :, first : first + size])
 
     def _view(self, tensor: Tensor, first: int, length: int) -> Tensor:
         groups, whole, size = tensor.shape
         # (block, group, place, size): the next block is as many rows further as a block has.
-        strides = (self.tall * size, whole * size, size, 1)
+        strides = (self.block_rows * size, whole * size, size, 1)
         offset = tensor.storage_offset() + first * size
         return tensor.as_strided((self.blocks, groups, length, size), strides, offset)
 
 
-def _calls(request: Request) -> Iterator[_Call]:
+def _calls(request: Request) -> Iterator[_KernelCall]:
     """The calls of the kernel that make up a request, from the first row to the last."""
-    band = _band(request)
-    if band is None:
+    window = _sliding_window(request)
+    if window is None:
         return
     ((start, stop),) = request.spans.outer
     start, stop = start[0], stop[0]
     queries = request.query.shape[2]
-    tall = min(TALLEST, max(SHORTEST, band.width // 4))
-    if band.first:
-        yield from _end(start, stop, 0, band.first, request)
-    wide = tall - 1 + band.width
-    row, column = torch.arange(tall).unsqueeze(1), torch.arange(wide).unsqueeze(0)
-    mask = _hiding((column >= row) & (column < row + band.width), request)
-    count = (band.last - band.first) // tall
+    block_rows = min(MAX_ROWS, max(MIN_ROWS, window.width // 4))
+    if window.first:
+        yield from _cut_windows(start, stop, 0, window.first, request)
+    block_columns = block_rows - 1 + window.width
+    row, column = torch.arange(block_rows).unsqueeze(1), torch.arange(block_columns).unsqueeze(0)
+    mask = _as_bias((column >= row) & (column < row + window.width), request)
+    count = (window.last - window.first) // block_rows
     groups = request.query.shape[0] * request.query.shape[1]
-    together = max(1, TOGETHER // (groups * wide * request.key.shape[-1]))
-    for first in range(0, count, together):
-        row = band.first + first * tall
-        yield _Call(row, int(start[row]), min(together, count - first), tall, wide, mask)
-    last = band.first + count * tall
+    blocks_per_call = max(1, MAX_GRADIENTS // (groups * block_columns * request.key.shape[-1]))
+    for first in range(0, count, blocks_per_call):
+        row = window.first + first * block_rows
+        yield _KernelCall(row, int(start[row]), min(blocks_per_call, count - first), block_rows, block_columns, mask)
+    last = window.first + count * block_rows
     if last < queries:
-        yield from _end(start, stop, last, queries, request)
+        yield from _cut_windows(start, stop, last, queries, request)
 
 
-def _end(start: Tensor, stop: Tensor, first: int, last: int, request: Request) -> Iterator[_Call]:
+def _cut_windows(start: Tensor, stop: Tensor, first: int, last: int, request: Request) -> Iterator[_KernelCall]:
     """Rows whose windows are cut short, in blocks."""
-    for row in range(first, last, TALLEST):
-        rows = slice(row, min(row + TALLEST, last))
+    for row in range(first, last, MAX_ROWS):
+        rows = slice(row, min(row + MAX_ROWS, last))
         low, high = start[rows], stop[rows]
         seen = low < high
         column, end = (int(low[seen].min()), int(high[seen].max())) if seen.any() else (0, 1)
-        places = torch.arange(column, end).unsqueeze(0)
-        mask = _hiding((places >= low.unsqueeze(1)) & (places < high.unsqueeze(1)), request)
-        yield _Call(row, column, 1, rows.stop - row, end - column, mask)
+        columns = torch.arange(column, end).unsqueeze(0)
+        mask = _as_bias((columns >= low.unsqueeze(1)) & (columns < high.unsqueeze(1)), request)
+        yield _KernelCall(row, column, 1, rows.stop - row, end - column, mask)
 
 
-def _hiding(allowed: Tensor, request: Request) -> Tensor:
+def _as_bias(allowed: Tensor, request: Request) -> Tensor:
     mask = torch.zeros(allowed.shape, dtype=request.query.dtype)
     return mask.masked_fill_(~allowed, -torch.inf)
 
 
-class _Band(NamedTuple):
+class _SlidingWindow(NamedTuple):
     """Rows `first` up to `last` see `width` keys each, one further with every row."""
 
     first: int
@@ -178,14 +193,14 @@ class _Band(NamedTuple):
     width: int
 
 
-def _band(request: Request) -> _Band | None:
+def _sliding_window(request: Request) -> _SlidingWindow | None:
     """The window that most rows see, if there is one."""
-    if "band" not in request._found:
-        request._found["band"] = _find_band(request)
-    return request._found["band"]
+    if "sliding_window" not in request._cache:
+        request._cache["sliding_window"] = _find_sliding_window(request)
+    return request._cache["sliding_window"]
 
 
-def _find_band(request: Request) -> _Band | None:
+def _find_sliding_window(request: Request) -> _SlidingWindow | None:
     spans = request.spans
     if not spans.exact or len(spans.outer) != 1 or len(spans.outer[0].start) != 1:
         return None
@@ -197,9 +212,9 @@ def _find_band(request: Request) -> _Band | None:
     first, last = int(moving.int().argmax()), int(moving.sum())
     last += first
     # The others must be those near the ends, few enough to take apart.
-    if width <= 0 or not moving[first:last].all() or len(start) - (last - first) > 2 * width + 2 * TALLEST:
+    if width <= 0 or not moving[first:last].all() or len(start) - (last - first) > 2 * width + 2 * MAX_ROWS:
         return None
-    return _Band(first, last, width) if last - first >= TALLEST else None
+    return _SlidingWindow(first, last, width) if last - first >= MAX_ROWS else None
 
 
 def _flat(request: Request) -> tuple[Tensor, Tensor, Tensor]:

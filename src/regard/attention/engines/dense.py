@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
-from regard.attention.foreign import applied, check_heads
-from regard.attention.frames import Index
-from regard.attention.masked_products import averaged
+from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import allows
 from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
+from regard.attention.sizes import Index
+from regard.attention.user_parts import call_part, check_position_heads
 
 __all__ = ["refuse", "run", "weigh"]
 
@@ -37,9 +37,9 @@ def run(request: Request) -> Tensor:
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     allowed = allows(request.parts.mask, at).expand(weights.shape)
-    output = weights @ value if request.hides_nothing else averaged(weights, value, allowed)
+    output = weights @ value if request.hides_nothing else masked_matmul(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
-    output = applied("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
+    output = call_part("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
     output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
     return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
 
@@ -67,17 +67,17 @@ def weigh(request: Request) -> Tensor:
     scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
     scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
     normaliser = select(request.parts.weights, at.head.flatten())
-    weights = applied("weights", normaliser, normaliser, scores, extra=(allowed,), like=scores)
+    weights = call_part("weights", normaliser, normaliser, scores, extra=(allowed,), like=scores)
     return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
 
 
 def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
     heads = at.head.flatten()
     score, position = select(request.parts.score, heads), select(request.parts.position, heads)
-    turned = position.heads(query, key, at.place.squeeze(2), at.key.squeeze(1))
-    query, key = check_heads(position, turned, query, key)
-    scores = applied("score", score, score, query, key, like=None)
-    return applied("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
+    positioned = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
+    query, key = check_position_heads(position, positioned, query, key)
+    scores = call_part("score", score, score, query, key, like=None)
+    return call_part("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
 
 
 def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tenso
     group, row, column = torch.meshgrid(
         *(torch.arange(size, device=query.device) for size in (groups, rows, columns)), indexing="ij"
     )
-    at = request.frame.index(
+    at = request.sizes.index(
         *(axis.reshape(-1, 1, 1) for axis in (group // heads, group % heads, row, column)), tile=None
     )
     return _scores(request, queries, keys, at).reshape(groups, rows, columns)

@@ -16,31 +16,31 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention.engines import blocked
-from regard.attention.kept import kept
 from regard.attention.masks import And, Causal, Lengths
-from regard.attention.parts import is_own
+from regard.attention.parts import is_builtin
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
-from regard.attention.recompute import recomputed
+from regard.attention.recomputed_in_backward import run_recomputing
 from regard.attention.request import Parts, Request
+from regard.attention.saved_for_backward import run_saving
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
 
 __all__ = [
-    "begin",
-    "by_tiles",
-    "finish",
-    "flash",
-    "flash_backward",
+    "backward_by_tiles",
+    "backward_from_saved",
+    "computes_padding",
+    "flash_backward_kernel",
+    "flash_forward",
+    "flash_kernel",
     "forward",
-    "inner_refusal",
-    "loses_digits",
-    "pads",
+    "forward_and_save",
+    "inner_product_refusal",
+    "loses_precision",
     "pairs",
     "refuse",
     "run",
     "scale_of",
-    "weighted",
 ]
 
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
@@ -49,19 +49,19 @@ _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacken
 # How large scores may be for PyTorch's gradient. It computes the weights again, as exp(score - logarithm of the row's
 # sum), from numbers that were rounded at that size, so that they don't sum to 1: in float32 they are off by up to 6e-8
 # of it, measured a quarter of that. Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
-LARGEST = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
+LARGEST_SCORES = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
 
 
 def refuse(request: Request) -> str | None:
     """Why PyTorch's kernel can't do this request, or None."""
-    reason = inner_refusal(request)
+    reason = inner_product_refusal(request)
     if reason is not None:
         return reason
     if request.query.device.type == "cuda" and request.query.dtype == torch.float64:
         return "on CUDA it has no kernel of linear memory for float64"
     if request.hides_nothing:
         return None
-    causal, lengths = _hiding(request)
+    causal, lengths = _hidden_by(request)
     if not causal and lengths is None:
         return f"it takes a mask such as {type(request.parts.mask).__name__} only as a tensor of all pairs"
     scale = getattr(request.parts.score, "scale", 1.0)
@@ -72,7 +72,7 @@ def refuse(request: Request) -> str | None:
     return None
 
 
-def inner_refusal(request: Request) -> str | None:
+def inner_product_refusal(request: Request) -> str | None:
     """Why a request is not the softmax of an inner product and nothing else, or None."""
     parts = request.parts
     # The types themselves: a subclass may compute something else.
@@ -94,16 +94,16 @@ def inner_refusal(request: Request) -> str | None:
     return None
 
 
-def pads(request: Request) -> bool:
+def computes_padding(request: Request) -> bool:
     """Whether the kernel would go over padding, which tiles skip."""
-    return _hiding(request)[1] is not None
+    return _hidden_by(request)[1] is not None
 
 
 def pairs(request: Request) -> int:
     """How many pairs of a query and a key the kernel goes over, padding too."""
     batch, heads, queries, _ = request.query.shape
     keys = request.key.shape[2]
-    return batch * heads * (queries * (queries + 1) // 2 if _hiding(request)[0] else queries * keys)
+    return batch * heads * (queries * (queries + 1) // 2 if _hidden_by(request)[0] else queries * keys)
 
 
 def run(request: Request) -> Tensor:
@@ -113,54 +113,56 @@ def run(request: Request) -> Tensor:
     if request.query.device.type != "cpu":
         # While a CUDA graph is captured no number can be looked at.
         looks = not torch.cuda.is_current_stream_capturing()
-        large = looks and loses_digits(request.reduced()[0])
-        return recomputed(request.expanded, blocked) if large else forward(request)
+        large = looks and loses_precision(request.reduced()[0])
+        return run_recomputing(request.expanded, blocked) if large else forward(request)
     # Reduced outside of the kernel's own gradient, by ordinary autograd: it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    output = kept(Request(query, key, value, reduced.parts, 0.0, 0, reduced._found), sys.modules[__name__])
+    output = run_saving(Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache), sys.modules[__name__])
     output = _cut(output, request.value.shape[-1])
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 
 
-def begin(request: Request) -> tuple[Tensor, Tensor]:
+def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and the logarithm of each row's sum, which the gradient wants."""
-    causal, lengths = _hiding(request)
+    causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
     bias = _key_bias(request, lengths)
-    output, row_sums = weighted(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
-    return _hide(output, request, lengths), row_sums
+    output, logsumexp = flash_forward(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
+    return _zero_empty_rows(output, request, lengths), logsumexp
 
 
-def finish(request: Request, grad_output: Tensor, output: Tensor, row_sums: Tensor) -> tuple[Tensor, ...]:
+def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, logsumexp: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
-    if loses_digits(request) or not request.safe_with(grad_output):
-        return by_tiles(request, grad_output)
-    causal, lengths = _hiding(request)
+    if loses_precision(request) or not request.safe_with(grad_output):
+        return backward_by_tiles(request, grad_output)
+    causal, lengths = _hidden_by(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
-    unseen = _unseen(request, lengths)
-    grad_output = grad_output.contiguous() if unseen is None else grad_output.masked_fill(unseen, 0.0).contiguous()
+    empty_rows = _empty_rows(request, lengths)
+    grad_output = (
+        grad_output.contiguous() if empty_rows is None else grad_output.masked_fill(empty_rows, 0.0).contiguous()
+    )
     bias = _key_bias(request, lengths)
-    return flash_backward(grad_output, *three, output, row_sums, 0.0, causal, attn_mask=bias, scale=scale)
+    return flash_backward_kernel(grad_output, *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale)
 
 
-def by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
+def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value of a reduced request, by `blocked`."""
     three = request.query, request.key, request.value
     found = blocked.backward(request, grad_output)
     return tuple(grad.to(t.dtype) for grad, t in zip(found, three, strict=False) if grad is not None)
 
 
-def loses_digits(reduced: Request) -> bool:
+def loses_precision(reduced: Request) -> bool:
     """Whether PyTorch's gradient would, by the longest query and the longest key, which bound the scores.
 
     Terms that cancel lose digits too, so that the logarithms of the rows' sums, which are at hand, don't tell.
     """
-    largest = _longest(reduced.query) * _longest(reduced.key) * abs(scale_of(reduced.parts))
-    return not largest <= LARGEST[reduced.query.dtype]  # NaN is no bound
+    largest = _longest_norm(reduced.query) * _longest_norm(reduced.key) * abs(scale_of(reduced.parts))
+    return not largest <= LARGEST_SCORES[reduced.query.dtype]  # NaN is no bound
 
 
-def _longest(vectors: Tensor) -> float:
+def _longest_norm(vectors: Tensor) -> float:
     return torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide_dtype(vectors)).amax().item()
 
 
@@ -168,22 +170,22 @@ def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads as they are."""
     batch, heads, queries, _ = request.query.shape
     shared, width = request.key.shape[1], request.value.shape[-1]
-    causal, lengths = _hiding(request)
+    causal, lengths = _hidden_by(request)
     # Where rows see the same keys, queries that share a key may stand as rows of one head, and no key is copied.
-    stacks = shared != heads and not causal and is_own(request.parts.position)
-    reduced, _ = (request if stacks else request.expanded).reduced()
+    groups_queries = shared != heads and not causal and is_builtin(request.parts.position)
+    reduced, _ = (request if groups_queries else request.expanded).reduced()
     query, key, value = _padded(reduced)
-    if stacks:
+    if groups_queries:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
     if query.device.type == "cpu":
-        output = weighted(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
+        output = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
     else:
         with sdpa_kernel(_LINEAR):
             output = F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
-    if stacks:
+    if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _hide(_cut(output, width), request, lengths).to(request.query.dtype)
+    return _zero_empty_rows(_cut(output, width), request, lengths).to(request.query.dtype)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
@@ -211,7 +213,7 @@ def scale_of(parts: Parts) -> float:
     return parts.score.scale / parts.weights.temperature  # pyright: ignore
 
 
-def weighted(
+def flash_forward(
     query: Tensor, key: Tensor, value: Tensor, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum.
@@ -219,18 +221,18 @@ def weighted(
     Args:
         bias: added to the scores, (batch, 1, 1, key).
     """
-    output, row_sums = flash(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
+    output, logsumexp = flash_kernel(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
     # The kernel gives zeros for a row whose largest score is NaN or infinite, and a logarithm of 0, which is rare, or
     # in half precision an infinite one.
-    half = row_sums.dtype != query.dtype
-    if torch.count_nonzero(row_sums).item() < row_sums.numel() or (half and not torch.isfinite(row_sums.sum())):
-        lost = _lost_rows(query, key, row_sums, scale)
+    half = logsumexp.dtype != query.dtype
+    if torch.count_nonzero(logsumexp).item() < logsumexp.numel() or (half and not torch.isfinite(logsumexp.sum())):
+        lost = _lost_rows(query, key, logsumexp, scale)
         if lost is not None:
             output = output.masked_fill(lost.unsqueeze(-1), math.nan)
-    return output, row_sums
+    return output, logsumexp
 
 
-def _lost_rows(query: Tensor, key: Tensor, row_sums: Tensor, scale: float) -> Tensor | None:
+def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> Tensor | None:
     """The rows (batch, head, query) whose largest score is no finite number; None where all are known to have one.
 
     Where a row of them is, nothing is hidden: what hides is given to the kernel with finite scores alone.
@@ -238,7 +240,7 @@ def _lost_rows(query: Tensor, key: Tensor, row_sums: Tensor, scale: float) -> Te
     lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
     if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
         return None
-    lost = (row_sums == 0) | ~torch.isfinite(row_sums)
+    lost = (logsumexp == 0) | ~torch.isfinite(logsumexp)
     step = max(1, blocked.BUDGET // key.shape[2])
     for item, head in lost.flatten(2).any(2).nonzero().tolist():
         keys = key[item, head].to(wide_dtype(key)).mT
@@ -250,11 +252,11 @@ def _lost_rows(query: Tensor, key: Tensor, row_sums: Tensor, scale: float) -> Te
 
 
 # The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.
-flash: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
-flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
+flash_backward_kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
-def _hiding(request: Request) -> tuple[bool, Lengths | None]:
+def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:
     """What the kernel hides: whether keys after a query, and lengths. (False, None): nothing, or what it can't hide."""
     mask = request.parts.mask
     if request.hides_nothing:
@@ -269,12 +271,12 @@ def _hiding(request: Request) -> tuple[bool, Lengths | None]:
         return False, mask
     if type(mask) is And and square:
         for one, other in ((mask.left, mask.right), (mask.right, mask.left)):
-            if type(one) is Causal and type(other) is Lengths and _one_end(other):
+            if type(one) is Causal and type(other) is Lengths and _end_together(other):
                 return True, other
     return False, None
 
 
-def _one_end(lengths: Lengths) -> bool:
+def _end_together(lengths: Lengths) -> bool:
     """Whether each item has as many queries as keys, so that the two end together."""
     queries, keys = lengths.of_queries, lengths.of_keys
     return queries is not None and keys is not None and (queries is keys or torch.equal(queries, keys))
@@ -294,16 +296,16 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
         bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
         return bias.view(len(bias), 1, 1, -1)
 
-    return request.once("key_bias", build)
+    return request.cached("key_bias", build)
 
 
-def _hide(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
+def _zero_empty_rows(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
     """The rows (batch, head, query, size), in place, with zeros where they see nothing."""
-    unseen = _unseen(request, lengths)
-    return rows if unseen is None else rows.masked_fill_(unseen, 0.0)
+    empty_rows = _empty_rows(request, lengths)
+    return rows if empty_rows is None else rows.masked_fill_(empty_rows, 0.0)
 
 
-def _unseen(request: Request, lengths: Lengths | None) -> Tensor | None:
+def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
     """(batch, 1, query, 1) the rows that see nothing: beyond their item's length, or of an item without keys."""
     if lengths is None:
         return None
@@ -316,4 +318,4 @@ def _unseen(request: Request, lengths: Lengths | None) -> Tensor | None:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
         return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
 
-    return request.once("unseen_rows", build)
+    return request.cached("unseen_rows", build)

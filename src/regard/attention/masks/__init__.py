@@ -1,9 +1,9 @@
 """Masks: which query may attend to which key. True = may attend. They compose with `&`, `|` and `~`."""
 
-from regard.attention.masks.bands import Guided, Prefix, Window
 from regard.attention.masks.blocks import Blocks
 from regard.attention.masks.documents import Documents
 from regard.attention.masks.edges import Edges
+from regard.attention.masks.intervals import Guided, Prefix, Window
 from regard.attention.masks.mask import And, Causal, Dense, Lengths, Mask, NoSelf, Not, Or, Predicate, allows, as_mask
 
 __all__ = [

@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Index, Spans
+from regard.attention.csr import csr_of
+from regard.attention.intervals import Interval
+from regard.attention.masks.csr_lookup import contains, extents
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.pairs import contains, extents
-from regard.attention.masks.tables import tensor_of, whole_numbers
-from regard.attention.sparsity import csr_of
-from regard.attention.stretches import Stretch
+from regard.attention.masks.tables import integer_tensor, to_tensor
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
 from regard.errors import ArgumentError
 
 __all__ = ["Blocks"]
@@ -52,13 +53,13 @@ class Blocks(Mask):
         if not isinstance(self.size, int) or isinstance(self.size, bool) or self.size < 1:
             raise ArgumentError(f"`size` of Blocks must be how many a block holds, 1 or more, but is {self.size!r}.")
         meaning = "a bool table (query block, key block), or (2, pairs) numbers of blocks"
-        table = tensor_of(table, "table", "Blocks", meaning)
+        table = to_tensor(table, "table", "Blocks", meaning)
         whole = table.dtype == torch.bool and table.ndim == 2
         if whole:
             queries, keys = table.shape
             row, column = table.nonzero(as_tuple=True)
         else:
-            pairs = whole_numbers(table, "table", "Blocks", meaning, (2,))
+            pairs = integer_tensor(table, "table", "Blocks", meaning, (2,))
             if len(pairs) != 2:
                 raise ArgumentError(f"`table` of Blocks must be {meaning}, but is of shape {tuple(pairs.shape)}.")
             if pairs.numel() and int(pairs.min()) < 0:
@@ -90,24 +91,24 @@ class Blocks(Mask):
         """The keys that these blocks hold, one after the other."""
         return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
 
-    def spans(self, frame: Frame) -> Spans:
+    def spans(self, sizes: Sizes) -> Spans:
         start, stop, whole = extents(self.starts.cpu(), self.blocks.cpu())
-        missing = max(-(-frame.queries // self.size) - self._queries, 0)
+        missing = max(-(-sizes.queries // self.size) - self._queries, 0)
         start, stop = (
-            torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: frame.queries]
+            torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: sizes.queries]
             for edge in (start, stop)
         )
-        outer = (Stretch(*(edge.clamp(max=frame.keys).unsqueeze(0) for edge in (start, stop))),)
+        outer = (Interval(*(edge.clamp(max=sizes.keys).unsqueeze(0) for edge in (start, stop))),)
         return Spans(outer, outer if whole else ())
 
-    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self._queries) for row in (rows.start // self.size, -(-rows.stop // self.size)))
         low, high = self.starts[[first, end]].tolist()
         columns = self._keys_of(self.blocks[low:high].unique().cpu())
-        return columns[columns < frame.keys]
+        return columns[columns < sizes.keys]
 
-    def check(self, frame: Frame) -> None:
-        for name, blocks, length in (("queries", self._queries, frame.queries), ("keys", self.keys, frame.keys)):
+    def check(self, sizes: Sizes) -> None:
+        for name, blocks, length in (("queries", self._queries, sizes.queries), ("keys", self.keys, sizes.keys)):
             wanted = -(-length // self.size)
             if blocks > wanted or (self.whole and blocks < wanted):
                 raise ArgumentError(

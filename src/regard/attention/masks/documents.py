@@ -7,15 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Index, Spans
+from regard.attention.intervals import Interval
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import check_table, entries, whole_numbers
-from regard.attention.stretches import Stretch
+from regard.attention.masks.tables import check_table, entries, integer_tensor
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
 from regard.errors import ArgumentError
 
 __all__ = ["Documents"]
 
-_NOBODY = -2  # no key has this number
+_NO_DOCUMENT = -2  # no key has this number
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,19 +47,19 @@ class Documents(Mask):
     # Worked out once: between which keys the documents lie, for each place or query, and whether each is in one piece.
     start: Tensor = field(init=False)
     stop: Tensor = field(init=False)
-    whole: bool = field(init=False)
+    contiguous: bool = field(init=False)
 
     def __post_init__(self) -> None:
         for name in ("ids", "query"):
             if name == "ids" or getattr(self, name) is not None:
                 meaning = f"document numbers, ({'key' if name == 'ids' else name},) or (batch, length)"
-                numbers = whole_numbers(getattr(self, name), name, "Documents", meaning, (1, 2))
+                numbers = integer_tensor(getattr(self, name), name, "Documents", meaning, (1, 2))
                 numbers = numbers.clamp(min=-1)
                 object.__setattr__(self, name, numbers.unsqueeze(0) if numbers.ndim == 1 else numbers)
-        start, stop, whole = _extents(self._keys, self._keys if self.query is None else self._queries)
+        start, stop, contiguous = _extents(self._keys, self._keys if self.query is None else self._queries)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "stop", stop)
-        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "contiguous", contiguous)
 
     @classmethod
     def of_lengths(cls, lengths: Sequence[Any] | Tensor) -> "Documents":
@@ -76,10 +77,10 @@ class Documents(Mask):
         meaning = "the documents' lengths, or a list of them for each item"
         rows = []
         for item in items:
-            sizes = whole_numbers(item, "lengths", "Documents", meaning, (1,))
-            if len(sizes) and int(sizes.min()) < 0:
-                raise ArgumentError(f"`lengths` of Documents must be 0 or more, but holds {int(sizes.min())}.")
-            rows.append(torch.arange(len(sizes)).repeat_interleave(sizes))
+            counts = integer_tensor(item, "lengths", "Documents", meaning, (1,))
+            if len(counts) and int(counts.min()) < 0:
+                raise ArgumentError(f"`lengths` of Documents must be 0 or more, but holds {int(counts.min())}.")
+            rows.append(torch.arange(len(counts)).repeat_interleave(counts))
         return cls(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1))
 
     @property
@@ -92,26 +93,26 @@ class Documents(Mask):
 
     def allows(self, at: Index) -> Tensor:
         if self.query is None:
-            place = at.place
-            there = (place >= 0) & (place < self._keys.shape[1])
-            own = entries(self._keys, at.batch, place.clamp(0, max(self._keys.shape[1] - 1, 0)))
+            position = at.position
+            there = (position >= 0) & (position < self._keys.shape[1])
+            own = entries(self._keys, at.batch, position.clamp(0, max(self._keys.shape[1] - 1, 0)))
             own = torch.where(there, own, -1)
         else:
             own = entries(self._queries, at.batch, at.query)
         # Padding is like no key, so that all pairs are compared once.
-        return torch.where(own < 0, _NOBODY, own) == entries(self._keys, at.batch, at.key)
+        return torch.where(own < 0, _NO_DOCUMENT, own) == entries(self._keys, at.batch, at.key)
 
-    def spans(self, frame: Frame) -> Spans:
+    def spans(self, sizes: Sizes) -> Spans:
         start, stop = self.start.cpu(), self.stop.cpu()
         if self.query is None:
-            start, stop = _at_places(start, stop, frame)
-        outer = (Stretch.of(start, stop),)
-        return Spans(outer, outer if self.whole else ())
+            start, stop = _at_positions(start, stop, sizes)
+        outer = (Interval.of(start, stop),)
+        return Spans(outer, outer if self.contiguous else ())
 
-    def check(self, frame: Frame) -> None:
-        check_table(self._keys, "ids", "Documents", frame.batch, frame.keys, "keys")
+    def check(self, sizes: Sizes) -> None:
+        check_table(self._keys, "ids", "Documents", sizes.batch, sizes.keys, "keys")
         if self.query is not None:
-            check_table(self._queries, "query", "Documents", frame.batch, frame.queries, "queries")
+            check_table(self._queries, "query", "Documents", sizes.batch, sizes.queries, "queries")
 
     def __repr__(self) -> str:
         return f"Documents({self._keys.shape[1]} keys)"
@@ -132,16 +133,16 @@ def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
     return start, stop, bool((stop - start == torch.where(some, high - low, 0)).all())
 
 
-def _at_places(start: Tensor, stop: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
+def _at_positions(start: Tensor, stop: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
     """The same for each query, which may have no place among the keys."""
-    shift = frame.shift
-    if isinstance(shift, int) and 0 <= shift <= start.shape[1] - frame.queries:
-        return start[:, shift : shift + frame.queries], stop[:, shift : shift + frame.queries]
-    places = frame.places
+    shift = sizes.shift
+    if isinstance(shift, int) and 0 <= shift <= start.shape[1] - sizes.queries:
+        return start[:, shift : shift + sizes.queries], stop[:, shift : shift + sizes.queries]
+    positions = sizes.positions
     if start.shape[1] == 0:
-        return torch.zeros_like(places), torch.zeros_like(places)
-    items = max(len(places), len(start))
-    inside = places.clamp(0, start.shape[1] - 1).expand(items, -1)
-    there = (places >= 0) & (places < start.shape[1])
+        return torch.zeros_like(positions), torch.zeros_like(positions)
+    items = max(len(positions), len(start))
+    inside = positions.clamp(0, start.shape[1] - 1).expand(items, -1)
+    there = (positions >= 0) & (positions < start.shape[1])
     start, stop = (table.expand(items, -1).gather(1, inside) for table in (start, stop))
     return start * there, stop * there

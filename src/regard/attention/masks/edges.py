@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Index, Spans
+from regard.attention.csr import Csr, csr_of
+from regard.attention.intervals import Interval
+from regard.attention.masks.csr_lookup import contains, extents
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.pairs import contains, extents
-from regard.attention.masks.tables import whole_numbers
-from regard.attention.sparsity import Csr, csr_of
-from regard.attention.stretches import Stretch
+from regard.attention.masks.tables import integer_tensor
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
 from regard.errors import ArgumentError
 
 __all__ = ["Edges"]
@@ -48,7 +49,7 @@ class Edges(Mask):
     # The tensors of `csr`, and of each row its first key and the one after its last, built once: fields of the mask
     # itself, so that they stay with it wherever it is taken apart.
     lists: tuple[Tensor, ...] = field(init=False)
-    whole: bool = field(init=False)
+    contiguous: bool = field(init=False)
     items: int = field(init=False)
     queries: int = field(init=False)
     keys: int = field(init=False)
@@ -61,9 +62,9 @@ class Edges(Mask):
         row = torch.cat([graph[1] + item * queries for item, graph in enumerate(graphs)])
         column = torch.cat([graph[0] for graph in graphs])
         csr = csr_of(torch.stack([column, row]), len(graphs) * queries, keys)
-        first, end, whole = extents(csr.starts.cpu(), csr.keys.cpu())
-        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.places, first, end
-        values = {"lists": lists, "whole": whole, "items": len(graphs), "queries": queries, "keys": keys}
+        first, end, contiguous = extents(csr.starts.cpu(), csr.keys.cpu())
+        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.csc_to_csr, first, end
+        values = {"lists": lists, "contiguous": contiguous, "items": len(graphs), "queries": queries, "keys": keys}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -97,14 +98,14 @@ class Edges(Mask):
         row = torch.where(at.query < self.queries, at.batch * self.queries + at.query, -1)
         return contains(starts, columns, row, at.key)
 
-    def spans(self, frame: Frame) -> Spans:
-        more = frame.queries - self.queries
+    def spans(self, sizes: Sizes) -> Spans:
+        more = sizes.queries - self.queries
         edges = (edge.cpu().view(self.items, -1) for edge in self.lists[5:])
         start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
-        outer = (Stretch(start, stop),)
-        return Spans(outer, outer if self.whole else ())
+        outer = (Interval(start, stop),)
+        return Spans(outer, outer if self.contiguous else ())
 
-    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
         starts, columns = self.lists[:2]
         edges = [
@@ -112,25 +113,25 @@ class Edges(Mask):
         ]
         return torch.cat([columns[low:high] for low, high in edges]).unique().cpu()
 
-    def edges(self, frame: Frame) -> Csr | None:
+    def edges(self, sizes: Sizes) -> Csr | None:
         if self.items > 1:
             return None
         csr = self.csr
         # Nodes behind the last with an edge have lists of their own, which are empty.
         starts, key_starts = (
             torch.nn.functional.pad(part, (0, more), value=len(csr.keys)) if more else part
-            for part, more in ((csr.starts, frame.queries - self.queries), (csr.key_starts, frame.keys - self.keys))
+            for part, more in ((csr.starts, sizes.queries - self.queries), (csr.key_starts, sizes.keys - self.keys))
         )
         return dataclasses.replace(csr, starts=starts, key_starts=key_starts)
 
-    def check(self, frame: Frame) -> None:
-        if self.items not in (1, frame.batch):
+    def check(self, sizes: Sizes) -> None:
+        if self.items not in (1, sizes.batch):
             raise ArgumentError(
-                f"`edge_index` of Edges must be one graph or a graph for each of {frame.batch} items, "
+                f"`edge_index` of Edges must be one graph or a graph for each of {sizes.batch} items, "
                 f"but is {self.items} graphs."
             )
         for row, (name, most, size) in enumerate(
-            (("keys", self.keys, frame.keys), ("queries", self.queries, frame.queries))
+            (("keys", self.keys, sizes.keys), ("queries", self.queries, sizes.queries))
         ):
             if most > size:
                 raise ArgumentError(
@@ -145,7 +146,7 @@ class Edges(Mask):
 
 def _checked(graph: Tensor | Sequence[Any]) -> Tensor:
     meaning = "(2, edges) node numbers: from which key, to which query"
-    graph = whole_numbers(graph, "edge_index", "Edges", meaning, (2,))
+    graph = integer_tensor(graph, "edge_index", "Edges", meaning, (2,))
     if len(graph) != 2:
         raise ArgumentError(
             f"`edge_index` of Edges must be {meaning}, but is of shape {tuple(graph.shape)}."

@@ -13,10 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.frames import Frame, Index, Spans, Stretch
-from regard.attention.masks.tables import whole_numbers
-from regard.attention.parts import is_own
-from regard.attention.sparsity import Csr
+from regard.attention.csr import Csr
+from regard.attention.intervals import Interval
+from regard.attention.masks.tables import integer_tensor
+from regard.attention.parts import is_builtin
+from regard.attention.sizes import Index, Sizes
+from regard.attention.spans import Spans
 from regard.errors import ArgumentError
 
 __all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
@@ -40,27 +42,27 @@ class Mask:
         """Whether each pair may attend: a bool tensor that broadcasts against the index."""
         raise NotImplementedError(f"{type(self).__name__} must define allows(at)")
 
-    def spans(self, frame: Frame) -> Spans:
+    def spans(self, sizes: Sizes) -> Spans:
         """Where the allowed keys of each query lie."""
-        return Spans.unknown(frame)
+        return Spans.unknown(sizes)
 
-    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         """The keys that any of these queries may see in any item, sorted, on the CPU; None: what the spans say."""
         return None
 
-    def edges(self, frame: Frame) -> Csr | None:
+    def edges(self, sizes: Sizes) -> Csr | None:
         """The allowed pairs one by one, if they are few and the same for every head; None: they are not."""
         return None
 
-    def hides_nothing(self, frame: Frame) -> bool:
+    def hides_nothing(self, sizes: Sizes) -> bool:
         """Whether the mask is known to allow every pair."""
-        return self.spans(frame).cover(frame.keys)
+        return self.spans(sizes).covers(sizes.keys)
 
     def lengths(self) -> "Lengths | None":
         """The items' own lengths, if the mask states them: positions are then counted from each item's own end."""
         return None
 
-    def check(self, frame: Frame) -> None:
+    def check(self, sizes: Sizes) -> None:
         """Whether the mask fits a request of these sizes.
 
         Raises:
@@ -91,11 +93,11 @@ class Dense(Mask):
     def allows(self, at: Index) -> Tensor:
         return torch.ones_like(at.key, dtype=torch.bool)
 
-    def spans(self, frame: Frame) -> Spans:
-        start = torch.zeros_like(frame.rows)
-        return Spans.only(start, start + frame.keys, frame.keys)
+    def spans(self, sizes: Sizes) -> Spans:
+        start = torch.zeros_like(sizes.rows)
+        return Spans.only(start, start + sizes.keys, sizes.keys)
 
-    def hides_nothing(self, frame: Frame) -> bool:
+    def hides_nothing(self, sizes: Sizes) -> bool:
         return True
 
 
@@ -114,16 +116,16 @@ class Causal(Mask):
     """
 
     def allows(self, at: Index) -> Tensor:
-        return at.key <= at.place
+        return at.key <= at.position
 
-    def spans(self, frame: Frame) -> Spans:
-        places = frame.places
-        return Spans.only(torch.zeros_like(places), places + 1, frame.keys)
+    def spans(self, sizes: Sizes) -> Spans:
+        positions = sizes.positions
+        return Spans.only(torch.zeros_like(positions), positions + 1, sizes.keys)
 
-    def hides_nothing(self, frame: Frame) -> bool:
-        if frame.ragged:
-            return super().hides_nothing(frame)
-        return frame.queries <= 1 or frame.keys == 0
+    def hides_nothing(self, sizes: Sizes) -> bool:
+        if sizes.ragged:
+            return super().hides_nothing(sizes)
+        return sizes.queries <= 1 or sizes.keys == 0
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,11 @@ class NoSelf(Mask):
     """
 
     def allows(self, at: Index) -> Tensor:
-        return at.key != at.place
+        return at.key != at.position
 
-    def spans(self, frame: Frame) -> Spans:
-        places = frame.places
-        return Spans.only(places, places + 1, frame.keys).others(frame)
+    def spans(self, sizes: Sizes) -> Spans:
+        positions = sizes.positions
+        return Spans.only(positions, positions + 1, sizes.keys).complement(sizes)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Lengths(Mask):
             value = getattr(self, name)
             if value is None:
                 continue
-            value = whole_numbers(value, "lengths", "Lengths", "whole numbers of shape (batch,)", (1,))
+            value = integer_tensor(value, "lengths", "Lengths", "whole numbers of shape (batch,)", (1,))
             object.__setattr__(self, name, value)
 
     @property
@@ -195,34 +197,34 @@ class Lengths(Mask):
             return column if row is None else row  # pyright: ignore[reportReturnType]
         return row & column
 
-    def spans(self, frame: Frame) -> Spans:
-        keys = frame.keys if self.of_keys is None else self.of_keys.cpu().clamp(0, frame.keys).unsqueeze(1)
+    def spans(self, sizes: Sizes) -> Spans:
+        keys = sizes.keys if self.of_keys is None else self.of_keys.cpu().clamp(0, sizes.keys).unsqueeze(1)
         if self.of_queries is None:
-            stop = torch.zeros_like(frame.rows) + keys
+            stop = torch.zeros_like(sizes.rows) + keys
         else:
             # 1 for a query of the item's own, 0 for one beyond.
-            stop = (self.of_queries.cpu().unsqueeze(1) - frame.rows).clamp_(0, 1) * keys
-        outer = (Stretch(torch.zeros_like(stop), stop),)
+            stop = (self.of_queries.cpu().unsqueeze(1) - sizes.rows).clamp_(0, 1) * keys
+        outer = (Interval(torch.zeros_like(stop), stop),)
         return Spans(outer, outer)
 
-    def hides_nothing(self, frame: Frame) -> bool:
-        if 0 in (frame.batch, frame.queries, frame.keys):
+    def hides_nothing(self, sizes: Sizes) -> bool:
+        if 0 in (sizes.batch, sizes.queries, sizes.keys):
             return True
-        axes = (self.of_queries, frame.queries), (self.of_keys, frame.keys)
+        axes = (self.of_queries, sizes.queries), (self.of_keys, sizes.keys)
         return all(lengths is None or bool((lengths >= size).all()) for lengths, size in axes)
 
     def lengths(self) -> "Lengths | None":
         return self
 
-    def check(self, frame: Frame) -> None:
-        for name, lengths, most in (("query", self.of_queries, frame.queries), ("key", self.of_keys, frame.keys)):
+    def check(self, sizes: Sizes) -> None:
+        for name, lengths, most in (("query", self.of_queries, sizes.queries), ("key", self.of_keys, sizes.keys)):
             if lengths is None:
                 continue
-            if len(lengths) != frame.batch:
+            if len(lengths) != sizes.batch:
                 raise ArgumentError(
-                    f"`lengths` must be one number for each of {frame.batch} items, but is {len(lengths)} numbers."
+                    f"`lengths` must be one number for each of {sizes.batch} items, but is {len(lengths)} numbers."
                 )
-            if frame.batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
+            if sizes.batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
                 raise ArgumentError(
                     f"`lengths` of the {name} must be from 0 to {most}, the size of that axis, "
                     f"but range from {int(lengths.min())} to {int(lengths.max())}."
@@ -252,23 +254,23 @@ class And(Mask):
     def allows(self, at: Index) -> Tensor:
         return allows(self.left, at) & allows(self.right, at)
 
-    def spans(self, frame: Frame) -> Spans:
-        return self.left.spans(frame) & self.right.spans(frame)
+    def spans(self, sizes: Sizes) -> Spans:
+        return self.left.spans(sizes) & self.right.spans(sizes)
 
-    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
-        left, right = self.left.columns(frame, rows), self.right.columns(frame, rows)
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
+        left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
         if left is None or right is None:
             return right if left is None else left
         return left[torch.isin(left, right, assume_unique=True)]
 
-    def edges(self, frame: Frame) -> Csr | None:
-        left = self.left.edges(frame)
+    def edges(self, sizes: Sizes) -> Csr | None:
+        left = self.left.edges(sizes)
         one, other = (self.left, self.right) if left is not None else (self.right, self.left)
-        pairs = one.edges(frame) if left is None else left
-        return None if pairs is None else _filtered(pairs, other, frame)
+        pairs = one.edges(sizes) if left is None else left
+        return None if pairs is None else _filtered(pairs, other, sizes)
 
-    def hides_nothing(self, frame: Frame) -> bool:
-        return self.left.hides_nothing(frame) and self.right.hides_nothing(frame)
+    def hides_nothing(self, sizes: Sizes) -> bool:
+        return self.left.hides_nothing(sizes) and self.right.hides_nothing(sizes)
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
@@ -279,9 +281,9 @@ class And(Mask):
             key=_shorter(left.of_keys, right.of_keys),
         )
 
-    def check(self, frame: Frame) -> None:
-        self.left.check(frame)
-        self.right.check(frame)
+    def check(self, sizes: Sizes) -> None:
+        self.left.check(sizes)
+        self.right.check(sizes)
 
 
 @dataclass(frozen=True)
@@ -294,20 +296,20 @@ class Or(Mask):
     def allows(self, at: Index) -> Tensor:
         return allows(self.left, at) | allows(self.right, at)
 
-    def spans(self, frame: Frame) -> Spans:
-        return self.left.spans(frame) | self.right.spans(frame)
+    def spans(self, sizes: Sizes) -> Spans:
+        return self.left.spans(sizes) | self.right.spans(sizes)
 
-    def columns(self, frame: Frame, rows: slice) -> Tensor | None:
-        left, right = self.left.columns(frame, rows), self.right.columns(frame, rows)
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
+        left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
         if left is None and right is None:
             return None
-        left = _within(self.left, frame, rows) if left is None else left
-        right = _within(self.right, frame, rows) if right is None else right
+        left = _within(self.left, sizes, rows) if left is None else left
+        right = _within(self.right, sizes, rows) if right is None else right
         return torch.cat([left, right]).unique()
 
-    def hides_nothing(self, frame: Frame) -> bool:
+    def hides_nothing(self, sizes: Sizes) -> bool:
         # The sides may do it together, each a part; but it is cheap to see where one does it alone.
-        return self.left.hides_nothing(frame) or self.right.hides_nothing(frame) or super().hides_nothing(frame)
+        return self.left.hides_nothing(sizes) or self.right.hides_nothing(sizes) or super().hides_nothing(sizes)
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
@@ -317,9 +319,9 @@ class Or(Mask):
         query, key = _longer(left.of_queries, right.of_queries), _longer(left.of_keys, right.of_keys)
         return None if query is None and key is None else Lengths(query=query, key=key)
 
-    def check(self, frame: Frame) -> None:
-        self.left.check(frame)
-        self.right.check(frame)
+    def check(self, sizes: Sizes) -> None:
+        self.left.check(sizes)
+        self.right.check(sizes)
 
 
 @dataclass(frozen=True)
@@ -331,14 +333,14 @@ class Not(Mask):
     def allows(self, at: Index) -> Tensor:
         return ~allows(self.mask, at)
 
-    def spans(self, frame: Frame) -> Spans:
-        return self.mask.spans(frame).others(frame)
+    def spans(self, sizes: Sizes) -> Spans:
+        return self.mask.spans(sizes).complement(sizes)
 
     def lengths(self) -> Lengths | None:
         return self.mask.lengths()
 
-    def check(self, frame: Frame) -> None:
-        self.mask.check(frame)
+    def check(self, sizes: Sizes) -> None:
+        self.mask.check(sizes)
 
 
 def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
@@ -351,30 +353,30 @@ def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     return None if left is None or right is None else torch.maximum(left, right)
 
 
-def _filtered(pairs: Csr, other: Mask, frame: Frame) -> Csr | None:
+def _filtered(pairs: Csr, other: Mask, sizes: Sizes) -> Csr | None:
     """Those of the pairs that the other mask allows too; None where that depends on the item or the head."""
-    query = torch.arange(frame.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
+    query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
     # Asked as if for two items and two heads, to see from the shape whether they matter.
-    item, head = (pairs.keys.new_zeros(shape) for shape in ((min(frame.batch, 2), 1, 1), (1, 2, 1)))
-    allowed = allows(other, frame.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+    item, head = (pairs.keys.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
+    allowed = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
     if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
         return None
     kept = allowed.expand(1, 1, len(query)).flatten()
-    kept_by_key = kept[pairs.places]
+    kept_by_key = kept[pairs.csc_to_csr]
     before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
     return Csr(
         starts=before[pairs.starts],
         keys=pairs.keys[kept],
         key_starts=before_by_key[pairs.key_starts],
         queries=pairs.queries[kept_by_key],
-        places=before[pairs.places[kept_by_key]],
+        csc_to_csr=before[pairs.csc_to_csr[kept_by_key]],
     )
 
 
-def _within(mask: Mask, frame: Frame, rows: slice) -> Tensor:
+def _within(mask: Mask, sizes: Sizes, rows: slice) -> Tensor:
     """The keys between the first and the last that any of these queries may see, stretch by stretch."""
     found = []
-    for start, stop in mask.spans(frame).outer:
+    for start, stop in mask.spans(sizes).outer:
         start, stop = start[:, rows], stop[:, rows]
         some = start < stop
         if some.any():
@@ -388,7 +390,7 @@ def allows(mask: Mask, at: Index) -> Tensor:
     Raises:
         ArgumentError: the mask is a user's own, and says something else.
     """
-    if is_own(mask) and type(mask) is not Predicate:
+    if is_builtin(mask) and type(mask) is not Predicate:
         return mask.allows(at)
     try:
         allowed: Any = mask.allows(at)

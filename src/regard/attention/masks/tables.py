@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["check_table", "entries", "tensor_of", "whole_numbers"]
+__all__ = ["check_table", "entries", "integer_tensor", "to_tensor"]
 
 
 def entries(table: Tensor, item: Tensor, column: Tensor) -> Tensor:
@@ -15,13 +15,13 @@ def entries(table: Tensor, item: Tensor, column: Tensor) -> Tensor:
     return table[0][column] if len(table) == 1 else table[item, column]
 
 
-def whole_numbers(value: Any, name: str, owner: str, meaning: str, dims: tuple[int, ...]) -> Tensor:
+def integer_tensor(value: Any, name: str, owner: str, meaning: str, dims: tuple[int, ...]) -> Tensor:
     """A field's value as integers of one of these numbers of dimensions.
 
     Raises:
         ArgumentError: it is none.
     """
-    tensor = tensor_of(value, name, owner, meaning)
+    tensor = to_tensor(value, name, owner, meaning)
     if not isinstance(value, Tensor) and not tensor.numel():
         tensor = tensor.long()
     if tensor.ndim not in dims or tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
@@ -31,7 +31,7 @@ def whole_numbers(value: Any, name: str, owner: str, meaning: str, dims: tuple[i
     return tensor.long()
 
 
-def tensor_of(value: Any, name: str, owner: str, meaning: str) -> Tensor:
+def to_tensor(value: Any, name: str, owner: str, meaning: str) -> Tensor:
     """A field's value as a tensor.
 
     Raises:

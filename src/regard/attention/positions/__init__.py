@@ -9,13 +9,13 @@ from collections.abc import Callable
 from torch import nn
 
 from regard.attention.positions.alibi import Alibi, Slopes
+from regard.attention.positions.bias import Bias
 from regard.attention.positions.bucketed import Bucketed, Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.position import Both, Position, PositionModule
 from regard.attention.positions.relative import Relative, RelativeKeys, RelativeValues
 from regard.attention.positions.rotary import Rotary
-from regard.attention.positions.table import Bias
 
 __all__ = [
     "POSITIONS",

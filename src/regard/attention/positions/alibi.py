@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.attention.fields import check_count, check_tensor
-from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.position import PositionModule, check_per_head
 from regard.attention.precision import wide_dtype
+from regard.attention.sizes import Sizes
+from regard.attention.validation import check_count, check_tensor
 
 __all__ = ["Alibi", "Slopes", "alibi_slopes"]
 
@@ -33,11 +33,11 @@ class Slopes(OffsetBias):
         # Wide, for in half precision a distance of 277 is 276 or 278.
         return -self.slopes.to(wide_dtype(self.slopes)).reshape(-1, 1, 1) * offset.abs()
 
-    def pull_bias(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
+    def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
         sums = -(gradient * offset.abs()).sum((1, 2))
         return (sums if self.slopes.ndim else sums.sum(),)
 
-    def check(self, heads: int, frame: Frame) -> None:
+    def check(self, heads: int, sizes: Sizes) -> None:
         if self.slopes.ndim > 0:
             check_per_head(self.slopes, heads, "slopes")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.fields import check_count, check_number, check_tensor
-from regard.attention.frames import Frame
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.position import PositionModule, check_per_head
-from regard.attention.positions.shearing import collect
+from regard.attention.positions.skewing import sum_by_index
+from regard.attention.sizes import Sizes
+from regard.attention.validation import check_count, check_number, check_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Bucketed", "Buckets", "bucket"]
@@ -43,11 +43,11 @@ class Buckets(OffsetBias):
         table = self.table.view(-1, 1, self.table.shape[-1])
         return table.expand(groups, index.shape[1], -1).gather(-1, index.expand(groups, -1, -1))
 
-    def pull_bias(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
-        sums = collect(gradient, self._bucket(offset), self.table.shape[-1]).sum(1)
+    def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
+        sums = sum_by_index(gradient, self._bucket(offset), self.table.shape[-1]).sum(1)
         return (sums if self.table.ndim == 2 else sums.sum(0),)
 
-    def check(self, heads: int, frame: Frame) -> None:
+    def check(self, heads: int, sizes: Sizes) -> None:
         if self.table.ndim == 2:
             check_per_head(self.table, heads, "biases")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.attention.fields import check_number
-from regard.attention.frames import Index
 from regard.attention.positions.position import Position
+from regard.attention.sizes import Index
+from regard.attention.validation import check_number
 from regard.errors import ArgumentError
 
 __all__ = ["GuidedBias"]
@@ -45,13 +45,13 @@ class GuidedBias(Position):
             raise ArgumentError(f"`width` must be a share of the whole, more than 0, but is {self.width}.")
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
-        beside = _share(at.query, at.queries, scores) - _share(at.key, at.keys, scores)
+        beside = _fraction(at.query, at.queries, scores) - _fraction(at.key, at.keys, scores)
         return torch.addcmul(scores, beside, beside, value=-0.5 / self.width**2)
 
-    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[None, None]:
+    def scores_vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[None, None]:
         return None, None
 
 
-def _share(place: Tensor, count: Tensor | int, like: Tensor) -> Tensor:
+def _fraction(index: Tensor, count: Tensor | int, like: Tensor) -> Tensor:
     total = count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1)
-    return place.to(like.dtype) / total
+    return index.to(like.dtype) / total

@@ -5,10 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.attention.frames import Index
-from regard.attention.parts import join, offer, split
+from regard.attention.parts import flatten_part, optional_method, unflatten_part
 from regard.attention.positions.position import Position
-from regard.attention.positions.shearing import diagonals, offsets, shear
+from regard.attention.positions.skewing import diagonal_sums, line_offsets, skew
+from regard.attention.sizes import Index
 from regard.attention.vjp import vjp
 
 __all__ = ["OffsetBias"]
@@ -36,35 +36,35 @@ class OffsetBias(Position):
         """The bias at these distances: whole numbers (1 or group, row, column) to numbers that broadcast so."""
         raise NotImplementedError(f"{type(self).__name__} must say its bias at a distance")
 
-    def pull_bias(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
+    def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of the operands, from that of the biases (group, row, column); by autograd unless written."""
-        spec, held = split(self)
-        smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+        spec, held = flatten_part(self)
+        differentiable = [i for i, operand in enumerate(held) if operand.is_floating_point()]
 
         def biases(*changed: Tensor) -> Tensor:
             filled: list[Any] = list(held)
-            for i, operand in zip(smooth, changed, strict=True):
+            for i, operand in zip(differentiable, changed, strict=True):
                 filled[i] = operand
-            return join(spec, tuple(filled)).bias(offset).expand(gradient.shape).to(gradient.dtype)
+            return unflatten_part(spec, tuple(filled)).bias(offset).expand(gradient.shape).to(gradient.dtype)
 
         grads: list[Tensor | None] = [None] * len(held)
-        if smooth:
-            _, pull = vjp(biases, *(held[i] for i in smooth))
-            for i, grad in zip(smooth, pull(gradient), strict=True):
+        if differentiable:
+            _, vjp_fn = vjp(biases, *(held[i] for i in differentiable))
+            for i, grad in zip(differentiable, vjp_fn(gradient), strict=True):
                 grads[i] = grad
         return tuple(grads)
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         rows, columns = scores.shape[1:]
-        line = offsets(at, rows, columns)
+        line = line_offsets(at, rows, columns)
         if line is None:
             return scores + self.bias(at.offset).to(scores.dtype)
-        return scores + shear(self.bias(line).to(scores.dtype).expand(-1, rows, line.shape[-1]))
+        return scores + skew(self.bias(line).to(scores.dtype).expand(-1, rows, line.shape[-1]))
 
-    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+    def scores_vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
         # A subclass with another bias and no gradient for it has the one that autograd finds.
-        pull = offer(self, "pull_bias", "bias") or partial(OffsetBias.pull_bias, self)
-        line = offsets(at, *grad_scores.shape[1:])
+        vjp_fn = optional_method(self, "bias_vjp", "bias") or partial(OffsetBias.bias_vjp, self)
+        line = line_offsets(at, *grad_scores.shape[1:])
         if line is None:
-            return None, None, *pull(grad_scores, at.offset)
-        return None, None, *pull(diagonals(grad_scores), line)
+            return None, None, *vjp_fn(grad_scores, at.offset)
+        return None, None, *vjp_fn(diagonal_sums(grad_scores), line)

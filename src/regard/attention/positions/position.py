@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.frames import Frame, Index
-from regard.attention.parts import is_own, offer, operands, select
+from regard.attention.parts import is_builtin, operands, optional_method, select
+from regard.attention.sizes import Index, Sizes
 from regard.errors import ArgumentError
 
 __all__ = ["Both", "Position", "PositionModule", "SumModule", "check_per_head"]
@@ -30,7 +30,7 @@ class Position:
     Two schemes add up: `Rotary() + Bias(table)` does what the left one does, then what the right one does.
     """
 
-    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
+    def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         """Change queries and keys before they are scored (rotary); places broadcast as (..., query) and (..., key)."""
         return query, key
 
@@ -42,7 +42,7 @@ class Position:
         """Change the weighted sum (relative values)."""
         return output
 
-    def check(self, heads: int, frame: Frame) -> None:
+    def check(self, heads: int, sizes: Sizes) -> None:
         """Whether the scheme fits a request of these sizes.
 
         Raises:
@@ -79,13 +79,13 @@ class Both(Position):
 
     def __post_init__(self) -> None:
         for part in (self.first, self.second):
-            if not is_own(part):
+            if not is_builtin(part):
                 # A sum is as foreign as what it holds: engines are more careful with parts of a user's own.
                 object.__setattr__(self, "__module__", type(part).__module__)
 
-    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
-        query, key = self.first.heads(query, key, query_place, key_place)
-        return self.second.heads(query, key, query_place, key_place)
+    def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
+        query, key = self.first.heads(query, key, query_position, key_position)
+        return self.second.heads(query, key, query_position, key_position)
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         return self.second.scores(self.first.scores(scores, query, key, at), query, key, at)
@@ -93,21 +93,21 @@ class Both(Position):
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         return self.second.outputs(self.first.outputs(output, weights, at), weights, at)
 
-    def check(self, heads: int, frame: Frame) -> None:
-        self.first.check(heads, frame)
-        self.second.check(heads, frame)
+    def check(self, heads: int, sizes: Sizes) -> None:
+        self.first.check(heads, sizes)
+        self.second.check(heads, sizes)
 
     def select(self, heads: Tensor) -> "Both":
         return dataclasses.replace(self, first=select(self.first, heads), second=select(self.second, heads))
 
     # Properties, so that a sum has a pull only where both of its parts do: else asking for it raises AttributeError.
     @property
-    def pull_scores(self) -> Callable[..., tuple[Tensor | None, ...]]:
-        return _joined(_pull(self.first, "scores", 2), _pull(self.second, "scores", 2), 2)
+    def scores_vjp(self) -> Callable[..., tuple[Tensor | None, ...]]:
+        return _summed(_vjp_of(self.first, "scores", 2), _vjp_of(self.second, "scores", 2), 2)
 
     @property
-    def pull_outputs(self) -> Callable[..., tuple[Tensor | None, ...]]:
-        return _joined(_pull(self.first, "outputs", 1), _pull(self.second, "outputs", 1), 1)
+    def outputs_vjp(self) -> Callable[..., tuple[Tensor | None, ...]]:
+        return _summed(_vjp_of(self.first, "outputs", 1), _vjp_of(self.second, "outputs", 1), 1)
 
 
 class SumModule(PositionModule):
@@ -143,23 +143,23 @@ def _sum(first: Any, second: Any) -> Any:
     return Both(first, second)
 
 
-def _pull(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tensor | None, ...]]:
+def _vjp_of(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tensor | None, ...]]:
     """A part's pull of a hook; that of a hook which it leaves alone gives nothing."""
     if getattr(type(part), hook) is getattr(Position, hook):
         nothing = (None,) * (inputs + len(operands(part)))
         return lambda *arguments: nothing
-    pull = offer(part, f"pull_{hook}", hook)
-    if pull is None:
-        raise AttributeError(f"{type(part).__name__} has no pull_{hook}")
-    return pull
+    vjp_fn = optional_method(part, f"{hook}_vjp", hook)
+    if vjp_fn is None:
+        raise AttributeError(f"{type(part).__name__} has no {hook}_vjp")
+    return vjp_fn
 
 
-def _joined(
+def _summed(
     first: Callable[..., tuple[Tensor | None, ...]], second: Callable[..., tuple[Tensor | None, ...]], inputs: int
 ) -> Callable[..., tuple[Tensor | None, ...]]:
     """Two pulls as one: both see the same gradient, since each of them only added something."""
 
-    def pull(*arguments: Any) -> tuple[Tensor | None, ...]:
+    def vjp_fn(*arguments: Any) -> tuple[Tensor | None, ...]:
         left, right = first(*arguments), second(*arguments)
         shared = (
             a if b is None else b if a is None else torch.add(a, b)
@@ -167,4 +167,4 @@ def _joined(
         )
         return *shared, *left[inputs:], *right[inputs:]
 
-    return pull
+    return vjp_fn

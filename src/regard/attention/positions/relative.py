@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.fields import check_count, check_tensor
-from regard.attention.frames import Frame, Index
 from regard.attention.positions.position import Both, Position, PositionModule, check_per_head
-from regard.attention.positions.shearing import fold, spread_products
+from regard.attention.positions.skewing import offset_products, sum_by_offset
+from regard.attention.sizes import Index, Sizes
+from regard.attention.validation import check_count, check_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Relative", "RelativeKeys", "RelativeValues"]
@@ -36,13 +36,13 @@ class RelativeKeys(Position):
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         table = _checked(self.table, query.shape[-1]).to(query.dtype) * _scale(query)
-        return scores + spread_products(query, table, at, scores.shape[-1])
+        return scores + offset_products(query, table, at, scores.shape[-1])
 
-    def pull_scores(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
-        grad_products = fold(grad_scores, at, self.table.shape[-2]) * _scale(query)
+    def scores_vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+        grad_products = sum_by_offset(grad_scores, at, self.table.shape[-2]) * _scale(query)
         return grad_products @ self.table.to(query.dtype), None, _of_table(self.table, grad_products.mT @ query)
 
-    def check(self, heads: int, frame: Frame) -> None:
+    def check(self, heads: int, sizes: Sizes) -> None:
         if self.table.ndim == 3:
             check_per_head(self.table, heads, "vectors")
 
@@ -70,14 +70,14 @@ class RelativeValues(Position):
 
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         table = _checked(self.table, output.shape[-1]).to(weights.dtype)
-        return output + fold(weights, at, table.shape[-2]) @ table
+        return output + sum_by_offset(weights, at, table.shape[-2]) @ table
 
-    def pull_outputs(self, grad_output: Tensor, weights: Tensor, at: Index) -> tuple[Tensor | None, ...]:
+    def outputs_vjp(self, grad_output: Tensor, weights: Tensor, at: Index) -> tuple[Tensor | None, ...]:
         table = self.table.to(grad_output.dtype)
-        grad_table = fold(weights, at, table.shape[-2]).mT @ grad_output
-        return spread_products(grad_output, table, at, weights.shape[-1]), _of_table(self.table, grad_table)
+        grad_table = sum_by_offset(weights, at, table.shape[-2]).mT @ grad_output
+        return offset_products(grad_output, table, at, weights.shape[-1]), _of_table(self.table, grad_table)
 
-    def check(self, heads: int, frame: Frame) -> None:
+    def check(self, heads: int, sizes: Sizes) -> None:
         if self.table.ndim == 3:
             check_per_head(self.table, heads, "vectors")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.attention.fields import check_count, check_number
 from regard.attention.positions.position import Position
 from regard.attention.precision import wide_dtype
+from regard.attention.validation import check_count, check_number
 from regard.errors import ArgumentError
 
 __all__ = ["Rotary"]
@@ -62,10 +62,10 @@ class Rotary(Position):
             if not getattr(self, name) > 0:
                 raise ArgumentError(f"`{name}` must be more than 0, but is {getattr(self, name)}.")
 
-    def heads(self, query: Tensor, key: Tensor, query_place: Tensor, key_place: Tensor) -> tuple[Tensor, Tensor]:
-        return self._turned(query, query_place), self._turned(key, key_place)
+    def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
+        return self._rotated(query, query_position), self._rotated(key, key_position)
 
-    def _turned(self, vectors: Tensor, place: Tensor) -> Tensor:
+    def _rotated(self, vectors: Tensor, position: Tensor) -> Tensor:
         width = vectors.shape[-1]
         size = width if self.size is None else self.size
         if size > width or size % 2:
@@ -76,17 +76,17 @@ class Rotary(Position):
         if not size:
             return vectors
         wide = vectors[..., :size].to(wide_dtype(vectors))
-        angle = self._angles(place, size)
+        angle = self._angles(position, size)
         cosine, sine = angle.cos().to(wide), angle.sin().to(wide)
         # (..., size) -> (..., pair), the first and the second feature of every pair.
         first, second = wide.chunk(2, -1) if self.pairs == "halves" else (wide[..., ::2], wide[..., 1::2])
-        turned = first * cosine - second * sine, second * cosine + first * sine
-        together = torch.cat(turned, -1) if self.pairs == "halves" else torch.stack(turned, -1).flatten(-2)
+        rotated = first * cosine - second * sine, second * cosine + first * sine
+        together = torch.cat(rotated, -1) if self.pairs == "halves" else torch.stack(rotated, -1).flatten(-2)
         return torch.cat([together.to(vectors.dtype), vectors[..., size:]], -1)
 
-    def _angles(self, place: Tensor, size: int) -> Tensor:
+    def _angles(self, position: Tensor, size: int) -> Tensor:
         """(..., length, pair). In float64, where there is one: in float32 a place of a million is off by 0.06."""
-        if place.device.type == "mps":
-            place = place.cpu()
-        pair = torch.arange(0, size, 2, dtype=torch.float64, device=place.device)
-        return (place.double() / self.stretch).unsqueeze(-1) * self.base ** (-pair / size)
+        if position.device.type == "mps":
+            position = position.cpu()
+        pair = torch.arange(0, size, 2, dtype=torch.float64, device=position.device)
+        return (position.double() / self.stretch).unsqueeze(-1) * self.base ** (-pair / size)

@@ -12,20 +12,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.engines.blocked.definition import apart, tamed, tile_output
-from regard.attention.engines.blocked.tile import Allowed, TileGradients, TileWork, Twins, drop_weights, take
-from regard.attention.engines.blocked.tiles import BUDGET, FEWEST, ROWS, Tile, tiles, whole
-from regard.attention.frames import Index
+from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
+from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
+from regard.attention.engines.blocked.tiles import BUDGET, MAX_ROWS, MIN_ROWS, Tile, single_tile, tiles
 from regard.attention.masks import allows
-from regard.attention.parts import is_own, join, operands, split
-from regard.attention.pieces import added
+from regard.attention.parts import flatten_part, is_builtin, operands, unflatten_part
 from regard.attention.precision import wide_dtype
-from regard.attention.reduction import Gradients, ReducedGradients, pull_through_reduction
+from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
+from regard.attention.sizes import Index
+from regard.attention.sparse_gradients import accumulate
 from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
-__all__ = ["backward", "careful", "forward", "refuse", "refuse_captured", "second", "walk"]
+__all__ = ["backward", "forward", "refuse", "refuse_captured", "second", "unsafe_tiles", "walk"]
 
 
 def refuse(request: Request) -> str | None:
@@ -33,7 +33,9 @@ def refuse(request: Request) -> str | None:
     return None
 
 
-def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, budget: int = BUDGET) -> Tensor:
+def forward(
+    request: Request, *, compiled_parts: CompiledParts | None = None, rows: int = MAX_ROWS, budget: int = BUDGET
+) -> Tensor:
     """The output, (batch, head, query, value).
 
     Args:
@@ -43,62 +45,64 @@ def forward(request: Request, *, twins: Twins | None = None, rows: int = ROWS, b
     """
     batch, heads, queries = request.query.shape[:3]
     if _only_tile(request, rows, budget) is not None:
-        (work,) = walk(request, twins=twins, rows=rows, budget=budget)
+        (work,) = walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget)
         output = work.output().to(request.query.dtype).contiguous()
         # A foreign part may keep what it gave.
-        output = output if is_own(request.parts.position) else output.clone(memory_format=torch.contiguous_format)
+        output = output if is_builtin(request.parts.position) else output.clone(memory_format=torch.contiguous_format)
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:
-        for tile, at in careful(request, rows, budget):
+        for tile, at in unsafe_tiles(request, rows, budget):
             result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
         return output.unflatten(0, (batch, heads))
-    for work in walk(request, twins=twins, rows=rows, budget=budget):
+    for work in walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget):
         output[work.tile.groups, work.tile.rows] = work.output().to(output.dtype)
     return output.unflatten(0, (batch, heads))
 
 
-def walk(request: Request, *, twins: Twins | None = None, rows: int = ROWS, budget: int = BUDGET) -> Iterator[TileWork]:
+def walk(
+    request: Request, *, compiled_parts: CompiledParts | None = None, rows: int = MAX_ROWS, budget: int = BUDGET
+) -> Iterator[TileWork]:
     """The tiles of a request, one after the other, reduced; all numbers must be finite, or nothing hidden."""
-    reduced, plain = request.reduced()
-    yield from _works(reduced, plain, twins, rows, budget)
+    reduced, unreduced = request.reduced()
+    yield from _works(reduced, unreduced, compiled_parts, rows, budget)
 
 
 def backward(
     request: Request,
     grad_output: Tensor,
     *,
-    twins: Twins | None = None,
-    rows: int = ROWS,
+    compiled_parts: CompiledParts | None = None,
+    rows: int = MAX_ROWS,
     budget: int = BUDGET,
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, in float32 or wider where they are summed."""
     if not request.safe_with(grad_output):
-        return _careful_backward(request, grad_output, rows, budget)
+        return _unsafe_backward(request, grad_output, rows, budget)
 
-    def compute(reduced: Request, plain: tuple[Tensor, Tensor]) -> ReducedGradients:
-        totals = _Totals(reduced, plain)
-        for work in _works(reduced, plain, twins, rows, budget):
-            above = take(grad_output, work.tile, "rows")
-            totals.add(work.tile, work.pull(above))
+    def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
+        totals = _ReducedGradients(reduced, unreduced)
+        for work in _works(reduced, unreduced, compiled_parts, rows, budget):
+            cotangents = take(grad_output, work.tile, "rows")
+            totals.add(work.tile, work.vjp(cotangents))
         return totals.result()
 
-    return pull_through_reduction(request, compute)
+    return vjp_through_reduction(request, compute)
 
 
-class _Totals:
+class _ReducedGradients:
     """The gradients of a reduced request, added up tile by tile."""
 
-    def __init__(self, request: Request, plain: tuple[Tensor, Tensor]):
+    def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor]):
         self.shape = request.query.shape[:2]
         # Those of the plain query and key are apart only where these are others.
-        self._plain = (
-            "query" if plain[0] is request.query else "plain_query",
-            "key" if plain[1] is request.key else "plain_key",
+        self._unreduced_names = (
+            "query" if unreduced[0] is request.query else "unreduced_query",
+            "key" if unreduced[1] is request.key else "unreduced_key",
         )
         self._like = {"query": request.query, "key": request.key, "value": request.value}
-        self._like |= {"plain_query": plain[0], "plain_key": plain[1]}
+        self._like |= {"unreduced_query": unreduced[0], "unreduced_key": unreduced[1]}
         self._sums: dict[str, Tensor] = {}
         parts = request.parts
         self.operands: list[Gradients] = [
@@ -107,65 +111,65 @@ class _Totals:
 
     def add(self, tile: Tile, found: TileGradients) -> None:
         self._add("query", tile.groups, tile.rows, found.query)
-        self._add(self._plain[0], tile.groups, tile.rows, found.plain_query)
+        self._add(self._unreduced_names[0], tile.groups, tile.rows, found.unreduced_query)
         self._add("key", tile.groups, tile.keys, found.key)
         self._add("value", tile.groups, tile.keys, found.value)
-        self._add(self._plain[1], tile.groups, tile.keys, found.plain_key)
+        self._add(self._unreduced_names[1], tile.groups, tile.keys, found.unreduced_key)
         for totals, grads in zip(self.operands, found.operands, strict=True):
             for i, grad in enumerate(grads):
                 if grad is not None:
-                    totals[i] = added(totals[i], grad)
+                    totals[i] = accumulate(totals[i], grad)
 
     def result(self) -> ReducedGradients:
-        found = [self._sums.get(name) for name in ("query", "key", "value", "plain_query", "plain_key")]
+        found = [self._sums.get(name) for name in ("query", "key", "value", "unreduced_query", "unreduced_key")]
         for i, name in enumerate(("query", "key", "value")):
             if found[i] is None:
                 found[i] = torch.zeros_like(self._like[name]).flatten(0, 1)
         found = [None if total is None else total.unflatten(0, self.shape) for total in found]
         return ReducedGradients(*found, *self.operands)  # pyright: ignore[reportArgumentType]
 
-    def _add(self, name: str, groups: slice, places: slice | Tensor, grad: Tensor | None) -> None:
+    def _add(self, name: str, groups: slice, positions: slice | Tensor, grad: Tensor | None) -> None:
         if grad is None:
             return
         if name not in self._sums:
             like = self._like[name]
             batch, heads, length, size = like.shape
-            turned = grad.stride(-1) != 1 and grad.stride(-2) == 1
-            shape = (batch * heads, size, length) if turned else (batch * heads, length, size)
+            transposed = grad.stride(-1) != 1 and grad.stride(-2) == 1
+            shape = (batch * heads, size, length) if transposed else (batch * heads, length, size)
             total = torch.zeros(shape, dtype=grad.dtype, device=like.device)
             # Laid out in memory as what comes: to add across the grain takes several times as long.
-            self._sums[name] = total.mT if turned else total
-        _add_at(self._sums[name], groups, places, grad)
+            self._sums[name] = total.mT if transposed else total
+        _add_at(self._sums[name], groups, positions, grad)
 
 
-def _add_at(total: Tensor, groups: slice, places: slice | Tensor, grad: Tensor) -> None:
+def _add_at(total: Tensor, groups: slice, positions: slice | Tensor, grad: Tensor) -> None:
     """Add a tile's gradient where it belongs."""
-    if isinstance(places, slice):
-        total[groups, places] += grad
+    if isinstance(positions, slice):
+        total[groups, positions] += grad
     else:
         # No key is picked twice, so the order of adding is one on every device.
-        total[groups].index_add_(1, places.to(total.device), grad)
+        total[groups].index_add_(1, positions.to(total.device), grad)
 
 
-def _careful_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
+def _unsafe_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
     """The gradients where something hidden is not finite: autograd on each tile as it is defined."""
-    spec, held = split(request.parts)
-    smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
-    totals = _Sums(request, [held[i] for i in smooth])
-    for tile, at in careful(request, rows, budget):
-        call = _tile_call(request, tile, at, spec, held, smooth, safe=False)
-        _, pull = vjp(call, *_taken(request, tile), *(held[i] for i in smooth))
-        totals.add(tile, pull(take(grad_output, tile, "rows")))
-    return totals.result(smooth, len(held))
+    spec, tensors = flatten_part(request.parts)
+    differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
+    totals = _Gradients(request, [tensors[i] for i in differentiable])
+    for tile, at in unsafe_tiles(request, rows, budget):
+        call = _tile_call(request, tile, at, spec, tensors, differentiable, safe=False)
+        _, vjp_fn = vjp(call, *_taken(request, tile), *(tensors[i] for i in differentiable))
+        totals.add(tile, vjp_fn(take(grad_output, tile, "rows")))
+    return totals.result(differentiable, len(tensors))
 
 
 def second(
     request: Request,
     grad_output: Tensor,
-    wanted: list[int],
-    above: list[Tensor],
+    needed: list[int],
+    cotangents: list[Tensor],
     *,
-    rows: int = ROWS,
+    rows: int = MAX_ROWS,
     budget: int = BUDGET,
 ) -> Gradients:
     """The gradient of a gradient: of `grad_output`, and of query, key, value and the operands of the parts.
@@ -174,82 +178,89 @@ def second(
         wanted: which of (query, key, value, *operands) the first gradients were of.
         above: what a change of each of these is worth.
     """
-    spec, held = split(request.parts)
-    smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
-    totals = _Sums(request, [held[i] for i in smooth])
+    spec, tensors = flatten_part(request.parts)
+    differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
+    totals = _Gradients(request, [tensors[i] for i in differentiable])
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
     safe = request.safe_with(grad_output)
-    places = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in smooth)))}
-    for tile, at in (indexed if safe else careful)(request, rows, budget):
-        call = _tile_call(request, tile, at, spec, held, smooth, safe=safe)
+    positions = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in differentiable)))}
+    for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, rows, budget):
+        call = _tile_call(request, tile, at, spec, tensors, differentiable, safe=safe)
 
         def first(upward: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
             found = gradients([call(*tensors)], tensors, [upward], create_graph=True)  # noqa: B023 - used within the turn
-            return tuple(found[places[i]] for i in wanted)
+            return tuple(found[positions[i]] for i in needed)
 
         upward = take(grad_output, tile, "rows")
-        _, pull = vjp(first, upward, *_taken(request, tile), *(held[i] for i in smooth))
+        _, vjp_fn = vjp(first, upward, *_taken(request, tile), *(tensors[i] for i in differentiable))
         weighed = tuple(
             take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
-            for i, grad in zip(wanted, above, strict=True)
+            for i, grad in zip(needed, cotangents, strict=True)
         )
-        of_upward, *rest = pull(*weighed)
+        of_upward, *rest = vjp_fn(*weighed)
         grad_above[tile.groups, tile.rows] += of_upward
         totals.add(tile, rest)
-    return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result(smooth, len(held))]
+    return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result(differentiable, len(tensors))]
 
 
-class _Sums:
+class _Gradients:
     """The gradients of query, key, value and some operands, added up tile by tile."""
 
-    def __init__(self, request: Request, smooth: list[Tensor]):
+    def __init__(self, request: Request, differentiable: list[Tensor]):
         self.shape = request.query.shape[:2]
         wide = wide_dtype(request.query)
         three = (request.query, request.key, request.value)
         self.tensors = [torch.zeros_like(tensor, dtype=wide).flatten(0, 1) for tensor in three]
-        self.operands = [torch.zeros_like(operand, dtype=wide_dtype(operand)) for operand in smooth]
+        self.operands = [torch.zeros_like(operand, dtype=wide_dtype(operand)) for operand in differentiable]
 
     def add(self, tile: Tile, found: Any) -> None:
         query, key, value, *rest = found
-        for total, places, grad in zip(
+        for total, positions, grad in zip(
             self.tensors, (tile.rows, tile.keys, tile.keys), (query, key, value), strict=True
         ):
-            _add_at(total, tile.groups, places, grad)
+            _add_at(total, tile.groups, positions, grad)
         for total, grad in zip(self.operands, rest, strict=True):
             total += grad
 
-    def result(self, smooth: list[int], count: int) -> Gradients:
+    def result(self, differentiable: list[int], count: int) -> Gradients:
         grads: Gradients = [None] * count
-        for i, total in zip(smooth, self.operands, strict=True):
+        for i, total in zip(differentiable, self.operands, strict=True):
             grads[i] = total
         return [*(total.unflatten(0, self.shape) for total in self.tensors), *grads]
 
 
 def _tile_call(
-    request: Request, tile: Tile, at: Index, spec: Any, held: tuple[Tensor, ...], smooth: list[int], *, safe: bool
+    request: Request,
+    tile: Tile,
+    at: Index,
+    spec: Any,
+    tensors: tuple[Tensor, ...],
+    differentiable: list[int],
+    *,
+    safe: bool,
 ) -> Callable[..., Tensor]:
     """The output of a tile as a function of its query, key, value and the operands that have gradients."""
 
     def call(query: Tensor, key: Tensor, value: Tensor, *changed: Tensor) -> Tensor:
-        filled = list(held)
-        for i, operand in zip(smooth, changed, strict=True):
+        filled = list(tensors)
+        for i, operand in zip(differentiable, changed, strict=True):
             filled[i] = operand
-        whole = dataclasses.replace(request, parts=join(spec, tuple(filled)))
-        return tile_output(whole, tile, at, query, key, value, safe=safe)
+        single_tile = dataclasses.replace(request, parts=unflatten_part(spec, tuple(filled)))
+        return tile_output(single_tile, tile, at, query, key, value, safe=safe)
 
     return call
 
 
 def _works(
-    request: Request, plain: tuple[Tensor, Tensor], twins: Twins | None, rows: int, budget: int
+    request: Request, unreduced: tuple[Tensor, Tensor], compiled_parts: CompiledParts | None, rows: int, budget: int
 ) -> Iterator[TileWork]:
     """The work on each tile; what the mask allows is asked once for all heads where it doesn't depend on them."""
-    if twins is not None:
-        request = dataclasses.replace(request, parts=twins.parts(request.parts))
-    drop = drop_weights if twins is None else twins.drop
-    asked: tuple[Any, Any, Allowed] | None = None
+    if compiled_parts is not None:
+        request = dataclasses.replace(request, parts=compiled_parts.parts(request.parts))
+    drop = drop_weights if compiled_parts is None else compiled_parts.drop
+    asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
-    for tile, at in indexed(request, rows, budget):
+    for tile, at in indexed_tiles(request, rows, budget):
         allowed = None
         if not tile.full:
             items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
@@ -259,7 +270,7 @@ def _works(
             else:
                 allowed, of_all_heads = _allowed(request, tile, at)
                 asked = (same, tile.keys, allowed) if of_all_heads else None
-        yield TileWork(request, plain, tile, at, allowed, drop)
+        yield TileWork(request, unreduced, tile, at, allowed, drop)
 
 
 def _same_keys(one: Any, other: Any) -> bool:
@@ -268,7 +279,7 @@ def _same_keys(one: Any, other: Any) -> bool:
     return isinstance(one, slice) and one == other
 
 
-def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
+def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
     """Which pairs of a tile are allowed, and whether all heads of its item share them."""
     heads = request.query.shape[1]
     item = tile.groups.start // heads
@@ -283,39 +294,39 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[Allowed, bool]:
     allowed = allows(request.parts.mask, at)
     allowed = allowed[(None,) * (3 - allowed.ndim)]
     shared = one_item and len(allowed) == 1
-    return Allowed(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
+    return TileMask(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
 
 
-def indexed(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+def indexed_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
     """The tiles of a request, and where each stands in the whole."""
     only = _only_tile(request, rows, budget)
     if only is not None:
         yield only, _index(request, only)
         return
-    for tile in tiles(request.parts.mask, request.spans, request.frame, request.query.shape[1], rows, budget):
+    for tile in tiles(request.parts.mask, request.spans, request.sizes, request.query.shape[1], rows, budget):
         yield tile, _index(request, tile)
 
 
 def _only_tile(request: Request, rows: int, budget: int) -> Tile | None:
     """The tile of a small request in which nothing is hidden."""
     batch, heads, queries, _ = request.query.shape
-    tile = whole(batch, heads, queries, request.key.shape[2], rows, budget)
+    tile = single_tile(batch, heads, queries, request.key.shape[2], rows, budget)
     return tile if tile is not None and request.hides_nothing else None
 
 
-def careful(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+def unsafe_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
     """The same for `tile_output` and `tile_weights` of a request that isn't safe.
 
     A pair that is scored by itself takes as much memory as it has features, or a head parameters in a part of the
     user's own, so of a tile with many of them only a few rows are taken at once.
     """
-    foreign = [part for part in (request.parts.score, request.parts.position) if not is_own(part)]
-    by_head = [t.numel() // len(t) for part in foreign for t in operands(part) if t.ndim and len(t)]
+    user_parts = [part for part in (request.parts.score, request.parts.position) if not is_builtin(part)]
+    by_head = [t.numel() // len(t) for part in user_parts for t in operands(part) if t.ndim and len(t)]
     size = max(request.query.shape[-1], request.key.shape[-1], 1, *by_head)
-    for tile, at in indexed(request, rows, budget):
+    for tile, at in indexed_tiles(request, rows, budget):
         query, key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         allowed = allows(request.parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
-        single, _ = apart(request, *tamed(query, key, allowed), allowed)
+        single, _ = isolated_pairs(request, *fill_empty(query, key, allowed), allowed)
         if single is None or size * int(single.sum()) <= budget:
             yield tile, at
             continue
@@ -348,16 +359,16 @@ def refuse_captured(request: Request) -> None:
         ArgumentError: there is such a tensor, or a part that isn't the same when it is computed again.
     """
     # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
-    foreign = [name for name in ("score", "weights", "position") if not is_own(getattr(request.parts, name))]
-    first = next(indexed(request, FEWEST, BUDGET), None) if foreign else None
+    user_parts = [name for name in ("score", "weights", "position") if not is_builtin(getattr(request.parts, name))]
+    first = next(indexed_tiles(request, MIN_ROWS, BUDGET), None) if user_parts else None
     if first is None:
         return
-    spec, held = split(request.parts)
+    spec, tensors = flatten_part(request.parts)
     bare = Request(
         request.query.detach(),
         request.key.detach(),
         request.value.detach(),
-        join(spec, tuple(operand.detach() for operand in held)),
+        unflatten_part(spec, tuple(operand.detach() for operand in tensors)),
         request.dropout,
         request.seed,
     )
@@ -366,12 +377,12 @@ def refuse_captured(request: Request) -> None:
         result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
     if request.differentiable and not torch.equal(drawn, torch.get_rng_state()):
         raise ArgumentError(
-            f"`{'`, `'.join(foreign)}` of your own draws random numbers, but is computed again for the gradient, with "
+            f"`{'`, `'.join(user_parts)}` of your own draws random numbers, but is computed again for the gradient, with "
             "others. Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
         )
     if result.requires_grad:
         raise ArgumentError(
-            f"`{'`, `'.join(foreign)}` computes with a tensor that requires grad but that it doesn't declare, so the "
+            f"`{'`, `'.join(user_parts)}` computes with a tensor that requires grad but that it doesn't declare, so the "
             "tensor would get no gradient. Make the part a frozen dataclass with the tensor as a field, or give the "
             "module that owns it a method part() that returns such a dataclass (see docs/own.md)."
         )

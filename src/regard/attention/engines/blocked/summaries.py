@@ -36,7 +36,13 @@ class TileSummary(NamedTuple):
 
 
 def summarise_tile(
-    weights: Tensor, allowed: Tensor | None, open: slice, keys: Tensor, places: Tensor, cells: list[int], top: int
+    weights: Tensor,
+    allowed: Tensor | None,
+    unmasked: slice,
+    keys: Tensor,
+    positions: Tensor,
+    cells: list[int],
+    top: int,
 ) -> TileSummary:
     """The summaries of a tile of weights.
 
@@ -51,13 +57,13 @@ def summarise_tile(
     """
     shown = weights.abs()
     mass = shown.sum(-1)
-    apart = (keys - places.unsqueeze(-1)).abs()
+    distances = (keys - positions.unsqueeze(-1)).abs()
     # With p = w / sum w: -sum p log p = log(sum w) - (sum w log w) / sum w.
     entropy = (mass.log() + torch.special.entr(shown).sum(-1) / mass).clamp(min=0.0)
-    distance = (shown * apart).sum(-1) / mass
+    distance = (shown * distances).sum(-1) / mass
     none = mass == 0
     zero = weights == 0
-    count = seen(weights, allowed, open)
+    count = seen(weights, allowed, unmasked)
     sums, most = (weights.new_zeros(*weights.shape[:2], len(cells) - 1) for _ in range(2))
     for cell, (start, stop) in enumerate(itertools.pairwise(cells)):
         if start < stop:
@@ -75,14 +81,14 @@ def summarise_tile(
     )
 
 
-def seen(weights: Tensor, allowed: Tensor | None, open: slice) -> Tensor:
+def seen(weights: Tensor, allowed: Tensor | None, unmasked: slice) -> Tensor:
     """How many keys each row may see. What is known to be open need not be counted."""
     if allowed is None:
         return weights.new_full((1, weights.shape[1]), weights.shape[2])
-    known = max(open.stop - open.start, 0)
+    known = max(unmasked.stop - unmasked.start, 0)
     if not known:
         return allowed.sum(-1, dtype=weights.dtype)
-    rest = (allowed[..., : open.start], allowed[..., open.stop :])
+    rest = (allowed[..., : unmasked.start], allowed[..., unmasked.stop :])
     return sum((part.sum(-1, dtype=weights.dtype) for part in rest), start=weights.new_tensor(float(known)))
 
 
@@ -91,11 +97,11 @@ def _top(weights: Tensor, allowed: Tensor | None, top: int) -> tuple[Tensor, Ten
     left = weights.clone() if allowed is None else torch.where(allowed, weights, -torch.inf)
     columns = torch.full((*weights.shape[:2], top), -1, device=weights.device)
     values = weights.new_zeros(columns.shape)
-    for place in range(min(top, weights.shape[2])):
+    for rank in range(min(top, weights.shape[2])):
         column = left.argmax(-1, keepdim=True)  # the first of equals
         value = left.gather(-1, column)
         found = value != -torch.inf
-        columns[..., place : place + 1] = torch.where(found, column, -1)
-        values[..., place : place + 1] = torch.where(found, value, 0.0)
+        columns[..., rank : rank + 1] = torch.where(found, column, -1)
+        values[..., rank : rank + 1] = torch.where(found, value, 0.0)
         left.scatter_(-1, column, -torch.inf)
     return columns, values

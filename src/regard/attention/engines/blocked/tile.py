@@ -11,26 +11,26 @@ import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
-from regard.attention.engines.blocked.definition import tamed
-from regard.attention.engines.blocked.products import Inner, averaged, times_key, times_query
+from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
+from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
-from regard.attention.foreign import applied
-from regard.attention.frames import Index
-from regard.attention.parts import is_own, join, offer, operands, select, split
-from regard.attention.pieces import added
+from regard.attention.parts import flatten_part, is_builtin, operands, optional_method, select, unflatten_part
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
+from regard.attention.sizes import Index
+from regard.attention.sparse_gradients import accumulate
+from regard.attention.user_parts import call_part
 from regard.attention.vjp import vjp
 
-__all__ = ["Allowed", "TileGradients", "TileWork", "Twins", "drop_weights", "take"]
+__all__ = ["CompiledParts", "TileGradients", "TileMask", "TileWork", "drop_weights", "take"]
 
-Pull = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
+Vjp = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
 
 
 @runtime_checkable
-class Twins(Protocol):
+class CompiledParts(Protocol):
     """What computes the same as the parts of a reduced request, and the same dropout, faster."""
 
     def parts(self, parts: Parts) -> Parts: ...
@@ -43,7 +43,7 @@ def drop_weights(weights: Tensor, at: Index, dropout: float, seed: int) -> Tenso
     return weights * keep_scale(at, dropout, seed, weights.dtype)
 
 
-class Allowed:
+class TileMask:
     """Which pairs of a tile a mask allows, (group or 1, row, column), and what follows of it, found out once.
 
     Tiles of other heads may share it.
@@ -62,12 +62,12 @@ class Allowed:
         return self.pairs.any(-1, keepdim=True)
 
     @cached_property
-    def blind(self) -> Tensor:
+    def empty_rows(self) -> Tensor:
         """Which rows see nothing, (group or 1, row, 1)."""
         return ~self.rows
 
     @cached_property
-    def all_see(self) -> bool:
+    def no_empty_row(self) -> bool:
         """Whether every row is known to see something; a GPU isn't waited for to know it."""
         return self.pairs.device.type == "cpu" and bool(self.rows.all())
 
@@ -86,10 +86,10 @@ class TileWork:
     def __init__(
         self,
         request: Request,
-        plain: tuple[Tensor, Tensor],
+        unreduced: tuple[Tensor, Tensor],
         tile: Tile,
         at: Index,
-        allowed: Allowed | None,
+        allowed: TileMask | None,
         drop: Callable[[Tensor, Index, float, int], Tensor],
     ):
         self.request, self.tile, self.at, self._drop = request, tile, at, drop
@@ -97,54 +97,56 @@ class TileWork:
         self.query, self.key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         self.value = take(request.value, tile, "keys")
         # Mostly the very same tensors, and then the very same tile of them.
-        self.plain_query = self.query if plain[0] is request.query else take(plain[0], tile, "rows")
-        self.plain_key = self.key if plain[1] is request.key else take(plain[1], tile, "keys")
+        self.unreduced_query = self.query if unreduced[0] is request.query else take(unreduced[0], tile, "rows")
+        self.unreduced_key = self.key if unreduced[1] is request.key else take(unreduced[1], tile, "keys")
         parts = request.parts
         # A foreign function may keep what it gave, or give one number for many: that must not be written into.
-        self._own_scores = is_own(parts.score) and is_own(parts.position)
-        if self.allowed is not None and not self._own_scores:
-            self._tame(self.allowed)
+        self._builtin_scores = is_builtin(parts.score) and is_builtin(parts.position)
+        if self.allowed is not None and not self._builtin_scores:
+            self._fill_empty(self.allowed)
         self._heads = at.head.flatten()
         self._score, self._weights, self._position = (
             select(part, self._heads) for part in (parts.score, parts.weights, parts.position)
         )
         if type(parts.score) is Dot:
-            self._score = Inner(parts.score.scale)
+            self._score = InnerProduct(parts.score.scale)
 
-    def _tame(self, allowed: Tensor) -> None:
-        self.query, self.key = tamed(self.query, self.key, allowed)
-        self.plain_query, self.plain_key = tamed(self.plain_query, self.plain_key, allowed)
+    def _fill_empty(self, allowed: Tensor) -> None:
+        self.query, self.key = fill_empty(self.query, self.key, allowed)
+        self.unreduced_query, self.unreduced_key = fill_empty(self.unreduced_query, self.unreduced_key, allowed)
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
         parts = self.request.parts
-        scores = applied("score", parts.score, self._score, self.query, self.key, like=None)
+        scores = call_part("score", parts.score, self._score, self.query, self.key, like=None)
         if self._has("scores"):
-            scores = applied(
+            scores = call_part(
                 "position's scores",
                 parts.position,
                 self._position.scores,
                 scores,
-                self.plain_query,
-                self.plain_key,
+                self.unreduced_query,
+                self.unreduced_key,
                 extra=(self.at,),
                 like=scores,
             )
         # Nothing keeps the scores of a part of our own, so they may be overwritten.
-        in_place = offer(self._weights, "normalise_") if self._own_scores else None
+        in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         scores = self._masked(scores)
         normalise = in_place or self._weights
-        return self._shown(applied("weights", parts.weights, normalise, scores, extra=(self.allowed,), like=scores))
+        return self._zero_hidden(
+            call_part("weights", parts.weights, normalise, scores, extra=(self.allowed,), like=scores)
+        )
 
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
         weights = self.weights()
         # Dropout may work in place, on what a foreign normaliser may have kept.
-        foreign = self.request.dropout and not is_own(self.request.parts.weights)
-        weights = self._dropped(weights.clone() if foreign else weights)
-        output = averaged(weights, self.value)
+        of_the_user = self.request.dropout and not is_builtin(self.request.parts.weights)
+        weights = self._dropped(weights.clone() if of_the_user else weights)
+        output = matmul_nn(weights, self.value)
         if self._has("outputs"):
-            output = applied(
+            output = call_part(
                 "position's outputs",
                 self.request.parts.position,
                 self._position.outputs,
@@ -153,110 +155,116 @@ class TileWork:
                 extra=(self.at,),
                 like=output,
             )
-        return self._seen(output, in_place=is_own(self.request.parts.position))
+        return self._zero_empty_rows(output, in_place=is_builtin(self.request.parts.position))
 
-    def pull(self, grad_output: Tensor) -> "TileGradients":
+    def vjp(self, grad_output: Tensor) -> "TileGradients":
         """What a change of the tile's output is worth in its inputs and in the operands of its parts."""
-        scores, pull_score = self._score_and_pull()
-        scores, pull_position = self._position_scores_and_pull(scores)
-        weights, pull_weights = self._weights_and_pull(self._masked(scores))
+        scores, score_vjp = self._score_and_vjp()
+        scores, position_vjp = self._position_scores_and_vjp(scores)
+        weights, weights_vjp = self._weights_and_vjp(self._masked(scores))
         # Dropout may work in place, and the normaliser's gradient wants its weights as they were.
-        kept = self._dropped(weights.clone() if self.request.dropout else weights)
-        grad_output, grad_weights, outputs = self._outputs_pulled(self._seen(grad_output), kept)
-        grad_value = times_query(kept, grad_output)
-        more = times_key(grad_output, self.value)
+        dropped = self._dropped(weights.clone() if self.request.dropout else weights)
+        grad_output, grad_weights, outputs = self._outputs_vjp(self._zero_empty_rows(grad_output), dropped)
+        grad_value = matmul_tn(dropped, grad_output)
+        more = matmul_nt(grad_output, self.value)
         grad_weights = more if grad_weights is None else more.add_(grad_weights)
-        grad_scores, *of_weights = pull_weights(self._dropped(grad_weights))
-        grad_scores, plain_query, plain_key, *of_position = pull_position(grad_scores)
-        query, key, *of_score = pull_score(grad_scores)
+        grad_scores, *of_weights = weights_vjp(self._dropped(grad_weights))
+        grad_scores, unreduced_query, unreduced_key, *of_position = position_vjp(grad_scores)
+        query, key, *of_score = score_vjp(grad_scores)
         both = [
-            a if b is None else b if a is None else added(added(None, a), b)
+            a if b is None else b if a is None else accumulate(accumulate(None, a), b)
             for a, b in zip(of_position, outputs, strict=True)
         ]
-        return TileGradients(query, key, grad_value, plain_query, plain_key, (of_score, of_weights, both))
+        return TileGradients(query, key, grad_value, unreduced_query, unreduced_key, (of_score, of_weights, both))
 
-    def _score_and_pull(self) -> tuple[Tensor, Pull]:
-        pull = offer(self._score, "pull")
+    def _score_and_vjp(self) -> tuple[Tensor, Vjp]:
+        vjp_fn = optional_method(self._score, "vjp")
         part = self.request.parts.score
-        if pull is None:
-            return self._traced("score", part, "__call__", self.query, self.key, like=None)
-        return applied(
+        if vjp_fn is None:
+            return self._by_autograd("score", part, "__call__", self.query, self.key, like=None)
+        return call_part(
             "score", part, self._score, self.query, self.key, like=None
-        ), lambda gradient: self._with_operands(part, self._score, 2, pull(gradient, self.query, self.key))
+        ), lambda gradient: self._with_operands(part, self._score, 2, vjp_fn(gradient, self.query, self.key))
 
-    def _position_scores_and_pull(self, scores: Tensor) -> tuple[Tensor, Pull]:
+    def _position_scores_and_vjp(self, scores: Tensor) -> tuple[Tensor, Vjp]:
         part = self.request.parts.position
         if not self._has("scores"):
             return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
-        pull = offer(self._position, "pull_scores", "scores")
-        if pull is None:
-            given = scores, self.plain_query, self.plain_key
-            return self._traced("position's scores", part, "scores", *given, extra=(self.at,), like=scores)
-        changed = self._position.scores(scores, self.plain_query, self.plain_key, self.at)
+        vjp_fn = optional_method(self._position, "scores_vjp", "scores")
+        if vjp_fn is None:
+            given = scores, self.unreduced_query, self.unreduced_key
+            return self._by_autograd("position's scores", part, "scores", *given, extra=(self.at,), like=scores)
+        changed = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
         return changed, lambda gradient: (
             gradient,
-            *self._with_operands(part, self._position, 2, pull(gradient, self.plain_query, self.plain_key, self.at)),
+            *self._with_operands(
+                part, self._position, 2, vjp_fn(gradient, self.unreduced_query, self.unreduced_key, self.at)
+            ),
         )
 
-    def _weights_and_pull(self, scores: Tensor) -> tuple[Tensor, Pull]:
+    def _weights_and_vjp(self, scores: Tensor) -> tuple[Tensor, Vjp]:
         part = self.request.parts.weights
-        pull = offer(self._weights, "pull")
-        if pull is not None:
-            weights = self._shown(self._weights(scores, self.allowed))
+        vjp_fn = optional_method(self._weights, "vjp")
+        if vjp_fn is not None:
+            weights = self._zero_hidden(self._weights(scores, self.allowed))
             return weights, lambda gradient: self._with_operands(
-                part, self._weights, 1, pull(gradient, weights, self.allowed)
+                part, self._weights, 1, vjp_fn(gradient, weights, self.allowed)
             )
-        weights, traced = self._traced("weights", part, "__call__", scores, extra=(self.allowed,), like=scores)
+        weights, by_autograd = self._by_autograd(
+            "weights", part, "__call__", scores, extra=(self.allowed,), like=scores
+        )
         if self.allowed is None:
-            return weights, traced
+            return weights, by_autograd
         allowed = self.allowed
 
-        def pulled(gradient: Tensor) -> tuple[Any, ...]:
+        def masked_vjp(gradient: Tensor) -> tuple[Any, ...]:
             # What it makes of hidden scores is thrown away, so nothing may come back through them either.
-            grad_scores, *grads = traced(torch.where(allowed, gradient, 0.0))
+            grad_scores, *grads = by_autograd(torch.where(allowed, gradient, 0.0))
             return torch.where(allowed, grad_scores, 0.0), *grads
 
-        return torch.where(allowed, weights, 0.0), pulled
+        return torch.where(allowed, weights, 0.0), masked_vjp
 
-    def _outputs_pulled(self, grad_output: Tensor, kept: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
+    def _outputs_vjp(self, grad_output: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         """The gradient of the weighted sum, of the weights beside it, and of the position's operands."""
         part = self.request.parts.position
         if not self._has("outputs"):
             return grad_output, None, [None] * len(operands(part))
-        pull = offer(self._position, "pull_outputs", "outputs")
-        if pull is not None:
-            grad_weights, *grads = self._with_operands(part, self._position, 1, pull(grad_output, kept, self.at))
+        vjp_fn = optional_method(self._position, "outputs_vjp", "outputs")
+        if vjp_fn is not None:
+            grad_weights, *grads = self._with_operands(part, self._position, 1, vjp_fn(grad_output, dropped, self.at))
             return grad_output, grad_weights, grads
-        output = averaged(kept, self.value)
-        _, traced = self._traced("position's outputs", part, "outputs", output, kept, extra=(self.at,), like=output)
-        grad_sum, grad_weights, *grads = traced(grad_output)
+        output = matmul_nn(dropped, self.value)
+        _, by_autograd = self._by_autograd(
+            "position's outputs", part, "outputs", output, dropped, extra=(self.at,), like=output
+        )
+        grad_sum, grad_weights, *grads = by_autograd(grad_output)
         return grad_sum, grad_weights, grads
 
-    def _traced(
+    def _by_autograd(
         self, name: str, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
-    ) -> tuple[Tensor, Pull]:
+    ) -> tuple[Tensor, Vjp]:
         """What a part makes of its inputs, and its gradient by autograd on the tile."""
-        spec, held = split(part)
+        spec, tensors = flatten_part(part)
         # Whole numbers have no gradient.
-        smooth = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+        differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
 
         def call(*tensors: Tensor) -> Tensor:
-            changed = list(held)
-            for i, operand in zip(smooth, tensors[len(inputs) :], strict=True):
+            changed = list(tensors)
+            for i, operand in zip(differentiable, tensors[len(inputs) :], strict=True):
                 changed[i] = operand
-            whole = select(join(spec, tuple(changed)), self._heads)
-            return applied(name, whole, getattr(whole, method), *tensors[: len(inputs)], extra=extra, like=like)
+            whole = select(unflatten_part(spec, tuple(changed)), self._heads)
+            return call_part(name, whole, getattr(whole, method), *tensors[: len(inputs)], extra=extra, like=like)
 
-        result, back = vjp(call, *inputs, *(held[i] for i in smooth))
+        result, back = vjp(call, *inputs, *(tensors[i] for i in differentiable))
 
-        def pull(gradient: Tensor) -> tuple[Any, ...]:
+        def vjp_fn(gradient: Tensor) -> tuple[Any, ...]:
             found = back(gradient.to(result.dtype))
-            grads: list[Tensor | None] = [None] * len(held)
-            for i, grad in zip(smooth, found[len(inputs) :], strict=True):
+            grads: list[Tensor | None] = [None] * len(tensors)
+            for i, grad in zip(differentiable, found[len(inputs) :], strict=True):
                 grads[i] = grad
             return *found[: len(inputs)], *grads
 
-        return result, pull
+        return result, vjp_fn
 
     def _with_operands(self, part: Any, chosen: Any, inputs: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """A pull written by hand gives gradients of what was picked for the tile's groups; these, of the whole."""
@@ -277,18 +285,18 @@ class TileWork:
 
     def _masked(self, scores: Tensor) -> Tensor:
         """Hidden scores at minus infinity; in a row that may see nothing, for a user's normaliser, at 0."""
-        scores = self._hidden(scores, -torch.inf, in_place=self._own_scores)
-        if self._all_see or is_own(self.request.parts.weights):
+        scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
+        if self._no_empty_row or is_builtin(self.request.parts.weights):
             return scores
-        return self._seen(scores)
+        return self._zero_empty_rows(scores)
 
-    def _shown(self, weights: Tensor) -> Tensor:
+    def _zero_hidden(self, weights: Tensor) -> Tensor:
         """Hidden weights at 0."""
-        own = is_own(self.request.parts.weights)
+        builtin = is_builtin(self.request.parts.weights)
         # In a row that sees a finite score, a normaliser of our own gives 0 for minus infinity; what a position adds
         # need not be finite.
-        shown = own and self._own_scores and self._all_see and not self._has("scores")
-        return weights if shown else self._hidden(weights, 0.0, in_place=own)
+        shown = builtin and self._builtin_scores and self._no_empty_row and not self._has("scores")
+        return weights if shown else self._hidden(weights, 0.0, in_place=builtin)
 
     def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
         if self._mask is None:
@@ -296,21 +304,21 @@ class TileWork:
         if not in_place:
             return torch.where(self._mask.pairs, matrix, value)
         # Only the columns that are not known to be open need be touched.
-        for columns in (slice(0, self.tile.open.start), slice(self.tile.open.stop, self.tile.columns)):
+        for columns in (slice(0, self.tile.unmasked.start), slice(self.tile.unmasked.stop, self.tile.columns)):
             if columns.start < columns.stop:
                 matrix[..., columns].masked_fill_(self._mask.hidden[..., columns], value)
         return matrix
 
     @property
-    def _all_see(self) -> bool:
+    def _no_empty_row(self) -> bool:
         """Whether every row is known to see something."""
-        return self._mask is None or self.tile.open.stop > self.tile.open.start or self._mask.all_see
+        return self._mask is None or self.tile.unmasked.stop > self.tile.unmasked.start or self._mask.no_empty_row
 
-    def _seen(self, rows: Tensor, *, in_place: bool = False) -> Tensor:
+    def _zero_empty_rows(self, rows: Tensor, *, in_place: bool = False) -> Tensor:
         """A row that may see nothing is zeros, and takes no gradient, whatever comes from above."""
-        if self._mask is None or self._all_see:
+        if self._mask is None or self._no_empty_row:
             return rows
-        return rows.masked_fill_(self._mask.blind, 0.0) if in_place else torch.where(self._mask.rows, rows, 0.0)
+        return rows.masked_fill_(self._mask.empty_rows, 0.0) if in_place else torch.where(self._mask.rows, rows, 0.0)
 
     def _dropped(self, weights: Tensor) -> Tensor:
         if not self.request.dropout:
@@ -327,8 +335,8 @@ class TileGradients(NamedTuple):
     query: Tensor | None
     key: Tensor | None
     value: Tensor
-    plain_query: Tensor | None
-    plain_key: Tensor | None
+    unreduced_query: Tensor | None
+    unreduced_key: Tensor | None
     operands: tuple[list[Tensor | None], list[Tensor | None], list[Tensor | None]]
 
 

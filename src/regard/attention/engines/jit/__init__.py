@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines import blocked
-from regard.attention.reduction import Gradients, pull_through_reduction
+from regard.attention.reduction import Gradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.weights import Entmax, Sparsemax
@@ -57,22 +57,22 @@ def takes_edges(request: Request) -> bool:
     """Whether the kernel that goes along edges can do this request."""
     if request.edges is None or missing() is not None:
         return False
-    return _module("along_edges").refuse(request) is None
+    return _module("edge_engine").refuse(request) is None
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads equal."""
     if takes_edges(request):
-        return _module("along_edges").forward(request.reduced()[0])
-    return blocked.forward(request, twins=_module("twins"))
+        return _module("edge_engine").forward(request.reduced()[0])
+    return blocked.forward(request, compiled_parts=_module("compiled_parts"))
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts."""
     if takes_edges(request) and request.safe_with(grad_output):
-        along = _module("along_edges")
-        return pull_through_reduction(request, lambda reduced, plain: along.backward(reduced, grad_output))
-    return blocked.backward(request, grad_output, twins=_module("twins"))
+        edge_engine = _module("edge_engine")
+        return vjp_through_reduction(request, lambda reduced, unreduced: edge_engine.backward(reduced, grad_output))
+    return blocked.backward(request, grad_output, compiled_parts=_module("compiled_parts"))
 
 
 @cache

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention.engines.jit.compiling import compiled, in_parallel, number, threads
+from regard.attention.engines.jit.compiling import compiled, parallel_for, scalar, threads
 from regard.attention.engines.jit.exponential import hyperbolic_tangent, reciprocal
 
-__all__ = ["Activation", "pull", "scores"]
+__all__ = ["Activation", "scores", "vjp"]
 
 Activation = Literal["tanh", "leaky_relu"]
 
@@ -50,17 +50,17 @@ def scores(
         return out
     vector = vector.expand(len(query), -1)
     powers = _powers(query, key) if activation == "tanh" else None
-    pieces = out.shape[0] * out.shape[1]
+    length = out.shape[0] * out.shape[1]
     if powers is None:
         tensors = out, query.contiguous(), key.mT.contiguous(), vector.contiguous()
-        _scores(pieces, _ROWS, threads(), *map(_array, tensors), activation == "tanh", number(slope, query.dtype))
+        _scores(length, _ROWS, threads(), *map(_array, tensors), activation == "tanh", scalar(slope, query.dtype))
     else:
         tensors = out, *powers, _even(2 * vector).contiguous(), vector.sum(-1)
-        _scores_of_powers(pieces, _ROWS, threads(), *map(_array, tensors))
+        _scores_of_powers(length, _ROWS, threads(), *map(_array, tensors))
     return out
 
 
-def pull(
+def vjp(
     grad_scores: Tensor, query: Tensor, key: Tensor, vector: Tensor, activation: Activation, slope: float = 0.2
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and vector, given that of the scores, (group, row, column)."""
@@ -78,11 +78,11 @@ def pull(
     results = grad_query, grad_key, grad_vector
     if powers is None:
         tensors = grad_scores, query.mT.contiguous(), key.mT.contiguous(), heads.contiguous()
-        flags = activation == "tanh", number(slope, query.dtype)
-        _pull(groups * features, 1, threads(), *map(_array, (*tensors, *results)), *flags)
+        flags = activation == "tanh", scalar(slope, query.dtype)
+        _vjp(groups * features, 1, threads(), *map(_array, (*tensors, *results)), *flags)
     else:
         tensors = grad_scores, powers[0].mT.contiguous(), powers[1], _even(4 * heads).contiguous()
-        _pull_of_powers(groups * padded // 2, 1, threads(), *map(_array, (*tensors, *results)))
+        _vjp_of_powers(groups * padded // 2, 1, threads(), *map(_array, (*tensors, *results)))
         grad_vector = grad_scores.sum((1, 2)).unsqueeze(-1) - 2 * grad_vector
     grad_vector = grad_vector[:, :features]
     if vector.ndim == 1:
@@ -125,7 +125,7 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().numpy()
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _scores_of_powers_rows(start, stop, scores, query, key, twice, total):
     rows, columns = scores.shape[1:]
     one = query.dtype.type(1)
@@ -146,10 +146,10 @@ def _scores_of_powers_rows(start, stop, scores, query, key, twice, total):
 
 @compiled()
 def _scores_of_powers(length, grain, count, *arguments):
-    in_parallel(_scores_of_powers_rows, length, grain, count, arguments)
+    parallel_for(_scores_of_powers_rows, length, grain, count, arguments)
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _scores_rows(start, stop, scores, query, key, vector, tanh, slope):
     rows, columns = scores.shape[1:]
     zero = query.dtype.type(0)
@@ -174,14 +174,14 @@ def _scores_rows(start, stop, scores, query, key, vector, tanh, slope):
 
 @compiled()
 def _scores(length, grain, count, *arguments):
-    in_parallel(_scores_rows, length, grain, count, arguments)
+    parallel_for(_scores_rows, length, grain, count, arguments)
 
 
 # A piece of the backward pass is a feature (or two that share divisions) of all pairs: nobody else adds to its sums.
 
 
-@compiled(keep=False)
-def _pull_of_powers_features(start, stop, grad_scores, query, key, four, grad_query, grad_key, sums):
+@compiled(cache=False)
+def _vjp_of_powers_features(start, stop, grad_scores, query, key, four, grad_query, grad_key, sums):
     rows, columns = grad_scores.shape[1:]
     pairs = key.shape[1] // 2
     zero, one = query.dtype.type(0), query.dtype.type(1)
@@ -220,12 +220,12 @@ def _pull_of_powers_features(start, stop, grad_scores, query, key, four, grad_qu
 
 
 @compiled()
-def _pull_of_powers(length, grain, count, *arguments):
-    in_parallel(_pull_of_powers_features, length, grain, count, arguments)
+def _vjp_of_powers(length, grain, count, *arguments):
+    parallel_for(_vjp_of_powers_features, length, grain, count, arguments)
 
 
-@compiled(keep=False)
-def _pull_features(start, stop, grad_scores, query, key, vector, grad_query, grad_key, grad_vector, tanh, slope):
+@compiled(cache=False)
+def _vjp_features(start, stop, grad_scores, query, key, vector, grad_query, grad_key, grad_vector, tanh, slope):
     rows, columns = grad_scores.shape[1:]
     features = query.shape[1]
     one, zero = query.dtype.type(1), query.dtype.type(0)
@@ -261,5 +261,5 @@ def _pull_features(start, stop, grad_scores, query, key, vector, grad_query, gra
 
 
 @compiled()
-def _pull(length, grain, count, *arguments):
-    in_parallel(_pull_features, length, grain, count, arguments)
+def _vjp(length, grain, count, *arguments):
+    parallel_for(_vjp_features, length, grain, count, arguments)

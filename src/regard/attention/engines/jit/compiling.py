@@ -25,18 +25,18 @@ from numba import extending
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from regard.attention.engines.jit.vectors import PREFERENCE, WideCompiler
+from regard.attention.engines.jit.simd_width import PREFERENCE, WideCompiler
 
-__all__ = ["compiled", "in_parallel", "intrinsic", "number", "threads"]
+__all__ = ["compiled", "intrinsic", "parallel_for", "scalar", "threads"]
 
 # Called with other arguments than it is written with, which no checker of types can follow.
 intrinsic: Any = extending.intrinsic
 
 # `nnan` and `ninf` stay out: they make isnan(nan) False.
-FAST = {"contract", "reassoc", "arcp", "nsz"}
+FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 
-class _Shelf(FunctionCache):
+class _DiskCache(FunctionCache):
     """Where Numba keeps the machine code of a function, made safe for what Numba's own overlooks.
 
     Its own shares one index among the dtypes that a function is compiled for, so that two processes that compile for
@@ -63,7 +63,7 @@ _SOURCES = tuple(
 )
 
 
-def compiled(*, fast: bool = True, keep: bool = True) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*, fastmath: bool = True, cache: bool = True) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function when it is first called, and keep the machine code on disk if there is a place to keep it.
 
     Args:
@@ -78,19 +78,19 @@ def compiled(*, fast: bool = True, keep: bool = True) -> Callable[[Callable[...,
             function,
             nogil=True,
             error_model="numpy",
-            fastmath=FAST if fast else {"contract"},
+            fastmath=FASTMATH if fastmath else {"contract"},
             pipeline_class=WideCompiler,
         )
-        if keep:
+        if cache:
             # Without a folder that can be written, neither the package's nor the user's, nothing is kept.
             with contextlib.suppress(RuntimeError):
-                dispatcher._cache = _Shelf(function)
+                dispatcher._cache = _DiskCache(function)
         return dispatcher
 
     return compile_later
 
 
-def number(value: float, dtype: torch.dtype) -> Any:
+def scalar(value: float, dtype: torch.dtype) -> Any:
     """A number as wide as a tensor's, so that compiled code has no wider ones."""
     return torch.tensor(value, dtype=dtype).numpy()[()]
 
@@ -143,7 +143,7 @@ llvmlite.binding.add_symbol("regard_parallel", _torch_parallel())
 
 
 @intrinsic
-def in_parallel(typing_context, kernel, length, grain, count, arguments):
+def parallel_for(typing_context, kernel, length, grain, count, arguments):
     """Inside compiled code: kernel(start, stop, *arguments) over 0..length in pieces of `grain`, on `count` threads."""
     integer = types.int64
     call = kernel.get_call_type(typing_context, (integer, integer, *arguments.types), {})

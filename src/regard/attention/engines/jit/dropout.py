@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention.engines.jit.compiling import compiled, in_parallel, number, threads
+from regard.attention.engines.jit.compiling import compiled, parallel_for, scalar, threads
 
-__all__ = ["drop", "kept", "mixed", "started", "steps"]
+__all__ = ["drop", "hash_increments", "initial_state", "mix", "threshold_and_scale"]
 
-_PIECE = 2**15  # numbers to a piece of work
+_CHUNK = 2**15  # numbers to a piece of work
 
 
 def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -25,31 +25,39 @@ def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor
     """
     if weights.numel():
         rows = weights.shape[0] * weights.shape[1]
-        grain = max(1, _PIECE // weights.shape[2])
-        places = (steps(place) for place in (batch, head, query, key))
-        _drop(rows, grain, threads(), weights.detach().numpy(), *places, started(seed), *kept(dropout, weights.dtype))
+        grain = max(1, _CHUNK // weights.shape[2])
+        increments = (hash_increments(index) for index in (batch, head, query, key))
+        _drop(
+            rows,
+            grain,
+            threads(),
+            weights.detach().numpy(),
+            *increments,
+            initial_state(seed),
+            *threshold_and_scale(dropout, weights.dtype),
+        )
     return weights
 
 
-def started(seed: int) -> np.uint32:
+def initial_state(seed: int) -> np.uint32:
     """The state of the hash before it is first mixed."""
     return np.uint32((seed & 0xFFFFFFFF) ^ ((seed >> 32 & 0xFFFFFFFF) * 0x9E3779B1 & 0xFFFFFFFF))
 
 
-def steps(index: Tensor) -> np.ndarray:
+def hash_increments(index: Tensor) -> np.ndarray:
     """What each index adds to the state before it is mixed."""
     return ((index.detach().long() + 1) * 0x9E3779B1 & 0xFFFFFFFF).numpy().astype(np.uint32)
 
 
-def kept(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, np.floating]:
+def threshold_and_scale(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, np.floating]:
     """From which state on a weight is kept, and what it is multiplied by then: 1 / (1 - dropout)."""
     if dropout >= 1.0:
-        return np.uint32(0), number(0.0, dtype)
-    return np.uint32(int(dropout * 2**32)), number(1.0 / (1.0 - dropout), dtype)
+        return np.uint32(0), scalar(0.0, dtype)
+    return np.uint32(int(dropout * 2**32)), scalar(1.0 / (1.0 - dropout), dtype)
 
 
-@compiled(keep=False)
-def mixed(x):
+@compiled(cache=False)
+def mix(x):
     """Inside compiled code: the hash of `regard.attention.dropout`, every number in it a uint32."""
     x = np.uint32(x ^ (x >> np.uint32(16)))
     x = np.uint32(x * np.uint32(0x7FEB352D))
@@ -58,19 +66,19 @@ def mixed(x):
     return np.uint32(x ^ (x >> np.uint32(16)))
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _drop_rows(start, stop, weights, batch, head, query, key, state, threshold, scale):
     rows, columns = weights.shape[1:]
     zero = weights.dtype.type(0)
     for at in range(start, stop):
         group, row = at // rows, at % rows
-        begun = mixed(np.uint32(mixed(np.uint32(mixed(state) + batch[group])) + head[group]))
-        begun = mixed(np.uint32(begun + query[row]))
+        state_of_row = mix(np.uint32(mix(np.uint32(mix(state) + batch[group])) + head[group]))
+        state_of_row = mix(np.uint32(state_of_row + query[row]))
         line = weights[group, row]
         for j in range(columns):
-            line[j] *= scale if mixed(np.uint32(begun + key[j])) >= threshold else zero
+            line[j] *= scale if mix(np.uint32(state_of_row + key[j])) >= threshold else zero
 
 
 @compiled()
 def _drop(length, grain, count, *arguments):
-    in_parallel(_drop_rows, length, grain, count, arguments)
+    parallel_for(_drop_rows, length, grain, count, arguments)

@@ -115,14 +115,14 @@ def reciprocal(typing_context, x):
     return x(x), generate
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def hyperbolic_tangent(x):
     """Inside compiled code: tanh(x) = 1 - 2 / (1 + exp(2 x)), to rounding of 1."""
     one = type(x)(1)
     return one - (one + one) / (one + exponential(x + x))
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def power(x, exponent):
     """Inside compiled code: x to a power, in float64, for x above 0: exp(exponent * log(x))."""
     return exponential(exponent * logarithm(x))  # pyright: ignore[reportCallIssue]

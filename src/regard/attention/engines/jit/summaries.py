@@ -8,38 +8,44 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from regard.attention.engines.blocked.summaries import TileSummary, seen
-from regard.attention.engines.jit.compiling import compiled, in_parallel, threads
-from regard.attention.engines.jit.lanes import LANES, all_of, load
+from regard.attention.engines.jit.compiling import compiled, parallel_for, threads
+from regard.attention.engines.jit.entmax import maximum
 from regard.attention.engines.jit.logarithm import logarithm
-from regard.attention.engines.jit.thresholds import larger
+from regard.attention.engines.jit.simd import SIMD_WIDTH, broadcast, load
 
 __all__ = ["summarise_tile"]
 
 _ROWS = 8  # to a piece of work; each piece has a sum of its columns to itself
 # How many columns are summed in the weights' own dtype; such sums are summed in float64.
-_STRETCH = 512
+_CHUNK = 512
 
 
 def summarise_tile(
-    weights: Tensor, allowed: Tensor | None, open: slice, keys: Tensor, places: Tensor, cells: list[int], top: int
+    weights: Tensor,
+    allowed: Tensor | None,
+    unmasked: slice,
+    keys: Tensor,
+    positions: Tensor,
+    cells: list[int],
+    top: int,
 ) -> TileSummary:
     """The same as `blocked.summaries.summarise_tile`, for float32 and float64 on the CPU."""
     groups, rows, columns = weights.shape
-    count = seen(weights, allowed, open).expand(groups, rows)
-    pieces = -(-rows // _ROWS)
+    count = seen(weights, allowed, unmasked).expand(groups, rows)
+    chunks = -(-rows // _ROWS)
     top_column = torch.full((groups, rows, top), -1)
     top_weight = weights.new_zeros(groups, rows, top)
     numbers = weights.new_empty(3, groups, rows)
-    received = weights.new_empty(groups, pieces, columns)
+    received = weights.new_empty(groups, chunks, columns)
     sums, most = weights.new_empty(2, groups, rows, len(cells) - 1)
     if allowed is None:
-        open, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool)
+        unmasked, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool)
     tensors = (
         weights.contiguous(),
         allowed.contiguous(),
         count.contiguous(),
         keys.to(weights.dtype),
-        places.to(weights.dtype).expand(groups, rows).contiguous(),
+        positions.to(weights.dtype).expand(groups, rows).contiguous(),
         torch.tensor(cells),
         top_column,
         top_weight,
@@ -48,7 +54,7 @@ def summarise_tile(
         sums,
         most,
     )
-    _summarise(groups * pieces, 1, threads(), *(t.detach().numpy() for t in tensors), open.start, open.stop)
+    _summarise(groups * chunks, 1, threads(), *(t.detach().numpy() for t in tensors), unmasked.start, unmasked.stop)
     entropy, distance, zeros = numbers
     return TileSummary(count, top_column, top_weight, entropy, distance, zeros, received.sum(1), sums, most)
 
@@ -59,13 +65,13 @@ def _any_above(typing_context, x, y):  # pyright: ignore
 
     def generate(context, builder, signature, values):
         above = builder.fcmp_unordered(">", *values)
-        return builder.icmp_unsigned("!=", builder.bitcast(above, ir.IntType(LANES)), ir.IntType(LANES)(0))
+        return builder.icmp_unsigned("!=", builder.bitcast(above, ir.IntType(SIMD_WIDTH)), ir.IntType(SIMD_WIDTH)(0))
 
     return types.boolean(x, y), generate
 
 
-@compiled(keep=False)
-def _stretch(weights, keys, place, received, begin, end, first):
+@compiled(cache=False)
+def _chunk_sums(weights, keys, position, received, begin, end, first):
     """Of neighbouring weights: the sum of sizes, of their w log w, of distances, and how many are 0."""
     number = weights.dtype.type
     zero = number(0)
@@ -75,7 +81,7 @@ def _stretch(weights, keys, place, received, begin, end, first):
         size = abs(weight)
         mass += size
         order += size * logarithm(size)  # pyright: ignore[reportCallIssue]
-        apart += size * abs(keys[j] - place)
+        apart += size * abs(keys[j] - position)
         zeros += number(weight == zero)
     if first:
         for j in range(np.uint64(begin), np.uint64(end)):
@@ -86,7 +92,7 @@ def _stretch(weights, keys, place, received, begin, end, first):
     return mass, order, apart, zeros
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _cells(weights, cells, sums, most):
     """The sum and the largest of each cell."""
     for cell in range(cells.size - 1):
@@ -94,34 +100,34 @@ def _cells(weights, cells, sums, most):
         total, high = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
         for j in range(np.uint64(begin), np.uint64(end)):
             total += np.float64(weights[j])
-            high = larger(high, weights[j])  # pyright: ignore[reportCallIssue]
+            high = maximum(high, weights[j])  # pyright: ignore[reportCallIssue]
         sums[cell], most[cell] = total, high
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _beats(weight, other):
     """Whether a weight comes before another that stands left of it; NaN counts as the largest."""
     return weight > other or (np.isnan(weight) and not np.isnan(other))
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _insert(weight, column, found, columns, weights):
     """Put a weight behind those that it doesn't beat: of equals, the first stays first."""
-    place = min(found, columns.size - 1)
-    while place > 0 and _beats(weight, weights[place - 1]):
-        columns[place], weights[place] = columns[place - 1], weights[place - 1]
-        place -= 1
-    columns[place], weights[place] = column, weight
+    position = min(found, columns.size - 1)
+    while position > 0 and _beats(weight, weights[position - 1]):
+        columns[position], weights[position] = columns[position - 1], weights[position - 1]
+        position -= 1
+    columns[position], weights[position] = column, weight
 
 
-@compiled(keep=False)
+@compiled(cache=False)
 def _largest(weights, allowed, count, start, stop, columns, largest):
     """Find the largest weights of a row; from `start` to `stop` it may see all columns."""
     top = columns.size
     found, least = 0, weights.dtype.type(-np.inf)  # the least of the largest, once all are found that there can be
-    for begin in range(0, weights.size, LANES):
-        end = min(begin + LANES, weights.size)
-        if end - begin == LANES and not _any_above(load(weights, begin), all_of(least)):  # pyright: ignore[reportCallIssue]
+    for begin in range(0, weights.size, SIMD_WIDTH):
+        end = min(begin + SIMD_WIDTH, weights.size)
+        if end - begin == SIMD_WIDTH and not _any_above(load(weights, begin), broadcast(least)):  # pyright: ignore[reportCallIssue]
             continue
         for j in range(begin, end):
             if weights[j] <= least or not (start <= j < stop or allowed[j]):
@@ -133,13 +139,13 @@ def _largest(weights, allowed, count, start, stop, columns, largest):
                     least = largest[found - 1]
 
 
-@compiled(keep=False)
-def _row(weights, count, keys, place, received, first):
+@compiled(cache=False)
+def _row(weights, count, keys, position, received, first):
     """Entropy, distance and zeros of a row, which is added to what the columns received."""
     mass, order, apart, zeros = 0.0, 0.0, 0.0, 0.0
-    for begin in range(0, weights.size, _STRETCH):
-        end = min(begin + _STRETCH, weights.size)
-        size, w_log_w, far, none = _stretch(weights, keys, place, received, begin, end, first)
+    for begin in range(0, weights.size, _CHUNK):
+        end = min(begin + _CHUNK, weights.size)
+        size, w_log_w, far, none = _chunk_sums(weights, keys, position, received, begin, end, first)
         mass += size
         order += w_log_w
         apart += far
@@ -151,15 +157,15 @@ def _row(weights, count, keys, place, received, first):
     return 0.0 if entropy < 0.0 else entropy, apart / mass, zeros
 
 
-@compiled(keep=False)
-def _pieces(
+@compiled(cache=False)
+def _summarise_rows(
     first,
     last,
     weights,
     allowed,
     count,
     keys,
-    places,
+    positions,
     cells,
     columns,
     largest,
@@ -170,14 +176,14 @@ def _pieces(
     start,
     stop,
 ):
-    rows, pieces = weights.shape[1], received.shape[1]
+    rows, chunks = weights.shape[1], received.shape[1]
     for at in range(first, last):
-        group, piece = at // pieces, at % pieces
-        begin = piece * _ROWS
+        group, chunk = at // chunks, at % chunks
+        begin = chunk * _ROWS
         for row in range(begin, min(begin + _ROWS, rows)):
             line, seen = weights[group, row], count[group, row]
             numbers[0, group, row], numbers[1, group, row], numbers[2, group, row] = _row(
-                line, seen, keys, places[group, row], received[group, piece], row == begin
+                line, seen, keys, positions[group, row], received[group, chunk], row == begin
             )
             shown = allowed[group % len(allowed), row % allowed.shape[1]]
             _largest(line, shown, seen, start, stop, columns[group, row], largest[group, row])
@@ -186,4 +192,4 @@ def _pieces(
 
 @compiled()
 def _summarise(length, grain, count, *arguments):
-    in_parallel(_pieces, length, grain, count, arguments)  # pyright: ignore[reportCallIssue]
+    parallel_for(_summarise_rows, length, grain, count, arguments)  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,127 @@
+"""A call of `attend` as a function of tensors alone, for those who can't look at numbers yet when it is made.
+
+Under torch.func's transforms, and in a function that is compiled, nothing that depends on a number can be settled when
+`attend` is called: not the engine, not whether lengths are in range. So all but the tensors is put aside, and the call
+is made where the tensors have numbers.
+"""
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines import ENGINES
+from regard.attention.parts import unflatten_part
+from regard.attention.plan import choose
+from regard.attention.request import Request
+
+__all__ = ["CallSpec", "seed_as_int64", "untraced"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CallSpec:
+    """What a call of `attend` is beside its tensors.
+
+    The tensors are query, key, value and the operands of the parts; `seed` is the one of dropout, if there is any.
+
+    Attributes:
+        spec: (score, weights, mask, position) as `attend` got them, taken apart.
+        dropout, engine: as `attend` got them.
+    """
+
+    parts: Any
+    dropout: float
+    engine: str
+
+    def request(self, tensors: Sequence[Tensor], seed: Tensor | None) -> Request:
+        """The request, checked.
+
+        Raises:
+            ArgumentError: an argument of `attend` can't be used.
+        """
+        query, key, value, *operands = tensors
+        score, weights, mask, position = unflatten_part(self.parts, tuple(operands)) if operands else self.parts
+        return Request.of(
+            query,
+            key,
+            value,
+            score=score,
+            weights=weights,
+            mask=mask,
+            position=position,
+            dropout=self.dropout,
+            seed=0 if seed is None else int(seed),
+        )
+
+    def engine_of(self, request: Request) -> ModuleType:
+        """The engine that runs it."""
+        return ENGINES[choose(request, self.engine)]
+
+    def output(self, request: Request) -> Tensor:
+        """The output, (batch, head, query, value)."""
+        engine = self.engine_of(request)
+        with torch.no_grad():
+            return engine.run(request) if hasattr(engine, "run") else engine.forward(request.expanded)
+
+    def gradients(
+        self, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
+    ) -> list[Tensor]:
+        """The gradients of those of the tensors that are wanted, by their numbers, each in its tensor's dtype."""
+        request = self.request(tensors, seed)
+        engine = self.engine_of(request)
+        if hasattr(engine, "backward"):
+            found = self._by_engine(engine, request, grad_output)
+        else:
+            found = self._by_autograd(engine, tensors, seed, grad_output, needed)
+        return [_like(tensors[i], found[i]) for i in needed]
+
+    def _by_engine(self, engine: Any, request: Request, grad_output: Tensor) -> list[Tensor | None]:
+        with torch.no_grad():
+            found = engine.backward(request.expanded, grad_output)
+            # Heads of keys and values that serve several heads of queries.
+            shared = request.key.shape[1]
+            return [
+                grad if i not in (1, 2) or grad.shape[1] == shared else grad.unflatten(1, (shared, -1)).sum(2)
+                for i, grad in enumerate(found)
+            ]
+
+    def _by_autograd(
+        self, engine: Any, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
+    ) -> dict[int, Tensor | None]:
+        """By an engine that autograd goes through."""
+        with torch.enable_grad():
+            leaves = [tensor.detach().requires_grad_(i in needed) for i, tensor in enumerate(tensors)]
+            output = engine.run(self.request(leaves, seed))
+            grads = torch.autograd.grad(output, [leaves[i] for i in needed], grad_output, allow_unused=True)
+        return dict(zip(needed, grads, strict=True))
+
+
+def _like(tensor: Tensor, gradient: Tensor | None) -> Tensor:
+    return torch.zeros_like(tensor) if gradient is None else gradient.to(tensor.dtype)
+
+
+def seed_as_int64(seed: int) -> int:
+    """The number for a tensor that has the seed's lowest 64 bits, which is all of it that dropout looks at."""
+    return seed if -(2**63) <= seed < 2**63 else (seed + 2**63) % 2**64 - 2**63
+
+
+def untraced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it stands, where a compiler would trace it: one that goes on behind a graph break does."""
+    disabled = None
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **named: Any) -> Any:
+        nonlocal disabled
+        # Importing the compiler to tell it so would take longer than anything here; where it isn't, it traces nothing.
+        if "torch._dynamo" not in sys.modules:
+            return function(*arguments, **named)
+        if disabled is None:
+            disabled = torch.compiler.disable(function)
+        return disabled(*arguments, **named)
+
+    return run

@@ -1,0 +1,112 @@
+"""Weights from 0 to 1 that sum to a budget: max(0, min(s - t, 1)), with the threshold t for which they do.
+
+The sum falls from the number of keys to 0 as t rises, by straight pieces: between two kinks its slope is the number of
+weights strictly inside of (0, 1), for which t has a closed form. Newton's steps inside of a bracket find the piece, and
+where it repeats, t is exact.
+
+Source: Malaviya et al. 2018 (arXiv 1805.08241), constrained sparsemax, here with a bound of 1 for every key and a sum
+that is chosen; the search for the threshold is derived here.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["capped_simplex", "capped_simplex_vjp"]
+
+_AT_ONCE = 2**19  # scores worked on at once, as many as `thresholds` takes
+
+
+def capped_simplex(scores: Tensor, budget: float) -> Tensor:
+    """The weights over the last axis; 1 for every key where there are no more than the budget.
+
+    A score of minus infinity has a weight of 0; a row that holds NaN or infinity gives NaN.
+
+    Example:
+        >>> capped_simplex(torch.tensor([[3.0, 1.0, 0.8, -1.0]]), 2.0)
+        tensor([[1.0000, 0.6000, 0.4000, 0.0000]])
+    """
+    return _CappedSimplex.apply(scores, budget)  # pyright: ignore[reportReturnType]
+
+
+def capped_simplex_vjp(grad_weights: Tensor, weights: Tensor) -> Tensor:
+    """The gradient of the scores, from the weights alone: of those strictly inside of (0, 1), less their mean.
+
+    Example:
+        >>> capped_simplex_vjp(torch.tensor([[9.0, 3.0, 1.0, 9.0]]), torch.tensor([[1.0, 0.6, 0.4, 0.0]]))
+        tensor([[ 0.,  1., -1.,  0.]])
+    """
+    inside = ((weights > 0) & (weights < 1)).to(weights.dtype)
+    mean = (grad_weights * inside).sum(-1, keepdim=True) / inside.sum(-1, keepdim=True).clamp(min=1.0)
+    return (grad_weights - mean) * inside
+
+
+class _CappedSimplex(torch.autograd.Function):
+    @staticmethod
+    def forward(scores: Tensor, budget: float) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if not scores.numel():
+            return torch.zeros_like(scores)
+        rows = scores.reshape(-1, scores.shape[-1])
+        step = max(1, _AT_ONCE // rows.shape[-1]) if rows.device.type == "cpu" else len(rows)
+        return torch.cat([_weights(some, budget) for some in rows.split(step)]).view(scores.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (weights,) = ctx.saved_tensors
+        # Where the weights are inside is the same all around, so that they count as a constant.
+        return capped_simplex_vjp(grad_weights, weights.detach()), None
+
+    @staticmethod
+    def jvp(ctx: Any, change: Tensor, _: None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        # The Jacobian is symmetric.
+        return capped_simplex_vjp(change, ctx.saved_tensors[0].detach())
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], scores: Tensor, budget: float) -> tuple[Tensor, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _CappedSimplex.apply(scores.movedim(in_dims[0], 0), budget), 0  # pyright: ignore
+
+
+def _weights(scores: Tensor, budget: float) -> Tensor:
+    hidden = scores == -torch.inf
+    few, least = (~hidden).sum(-1, keepdim=True) <= budget, math.ceil(budget)
+    top = scores.amax(-1, keepdim=True)
+    broken = ~(torch.isfinite(top) | (top == -torch.inf))
+    if least > scores.shape[-1]:
+        weights = torch.ones_like(scores)
+    else:
+        # Above the score with that rank the sum is too small, 1 below it too large: reckoned from it, large scores lose
+        # no digits.
+        rank = scores.topk(least, dim=-1).values[..., -1:]
+        idle = few | broken
+        above = scores - torch.where(idle, 0.0, rank)
+        weights = torch.where(few, 1.0, (above - _threshold(above, budget, idle)).clamp(0.0, 1.0))
+    return weights.masked_fill(hidden, 0.0).masked_fill(broken, torch.nan)
+
+
+def _threshold(scores: Tensor, budget: float, done: Tensor) -> Tensor:
+    """Between -1 and 0, for the rows that aren't done."""
+    low, high = torch.full_like(done, -1.0, dtype=scores.dtype), torch.zeros_like(done, dtype=scores.dtype)
+    threshold, piece = low, torch.full_like(low, -1.0)
+    while not bool(done.all()):
+        weights = (scores - threshold).clamp(0.0, 1.0)
+        full = (weights == 1).sum(-1, keepdim=True, dtype=scores.dtype)
+        inside = (weights > 0).sum(-1, keepdim=True, dtype=scores.dtype) - full
+        here = full * (scores.shape[-1] + 1) + inside
+        # Ones are counted apart: a sum of thousands would be rounded before the budget is taken from it.
+        excess = torch.where(weights == 1, 0.0, weights).sum(-1, keepdim=True) + (full - budget)
+        low, high = torch.where(excess >= 0, threshold, low), torch.where(excess < 0, threshold, high)
+        step, middle = threshold + excess / inside, (low + high) / 2
+        # The same piece again, from nearby: it takes off the rounding of the step from afar.
+        last = (inside > 0) & (here == piece)
+        good = (low < step) & (step < high)
+        stuck = (excess == 0) | ~((low < middle) & (middle < high))
+        threshold = torch.where(done | (stuck & ~last), threshold, torch.where(last | good, step, middle))
+        piece, done = torch.where(good, here, -1.0), done | last | stuck
+    return threshold

@@ -1,0 +1,86 @@
+"""The five matrix products of a tile, by the fastest exact routine at hand.
+
+PyTorch multiplies float32 matrices on a CPU by the library that it was built with, MKL, which on other CPUs than
+Intel's reaches half of what oneDNN does; and oneDNN is in the same build, behind PyTorch's fused linear layer. It
+multiplies x by w transposed, and takes any view of x, and a transposed one of w, as they are, so each product is put in
+that form. On Intel's MKL is as fast, takes several groups at once, and keeps no compiled code for each shape that it
+meets.
+"""
+
+import platform
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+__all__ = ["InnerProduct", "matmul_nn", "matmul_nt", "matmul_tn"]
+
+SMALL = 2**20  # multiplications per group below which a call costs more than it saves
+
+
+class InnerProduct:
+    """The score `Dot`, on tiles."""
+
+    def __init__(self, scale: float):
+        self.scale = scale
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return matmul_nt(query if self.scale == 1.0 else query * self.scale, key)
+
+    def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients of query and key."""
+        # Scaled on the way in or out, wherever it is the small matrix that is scaled.
+        return matmul_nn(grad_scores, key).mul_(self.scale), matmul_tn(grad_scores, query * self.scale)
+
+
+def matmul_nt(query: Tensor, key: Tensor) -> Tensor:
+    """Q K^T: (group, row, size), (group, column, size) -> (group, row, column)."""
+    if not _linear_pays(query, key.shape[1]):
+        return torch.bmm(query, key.mT)
+    return _stacked([_linear(rows, columns) for rows, columns in zip(query, key, strict=True)])
+
+
+def matmul_nn(weights: Tensor, value: Tensor) -> Tensor:
+    """W V: (group, row, column), (group, column, size) -> (group, row, size)."""
+    if not _linear_pays(weights, value.shape[2]):
+        return torch.bmm(weights, value)
+    return _stacked([_linear(rows, columns.T) for rows, columns in zip(weights, value, strict=True)])
+
+
+def matmul_tn(matrix: Tensor, query: Tensor) -> Tensor:
+    """M^T Q: (group, row, column), (group, row, size) -> (group, column, size)."""
+    if not _linear_pays(matrix, query.shape[2]):
+        return torch.bmm(matrix.mT, query)
+    # The small one first: its transpose is cheap to lay out, that of the large one is not.
+    return _stacked([_linear(q.T.contiguous(), m.T) for q, m in zip(query, matrix, strict=True)]).mT
+
+
+def _stacked(products: list[Tensor]) -> Tensor:
+    return products[0].unsqueeze(0) if len(products) == 1 else torch.stack(products)
+
+
+def _linear(rows: Tensor, columns: Tensor) -> Tensor:
+    # Heads that lie interleaved, as linear layers leave them, have gaps between their rows. oneDNN takes `rows` with
+    # gaps as they are, but `columns` by a routine that is a thousand times as slow; a copy, in the order in which they
+    # lie, is soon made.
+    if not (columns.is_contiguous() or columns.T.is_contiguous()):
+        columns = columns.T.contiguous().T if columns.stride(0) == 1 else columns.contiguous()
+    return torch.ops.mkldnn._linear_pointwise.default(rows, columns, None, "none", [], "")
+
+
+def _linear_pays(left: Tensor, size: int) -> bool:
+    if left.dtype != torch.float32 or left.device.type != "cpu" or not _LINEAR_IS_FASTER:
+        return False
+    return left.shape[1] * left.shape[2] * size >= SMALL
+
+
+def _is_intel() -> bool:
+    try:
+        return "GenuineIntel" in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return "GenuineIntel" in platform.processor()
+
+
+_LINEAR_IS_FASTER = (
+    torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise") and not _is_intel()
+)

@@ -1,0 +1,148 @@
+"""One tile as one differentiable function of its inputs, with no work done ahead: for what must not be hurried.
+
+Where NaN, infinity or a huge number stands behind a mask, or comes from above, nothing of it may enter a product over
+pairs that are hidden; and the gradient of a gradient wants a function that autograd can take twice.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from regard.attention.dropout import keep_scale
+from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.masked_matmul import masked_matmul
+from regard.attention.masks import allows
+from regard.attention.parts import is_builtin, select
+from regard.attention.request import Request
+from regard.attention.sizes import Index
+from regard.attention.user_parts import call_part, check_position_heads
+
+__all__ = ["fill_empty", "isolated_pairs", "tile_output", "tile_weights"]
+
+
+def tile_output(
+    request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
+) -> Tensor:
+    """The output of one tile, (group, row, value). `safe`: nothing in it is hidden, or all is finite and small."""
+    weights, allowed = tile_weights(request, tile, at, query, key, safe=safe)
+    if request.dropout:
+        weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
+    output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed)
+    position = select(request.parts.position, at.head.flatten())
+    output = call_part("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
+    # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
+    return output if allowed is None else torch.where(allowed.any(-1, keepdim=True), output, 0.0)
+
+
+def tile_weights(
+    request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, *, safe: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The weights of one tile before dropout, (group, row, column), 0 where hidden; and which pairs are allowed.
+
+    Args:
+        request: not reduced.
+        query, key: the tile's own, wide.
+        safe: nothing in it is hidden, or all is finite and small.
+    """
+    parts = request.parts
+    allowed = None
+    if not tile.full:
+        allowed = allows(parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
+        query, key = fill_empty(query, key, allowed)
+    heads = at.head.flatten()
+    scores = (
+        _scores(request, query, key, at, heads) if safe else _isolated_scores(request, query, key, at, heads, allowed)
+    )
+    if allowed is not None:
+        scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
+    weigh = select(parts.weights, heads)
+    weights = call_part("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
+    return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
+
+
+def fill_empty(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """A tile's queries and keys, with ones where nothing is seen: padding is often zeros, without a derivative."""
+    return (
+        torch.where(allowed.any(2).unsqueeze(-1), query, 1.0),
+        torch.where(allowed.any(1).unsqueeze(-1), key, 1.0),
+    )
+
+
+def isolated_pairs(
+    request: Request, query: Tensor, key: Tensor, allowed: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Which pairs a tile's product must leave out, (group, row, column): those to score one by one, and those of NaN.
+
+    They are seen, but what they hold would reach rows that don't see it through a product that goes over hidden pairs:
+    NaN, infinity, and numbers so large that a product of two overflows. The package's own scores make NaN of NaN, which
+    need not be computed; a diverged model has many such pairs.
+
+    Args:
+        query, key: tamed.
+    """
+    rows, columns = _may_overflow(query), _may_overflow(key)
+    if not (rows.any() or columns.any()):
+        return None, None
+    overflowing = rows.unsqueeze(2) | columns.unsqueeze(1)
+    overflowing = overflowing if allowed is None else overflowing & allowed
+    if not _is_builtin(request):
+        return overflowing, None
+    lost = torch.isnan(query).any(-1).unsqueeze(2) | torch.isnan(key).any(-1).unsqueeze(1)
+    return overflowing & ~lost, overflowing & lost
+
+
+def _scores(request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor) -> Tensor:
+    score, position = select(request.parts.score, heads), select(request.parts.position, heads)
+    positioned = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
+    query, key = check_position_heads(position, positioned, query, key)
+    scores = call_part("score", score, score, query, key, like=None)
+    return call_part("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
+
+
+def _is_builtin(request: Request) -> bool:
+    return is_builtin(request.parts.score) and is_builtin(request.parts.position)
+
+
+def _isolated_scores(
+    request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor, allowed: Tensor | None
+) -> Tensor:
+    """The scores, of which none depends on what stands in another pair; hidden ones are of no use."""
+    single, lost = isolated_pairs(request, query, key, allowed)
+    if single is None:
+        return _scores(request, query, key, at, heads)
+    filled = (
+        torch.where(_may_overflow(query).unsqueeze(-1), 1.0, query),
+        torch.where(_may_overflow(key).unsqueeze(-1), 1.0, key),
+    )
+    scores = _scores(request, *filled, at, heads)
+    if lost is not None:
+        # The inner one keeps the gradient of other pairs from being 0 x NaN.
+        scores = torch.where(lost, torch.where(lost, scores, 0.0) * math.nan, scores)
+    for which, chosen in _single_pairs(single, heads, _is_builtin(request)):
+        group, row, column = which
+        # (pair 1 feature): one query and one key to a tile.
+        alone = query[group, row].unsqueeze(1), key[group, column].unsqueeze(1)
+        scores = scores.index_put(which, _scores(request, *alone, at.pairs(*which), chosen).flatten())
+    return scores
+
+
+def _single_pairs(single: Tensor, heads: Tensor, builtin: bool) -> Iterator[tuple[tuple[Tensor, ...], Tensor]]:
+    """The pairs to score one by one, and whose parameters they are scored with, a head for each pair or one for all.
+
+    The package's own parts broadcast what a head has, so that it needn't be copied for each pair.
+    """
+    which = single.nonzero(as_tuple=True)
+    if not builtin:
+        yield which, heads[which[0]]
+        return
+    # Sorted by group, as they are found.
+    for pairs in zip(*(axis.split(single.flatten(1).sum(1).tolist()) for axis in which), strict=True):
+        if len(pairs[0]):
+            yield pairs, heads[pairs[0][:1]]
+
+
+def _may_overflow(vectors: Tensor) -> Tensor:
+    """Which vectors (..., size) hold what isn't finite, or is so large that a product of two overflows."""
+    return ~(torch.linalg.vector_norm(vectors.detach(), dim=-1) <= torch.finfo(vectors.dtype).max ** 0.5)

@@ -1,0 +1,241 @@
+"""Attention along the edges of a graph only: forward and backward in O(edges), scores and weights never leaving a row.
+
+The sums of an edge are short, and edges lead anywhere in memory: neither becomes vector code by itself. So up to
+sixteen heads are done at once, a head to a lane; with fewer heads the features of a head are dealt to several lanes.
+One visit to a key then reads all its heads, which stand side by side: (block of heads, node, step, lane), where lane l
+belongs to head l mod `heads`, and step and l // `heads` say which feature.
+
+The backward pass goes over the rows (gradients of queries; weight and score gradient of each edge are kept) and then
+over the columns (gradients of keys and values): each sum is one thread's, in one order, without atomics.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.attention.csr import Csr
+from regard.attention.engines.jit import edge_kernels
+from regard.attention.engines.jit.compiling import scalar, threads
+from regard.attention.engines.jit.dropout import hash_increments, initial_state, threshold_and_scale
+from regard.attention.engines.jit.edge_kernels import DropoutHash, Graph, Settings, Tokens
+from regard.attention.engines.jit.simd import SIMD_WIDTH
+from regard.errors import ArgumentError
+
+__all__ = ["Gradients", "PairIndices", "Problem", "attend", "vjp", "weigh"]
+
+_CHUNK = 4096  # edges and rows to a piece of work
+
+
+@dataclass(frozen=True, eq=False)
+class PairIndices:
+    """What dropout knows a pair by: batch (group, query) or (group, 1), head (group,), query (query,), key (key,)."""
+
+    batch: Tensor
+    head: Tensor
+    query: Tensor
+    key: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One call: tensors are float32 or float64, on the CPU.
+
+    Attributes:
+        graph: the edges, the same for all groups.
+        query: (group, query, feature).
+        key: (group, key, feature).
+        value: (group, key, value).
+        score: "dot", scale * q . k; or u . act(q + k) with act "tanh" or "leaky_relu".
+        weights: how scores are normalised; "entmax" at alpha 2 is sparsemax; relu divides by the number of edges.
+        vector: (group, feature), u of an additive score.
+        bias: (group,), of sigmoid; None: minus the logarithm of the number of a query's edges.
+        places: needed for dropout.
+    """
+
+    graph: Csr
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    score: Literal["dot", "tanh", "leaky_relu"] = "dot"
+    weights: Literal["softmax", "relu", "sigmoid", "hard", "entmax"] = "softmax"
+    scale: float = 1.0
+    slope: float = 0.2
+    alpha: float = 2.0
+    vector: Tensor | None = None
+    bias: Tensor | None = None
+    dropout: float = 0.0
+    seed: int = 0
+    pair_indices: PairIndices | None = None
+
+    def __post_init__(self) -> None:
+        # Compiled loops check no bounds.
+        queries, keys = len(self.graph.starts) - 1, len(self.graph.key_starts) - 1
+        if (queries, keys) != (self.query.shape[1], self.key.shape[1]) or keys != self.value.shape[1]:
+            raise ArgumentError(
+                f"`graph` must connect as many queries and keys as there are, {self.query.shape[1]} and "
+                f"{self.key.shape[1]} (and {self.value.shape[1]} values), but connects {queries} and {keys}."
+            )
+        if self.dropout and self.pair_indices is None:
+            raise ArgumentError("`places` must be given where there is dropout, but is None.")
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """As their tensors in `Problem`; None where there is no such tensor."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    vector: Tensor | None
+    bias: Tensor | None
+
+
+def attend(problem: Problem) -> Tensor:
+    """The output, (group, query, value); zeros where a query has no edges."""
+    return _attend(problem, None)
+
+
+def weigh(problem: Problem) -> Tensor:
+    """The weights, after dropout, of each edge in the order of the rows: (group, edge)."""
+    groups, edges = len(problem.query), len(problem.graph.keys)
+    layout = _SimdLayout.of(groups)
+    weights = problem.query.new_empty(layout.blocks, edges, layout.heads)
+    _attend(replace(problem, value=problem.value[..., :0]), weights)
+    return weights.transpose(1, 2).flatten(0, 1)[:groups]
+
+
+def vjp(problem: Problem, grad_output: Tensor) -> Gradients:
+    """The gradients, given that of the output."""
+    layout, (graph, settings, tokens, dropout_hash) = _arguments(problem)
+    query, key, value = problem.query, problem.key, problem.value
+    grads = layout.pack(grad_output)
+    edges = query.new_empty(layout.blocks * graph.keys.size * 2 * layout.heads)
+    rows, columns = graph.row_chunks.size - 1, graph.column_chunks.size - 1
+    grad_query, grad_key, grad_value = (query.new_empty(part.size) for part in (tokens.query, tokens.key, tokens.value))
+    # Every piece of rows has sums of its own, added afterwards in one order, however many threads there were.
+    grad_vector = query.new_zeros(layout.blocks, rows, settings.steps * SIMD_WIDTH)
+    grad_bias = query.new_zeros(layout.blocks, rows, SIMD_WIDTH)
+    results = (part.view(-1).numpy() for part in (edges, grad_query, grad_vector, grad_bias))
+    edge_kernels.vjp_rows(layout.blocks * rows, 1, threads(), graph, settings, tokens, dropout_hash, grads, *results)
+    results = (part.numpy() for part in (edges, grad_key, grad_value))
+    edge_kernels.vjp_columns(layout.blocks * columns, 1, threads(), graph, settings, tokens, grads, *results)
+    return Gradients(
+        layout.unpack(grad_query, query.shape).mul_(problem.scale),
+        layout.unpack(grad_key, key.shape),
+        layout.unpack(grad_value, value.shape),
+        None
+        if problem.vector is None
+        else layout.unpack(grad_vector.sum(1), (len(query), 1, query.shape[2])).squeeze(1),
+        None if problem.bias is None else grad_bias.sum(1)[:, : layout.heads].flatten()[: len(query)],
+    )
+
+
+@dataclass(frozen=True)
+class _SimdLayout:
+    """How groups are dealt to lanes: `blocks` of `heads` groups, each group in `parts` lanes."""
+
+    blocks: int
+    heads: int
+    parts: int
+
+    @classmethod
+    def of(cls, groups: int) -> "_SimdLayout":
+        heads = min(SIMD_WIDTH, 1 << max(groups - 1, 0).bit_length())
+        return cls(-(-groups // heads), heads, SIMD_WIDTH // heads)
+
+    def steps(self, features: int) -> int:
+        return -(-features // self.parts)
+
+    def pack(self, tensor: Tensor) -> np.ndarray:
+        """(group, node, feature) to (block, node, step, lane), flat; lanes without a group or feature hold zeros."""
+        groups, _, features = tensor.shape
+        steps = self.steps(features)
+        more_features, more_groups = steps * self.parts - features, self.blocks * self.heads - groups
+        tensor = tensor.detach()
+        if more_features or more_groups:  # to pad by nothing would copy all the same
+            tensor = torch.nn.functional.pad(tensor, (0, more_features, 0, 0, 0, more_groups))
+        tensor = tensor.unflatten(2, (steps, self.parts)).unflatten(0, (self.blocks, self.heads))
+        # One number that was expanded, as the gradient of a sum, stays a view of it through reshape.
+        return tensor.permute(0, 2, 3, 4, 1).reshape(-1).contiguous().numpy()
+
+    def unpack(self, flat: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """The inverse of `deal`, with each node's groups side by side in memory."""
+        groups, nodes, features = shape
+        steps = self.steps(features)
+        tensor = flat.view(self.blocks, nodes, steps, self.parts, self.heads).permute(1, 0, 4, 2, 3)
+        tensor = tensor.reshape(nodes, self.blocks * self.heads, steps * self.parts)
+        return tensor[:, :groups, :features].transpose(0, 1)
+
+
+def _attend(problem: Problem, weights: Tensor | None) -> Tensor:
+    """The output; and the weights (block, edge, head), if there is room for them."""
+    layout, (graph, settings, tokens, dropout_hash) = _arguments(problem)
+    groups, queries, _ = problem.query.shape
+    output = problem.query.new_empty(layout.blocks * queries * settings.value_steps * SIMD_WIDTH)
+    weights = output[:0] if weights is None else weights.view(-1)
+    pieces = layout.blocks * (graph.row_chunks.size - 1)
+    edge_kernels.attend_rows(
+        pieces, 1, threads(), graph, settings, tokens, dropout_hash, output.numpy(), weights.numpy()
+    )
+    return layout.unpack(output, (groups, queries, problem.value.shape[2]))
+
+
+def _arguments(problem: Problem) -> tuple[_SimdLayout, tuple[Graph, Settings, Tokens, DropoutHash]]:
+    """A problem as the kernels take it."""
+    query, key, value = problem.query, problem.key, problem.value
+    groups, _, features = query.shape
+    layout = _SimdLayout.of(groups)
+    settings = Settings(
+        edge_kernels.SCORES[problem.score],
+        edge_kernels.WEIGHTS[problem.weights],
+        scalar(problem.slope, query.dtype),
+        float(problem.alpha),
+        problem.bias is not None,
+        problem.dropout > 0,
+        layout.heads,
+        layout.steps(features),
+        layout.steps(value.shape[2]),
+    )
+    vector = query.new_zeros(groups, features) if problem.vector is None else problem.vector
+    bias = query.new_zeros(groups) if problem.bias is None else problem.bias.detach()
+    bias = torch.nn.functional.pad(bias, (0, layout.blocks * layout.heads - groups)).view(layout.blocks, layout.heads)
+    tokens = Tokens(
+        layout.pack(query * problem.scale if problem.score == "dot" else query),
+        layout.pack(key),
+        layout.pack(value),
+        layout.pack(vector.unsqueeze(1)),
+        bias.repeat(1, layout.parts).reshape(-1).numpy(),
+    )
+    return layout, (_graph(problem.graph), settings, tokens, _dropout_hash(problem, layout))
+
+
+def _graph(graph: Csr) -> Graph:
+    starts, keys, key_starts, queries, csc_to_csr = (
+        part.numpy() for part in (graph.starts, graph.keys, graph.key_starts, graph.queries, graph.csc_to_csr)
+    )
+    return Graph(starts, keys, _chunks(starts), key_starts, queries, csc_to_csr, _chunks(key_starts))
+
+
+def _chunks(starts: np.ndarray) -> np.ndarray:
+    """Cut rows into pieces of about the same number of edges and rows: the same ones for any number of threads."""
+    work = starts + np.arange(len(starts))
+    pieces = max(1, round(int(work[-1]) / _CHUNK))
+    return np.searchsorted(work, np.linspace(0, work[-1], pieces + 1))
+
+
+def _dropout_hash(problem: Problem, layout: _SimdLayout) -> DropoutHash:
+    threshold, scale = threshold_and_scale(problem.dropout, problem.query.dtype)
+    if problem.pair_indices is None:
+        nothing = np.zeros(0, np.uint32)
+        return DropoutHash(nothing.reshape(0, 0), nothing, nothing, nothing, np.uint32(0), threshold, scale)
+    pair_indices, queries = problem.pair_indices, problem.query.shape[1]
+    more = layout.blocks * layout.heads - len(problem.query)
+    batch = torch.nn.functional.pad(pair_indices.batch.expand(-1, queries), (0, 0, 0, more))
+    head = torch.nn.functional.pad(pair_indices.head, (0, more))
+    query, key = hash_increments(pair_indices.query), hash_increments(pair_indices.key)
+    return DropoutHash(
+        hash_increments(batch), hash_increments(head), query, key, initial_state(problem.seed), threshold, scale
+    )

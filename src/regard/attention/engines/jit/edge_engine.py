@@ -1,0 +1,106 @@
+"""A request whose mask is a list of edges, handed to the kernel that goes along them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines.jit import edge_attention
+from regard.attention.engines.jit.edge_attention import PairIndices, Problem
+from regard.attention.positions import Position
+from regard.attention.reduction import ReducedGradients
+from regard.attention.request import Request
+from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.weights import Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+
+__all__ = ["backward", "forward", "refuse"]
+
+_NAMES = {Softmax: "softmax", Relu: "relu", Sigmoid: "sigmoid", Hard: "hard", Entmax: "entmax", Sparsemax: "entmax"}
+
+
+def refuse(request: Request) -> str | None:
+    """Why the kernel along edges can't do this request, or None."""
+    parts = request.parts
+    if type(parts.score) not in (Dot, ScaledDot, Cosine, Bilinear, Additive):
+        return "along edges it knows inner products and additive scores"
+    weights = parts.weights
+    if type(weights) not in _NAMES:
+        return "along edges it knows the package's own normalisers"
+    if isinstance(weights, Softmax) and isinstance(weights.temperature, Tensor):
+        return "along edges the temperature is one number"
+    if isinstance(weights, Entmax) and isinstance(weights.alpha, Tensor):
+        return "along edges alpha is one number"
+    if isinstance(weights, Relu) and weights.divisor is not None:
+        return "along edges relu divides by the number of edges"
+    position = type(parts.position)
+    if position.scores is not Position.scores or position.outputs is not Position.outputs:
+        return "along edges there is no position on scores or outputs"
+    return None
+
+
+def forward(reduced: Request) -> Tensor:
+    """The output, (batch, head, query, value)."""
+    return edge_attention.attend(_problem(reduced)).unflatten(0, reduced.query.shape[:2])
+
+
+def backward(reduced: Request, grad_output: Tensor) -> ReducedGradients:
+    """The gradients of a reduced request."""
+    found = edge_attention.vjp(_problem(reduced), grad_output.flatten(0, 1))
+    shape = reduced.query.shape[:2]
+    query, key, value = (grad.unflatten(0, shape) for grad in (found.query, found.key, found.value))
+    score: Any = reduced.parts.score
+    # The kernel was given the vector divided by the temperature.
+    of_vector = None if found.vector is None else found.vector / _temperature(reduced)
+    of_score = [] if of_vector is None else [_to_operand(of_vector, score.vector, shape)]
+    bias = getattr(reduced.parts.weights, "bias", None)
+    weights = [_to_operand(found.bias, bias, shape)] if isinstance(bias, Tensor) else []
+    return ReducedGradients(query, key, value, None, None, of_score, weights, [])
+
+
+def _problem(reduced: Request) -> Problem:
+    parts = reduced.parts
+    score: Any = parts.score
+    weights: Any = parts.weights
+    batch, heads, queries, _ = reduced.query.shape
+    query, key, value = (tensor.flatten(0, 1) for tensor in (reduced.query, reduced.key, reduced.value))
+    # Softmax(s / T): the division goes where the score is linear.
+    temperature = _temperature(reduced)
+    bias = getattr(weights, "bias", None)
+    if bias is not None:
+        bias = torch.as_tensor(bias, dtype=query.dtype).expand(batch, heads).reshape(-1)
+    additive = type(score) is Additive
+    activation: Any = score.activation if additive else "dot"
+    name: Any = _NAMES[type(weights)]
+    pair_indices = None
+    if reduced.dropout:
+        item, head = torch.arange(batch).repeat_interleave(heads), torch.arange(heads).repeat(batch)
+        pair_indices = PairIndices(item.unsqueeze(1), head, torch.arange(queries), torch.arange(key.shape[1]))
+    graph: Any = reduced.edges
+    alpha: Any = weights.alpha if type(weights) is Entmax else 2.0
+    return Problem(
+        graph,
+        query,
+        key,
+        value,
+        score=activation,
+        weights=name,
+        scale=1.0 if additive else score.scale / temperature,
+        slope=score.slope if additive else 0.0,
+        alpha=alpha,
+        vector=(score.vector / temperature).to(query.dtype).expand(batch, heads, -1).flatten(0, 1)
+        if additive
+        else None,
+        bias=bias,
+        dropout=reduced.dropout,
+        seed=reduced.seed,
+        pair_indices=pair_indices,
+    )
+
+
+def _temperature(reduced: Request) -> float:
+    return getattr(reduced.parts.weights, "temperature", 1.0)
+
+
+def _to_operand(grad: Tensor | None, operand: Tensor, shape: torch.Size) -> Tensor | None:
+    """The gradient of an operand, one number or vector for all or for each head, from that of every group."""
+    return None if grad is None else grad.unflatten(0, shape).sum_to_size(operand.shape)

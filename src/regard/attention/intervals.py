@@ -1,0 +1,152 @@
+"""Stretches of keys, one or two per query, and their algebra: what two sets share, hold together, and leave out.
+
+Everything is done for all queries at once, in a few operations that take O(n) each: masks are asked once per call.
+Here a set of keys is a tuple of stretches. Within a row they are in order: starts ascend, stops do, and none starts
+after it stops.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Interval", "complement", "intersection", "outer_and_inner", "union"]
+
+
+class Interval(NamedTuple):
+    """Per query, (batch or 1, query): the keys from `start` up to, not including, `stop`; none where they meet."""
+
+    start: Tensor
+    stop: Tensor
+
+    @classmethod
+    def of(cls, start: Tensor, stop: Tensor) -> "Interval":
+        """The two in one shape; where `stop` comes before `start`, no key."""
+        stop = torch.maximum(start, stop)
+        return cls(start if start.shape == stop.shape else start.expand(stop.shape), stop)
+
+
+def intersection(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    """The keys that are in both, as up to three stretches."""
+    intervals = [
+        Interval.of(torch.maximum(a.start, b.start), torch.minimum(a.stop, b.stop)) for a in left for b in right
+    ]
+    if len(intervals) == 4:
+        # Of first with second and second with first, one is empty: neither can be both before the other's other.
+        one, other = intervals[1], intervals[2]
+        empty = one.start >= one.stop
+        intervals[1:3] = [
+            Interval(torch.where(empty, other.start, one.start), torch.where(empty, other.stop, one.stop))
+        ]
+    return tuple(intervals)
+
+
+def union(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    """The keys that are in at least one of the two, as up to four stretches that may overlap."""
+    intervals = left + right
+    # A key is covered where more stretches started than stopped, whichever they were: starts and stops sort alone.
+    return tuple(
+        map(
+            Interval,
+            _sorted([interval.start for interval in intervals]),
+            _sorted([interval.stop for interval in intervals]),
+        )
+    )
+
+
+def complement(inside: tuple[Interval, ...], queries: int, keys: int) -> tuple[Interval, ...]:
+    """The keys that are in none of the stretches, as up to three."""
+    nothing = torch.zeros(1, queries, dtype=torch.long)
+    bounds = [nothing, *(bound for interval in inside for bound in interval), nothing + keys]
+    return tuple(Interval.of(start, stop) for start, stop in zip(bounds[::2], bounds[1::2], strict=True))
+
+
+def outer_and_inner(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+    """At most two stretches that hold all these, and at most two that these hold; one object where they are the same.
+
+    Where three remain in a row, the outer closes the smallest gap and the inner takes the two longest.
+    """
+    if len(intervals) > 1:
+        intervals = tuple(interval for interval in intervals if not torch.equal(*interval)) or intervals[:1]
+    if len(intervals) > 2:
+        return _outer_and_inner_of_many(intervals)
+    if len(intervals) == 2:
+        (start, stop), (start2, stop2) = intervals
+        gap = start2 > stop
+        if gap.any():
+            intervals = (
+                Interval.of(start, torch.where(gap, stop, stop2)),
+                Interval.of(torch.where(gap, start2, stop2), stop2),
+            )
+        else:
+            intervals = (Interval.of(start, stop2),)
+    return intervals, intervals
+
+
+def _outer_and_inner_of_many(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+    """`fewest` of three or more."""
+    intervals = _disjoint(intervals)
+    left, right = intervals[0].stop, intervals[1].start
+    gap = right - left
+    lossy = torch.zeros_like(gap, dtype=torch.bool)
+    for last, interval in itertools.pairwise(intervals[1:]):
+        other = interval.start - last.stop
+        lossy |= (gap > 0) & (other > 0)
+        wider = other > gap
+        left, right = torch.where(wider, last.stop, left), torch.where(wider, interval.start, right)
+        gap = torch.maximum(gap, other)
+    start, stop = intervals[0].start, intervals[-1].stop
+    if not gap.any():
+        whole = (Interval(start, stop),)
+        return whole, whole
+    split = gap > 0
+    outer = Interval(start, torch.where(split, left, stop)), Interval(torch.where(split, right, stop), stop)
+    if not lossy.any():
+        return outer, outer
+    return outer, tuple(
+        Interval(torch.where(lossy, kept.start, one.start), torch.where(lossy, kept.stop, one.stop))
+        for kept, one in zip(_two_longest(intervals), outer, strict=True)
+    )
+
+
+def _disjoint(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    """The same with no overlap, and an empty one where the last one stopped, so that it makes no gap of its own."""
+    starts, stops = (torch.broadcast_tensors(*bounds) for bounds in zip(*intervals, strict=True))
+    some = [start < stop for start, stop in zip(starts, stops, strict=True)]
+    last = starts[-1]
+    for start, there in zip(starts[-2::-1], some[-2::-1], strict=True):
+        last = torch.where(there, start, last)
+    found = []
+    for start, stop, there in zip(starts, stops, some, strict=True):
+        start, stop = torch.where(there, torch.maximum(start, last), last), torch.where(there, stop, last)
+        found.append(Interval(start, stop))
+        last = stop
+    return tuple(found)
+
+
+def _two_longest(intervals: tuple[Interval, ...]) -> tuple[Interval, Interval]:
+    """The two longest of each row, in their order, where those that touch are one."""
+    whole = [intervals[0]]
+    for interval in intervals[1:]:
+        last = whole[-1]
+        touches = interval.start == last.stop
+        whole[-1] = Interval(last.start, torch.where(touches, last.start, last.stop))
+        whole.append(Interval(torch.where(touches, last.start, interval.start), interval.stop))
+    first, second = whole[:2]
+    for third in whole[2:]:
+        one, two, three = (interval.stop - interval.start for interval in (first, second, third))
+        without_first = (one <= two) & (one <= three)
+        with_third = without_first | (two <= three)
+        first = Interval(*(torch.where(without_first, b, a) for a, b in zip(first, second, strict=True)))
+        second = Interval(*(torch.where(with_third, b, a) for a, b in zip(second, third, strict=True)))
+    return first, second
+
+
+def _sorted(bounds: list[Tensor]) -> list[Tensor]:
+    """The same numbers, row by row in ascending order: a network of exchanges, since there are two to four."""
+    bounds = list(bounds)
+    for last in range(len(bounds) - 1, 0, -1):
+        for i in range(last):
+            bounds[i], bounds[i + 1] = torch.minimum(bounds[i], bounds[i + 1]), torch.maximum(bounds[i], bounds[i + 1])
+    return bounds

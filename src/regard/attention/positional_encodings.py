@@ -1,0 +1,229 @@
+"""Positions on the inputs: a vector for each place, added to the item's own before anything else.
+
+| scheme | any length | learned from data | parameters, for width w |
+|---|---|---|---|
+| sinusoidal | yes | no | 0 |
+| learned | no | yes | length x w |
+| recurrent | yes | yes | 2 w^2 + 3 w for each layer of the RNN |
+| flow | yes | yes | 2 w^2 + 5 w |
+
+Source of the columns: Liu et al. 2020 (arXiv 2003.09229), table 1, there "inductive", "data-driven" and "parameter
+efficient"; of the recurrent and the flow scheme: the same, section 4.3 with table 6.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.validation import check_count
+from regard.errors import ArgumentError
+from regard.extras import require
+
+__all__ = ["INPUT_POSITIONS", "Flow", "Learned", "PositionalEncoding", "Recurrent", "Sinusoidal"]
+
+
+class PositionalEncoding(nn.Module):
+    """A vector for each place, added to the inputs. Subclass it and write `encode`.
+
+    Attributes:
+        inductive: whether it has vectors for places beyond those that it was trained on.
+        data_driven: whether it is learned from data.
+    """
+
+    inductive: ClassVar[bool]
+    data_driven: ClassVar[bool]
+
+    def __init__(self, width: int):
+        super().__init__()
+        check_count("width", width, "the size of the vectors")
+        self.width = width
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        """The vectors of the first `length` places."""
+        raise NotImplementedError(f"{type(self).__name__} must say the vectors of its places")
+
+    def forward(self, vectors: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        if vectors.shape[-1] != self.width:
+            raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
+        return vectors + self.encode(vectors.shape[1]).to(vectors)
+
+
+class Sinusoidal(PositionalEncoding):
+    """Adds fixed waves to the inputs: sin(p / 10000^(2i/d)) in the even features, cos in the odd ones.
+
+    Inductive: any length. Not data-driven: no parameters.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5.
+
+    Example:
+        >>> Sinusoidal(4)(torch.zeros(1, 2, 4))[0]
+        tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+                [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+
+    inductive, data_driven = True, False
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        # In float64, on the CPU: some devices have none, and float32 is off by a radian at a million.
+        return self.at(torch.arange(length, dtype=torch.float64))
+
+    def at(self, positions: Float[Tensor, "*place"]) -> Float[Tensor, "*place width"]:
+        """The vectors of any places, whole numbers or between them.
+
+        Example:
+            >>> Sinusoidal(2).at(torch.tensor([0.0, 0.5]))
+            tensor([[0.0000, 1.0000],
+                    [0.4794, 0.8776]])
+        """
+        pair = torch.arange(0, self.width, 2, dtype=positions.dtype, device=positions.device)
+        angle = positions.unsqueeze(-1) / 10000 ** (pair / self.width)
+        # (*place pair 2) -> (*place width): sine and cosine stand side by side; an odd width drops the last cosine.
+        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., : self.width]
+
+
+class Learned(PositionalEncoding):
+    """Adds a learned vector to each input, one for each position up to `length`.
+
+    Not inductive: there is no vector for position 129 of 128. Data-driven: length x width parameters.
+
+    Raises:
+        ArgumentError: an input is longer than `length`.
+
+    Source: Gehring et al. 2017 (arXiv 1705.03122), section 3.1.
+    """
+
+    inductive, data_driven = False, True
+
+    def __init__(self, width: int, length: int = 512):
+        super().__init__(width)
+        check_count("length", length, "how many positions are learned", least=0)
+        self.table = nn.Parameter(torch.empty(length, width))
+        nn.init.normal_(self.table, std=0.02)
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        if length > len(self.table):
+            raise ArgumentError(
+                f"`vectors` must be at most {len(self.table)} long, as many positions as were learned, "
+                f"but is {length} long. Sinusoidal and Relative take any length."
+            )
+        return self.table[:length]
+
+
+class Recurrent(PositionalEncoding):
+    """Adds the states of an RNN that reads the places one by one, p_i = tanh(W z_i + U p_(i-1) + b).
+
+    z_i is the sinusoidal vector of place i, p_(-1) is learned. The places, not the words: every input gets the same
+    vectors. Inductive: it reads on for as long as there are places. Data-driven: 2 w^2 + 2 w parameters for the first
+    layer, as many for each further one, and w for each layer's start.
+
+    Args:
+        width: the size of the vectors.
+        layers: how many RNNs read each other's states.
+
+    Source: Liu et al. 2020 (arXiv 2003.09229), equation 14, with the "vector" input of table 6; the notes, 001, picture
+        of the position encodings.
+
+    Example:
+        >>> recurrent = Recurrent(4)
+        >>> recurrent(torch.zeros(2, 129, 4)).shape, sum(p.numel() for p in recurrent.parameters())
+        (torch.Size([2, 129, 4]), 44)
+    """
+
+    inductive, data_driven = True, True
+
+    def __init__(self, width: int, layers: int = 1):
+        super().__init__(width)
+        check_count("layers", layers, "how many RNNs read each other's states")
+        self.rnn = nn.RNN(width, width, layers)
+        self.start = nn.Parameter(torch.zeros(layers, width))
+        self._sinusoidal = Sinusoidal(width)
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        if not length:
+            return self.start[:1, : self.width][:0]
+        return self.rnn(self._sinusoidal.encode(length).to(self.start), self.start)[0]
+
+
+class Flow(PositionalEncoding):
+    """FLOATER: the vectors flow, p(t) = p(s) + integral from s to t of h(tau, p(tau)) d tau, from a learned p(0).
+
+    h is a small network: two linear layers, each of which also sees the time, with tanh between; place i is at time
+    i x interval. A fixed number of steps leads from place to place, so the same place has the same vector, bit by bit,
+    in inputs of every length. Inductive: the flow goes on. Data-driven: 2 w^2 + 5 w parameters.
+
+    Time grows with length x steps, one after the other. Needs torchdiffeq (the extra "flow").
+
+    Args:
+        width: the size of the vectors.
+        interval: the time from one place to the next; the paper has 0.1.
+        steps: how many steps the solver takes from one place to the next; the paper has 5.
+        method: a solver of torchdiffeq with fixed steps: "midpoint", "rk4" or "euler".
+        adjoint: whether the backward pass solves the equation again, backwards in time, instead of keeping every step:
+            memory that doesn't grow with the steps, at the price of a gradient as inexact as the solver.
+
+    Raises:
+        ArgumentError: a number can't be used, or `method` isn't one of those.
+        MissingExtraError: torchdiffeq isn't installed.
+
+    Source: Liu et al. 2020 (arXiv 2003.09229), equation 8, with the settings of appendix B.1 and the network of section
+        4.4; Chen et al. 2018 (arXiv 1806.07366) for the adjoint.
+    """
+
+    inductive, data_driven = True, True
+
+    def __init__(
+        self, width: int, interval: float = 0.1, steps: int = 5, method: str = "midpoint", *, adjoint: bool = False
+    ):
+        super().__init__(width)
+        if not interval > 0 or steps < 1:
+            raise ArgumentError(f"`interval` and `steps` must be more than 0, but are {interval} and {steps}.")
+        if method not in ("midpoint", "rk4", "euler"):
+            raise ArgumentError(f"`method` must be 'midpoint', 'rk4' or 'euler', but is {method!r}.")
+        require("torchdiffeq", extra="flow")
+        self.interval, self.steps, self.method, self.adjoint = interval, steps, method, adjoint
+        self.start = nn.Parameter(torch.empty(width))
+        self.force = _Force(width, interval)
+        # Small, so that a net starts nearly as it would without positions (section 4.4).
+        nn.init.normal_(self.start, std=0.02)
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        if length < 2:
+            return self.start.unsqueeze(0)[:length]
+        library = require("torchdiffeq", extra="flow")
+        solve = library.odeint_adjoint if self.adjoint else library.odeint
+        # Time in places, not in intervals: whole numbers, which the steps meet exactly.
+        positions = torch.arange(length).to(self.start)
+        return solve(self.force, self.start, positions, method=self.method, options={"grid_constructor": self._grid})
+
+    def _grid(self, force: nn.Module, start: Tensor, positions: Tensor) -> Tensor:
+        """The times of all steps from the first of these places to the last, which may lie before it."""
+        first, last = positions[0], positions[-1]
+        count = round(abs(float(last - first))) * self.steps
+        steps = torch.arange(count + 1).to(positions) / self.steps
+        return first + steps if last > first else first - steps
+
+
+class _Force(nn.Module):
+    """What drives the flow: h(t, p), as the change of p from one place to the next."""
+
+    def __init__(self, width: int, interval: float):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(width + 1, width), nn.Linear(width + 1, width)
+        self.interval = interval
+        nn.init.normal_(self.outer.weight, std=0.02)
+
+    def forward(self, position: Tensor, state: Tensor) -> Tensor:
+        time = (position * self.interval).expand(1)
+        hidden = torch.tanh(self.inner(torch.cat([state, time])))
+        return self.interval * self.outer(torch.cat([hidden, time]))
+
+
+INPUT_POSITIONS: dict[str, Callable[..., PositionalEncoding]] = {
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "recurrent": Recurrent,
+    "flow": Flow,
+}

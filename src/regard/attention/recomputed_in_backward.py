@@ -1,0 +1,180 @@
+"""What autograd sees of an engine that keeps nothing: its output, its gradient, and the gradient of that gradient.
+
+Each is computed from the inputs again, so memory stays linear to the second order. Under `torch.vmap`, which PyTorch
+puts around a gradient where many are asked for at once, the samples are taken one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines import blocked
+from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.precision import no_autocast
+from regard.attention.request import Request
+from regard.errors import RefusedError
+
+__all__ = ["RequestSpec", "run_recomputing", "second_order", "stack_samples", "vmap_samples"]
+
+
+@dataclass(frozen=True)
+class RequestSpec:
+    """What a call is, apart from its tensors: its parts taken apart, and the engine asked for."""
+
+    parts: Any
+    dropout: float
+    seed: int
+    engine: Any
+
+    def request(self, query: Tensor, key: Tensor, value: Tensor, *operands: Tensor) -> Request:
+        """The request with these tensors."""
+        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed)
+
+
+def run_recomputing(request: Request, engine: Any) -> Tensor:
+    """The output of a request, (batch, head, query, value), that `engine` computes and, for the gradient, again.
+
+    Args:
+        request: with heads equal.
+        engine: what offers forward(request) and backward(request, grad_output).
+    """
+    if torch.is_grad_enabled():
+        blocked.refuse_captured(request)
+    if not request.differentiable:
+        return engine.forward(request)
+    parts, operands = flatten_part(request.parts)
+    # A mask made under inference_mode can't be kept for a backward pass; a copy of it can.
+    operands = tuple(tensor.clone() if tensor.is_inference() else tensor for tensor in operands)
+    spec = RequestSpec(parts, request.dropout, request.seed, engine)
+    return _Output.apply(spec, request.query, request.key, request.value, *operands)  # pyright: ignore[reportReturnType]
+
+
+class _Output(torch.autograd.Function):
+    @staticmethod
+    def forward(spec: RequestSpec, *tensors: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        with torch.no_grad():
+            return spec.engine.forward(spec.request(*tensors))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.spec, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
+        plain = not torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+        # Where nobody wants a graph of the gradient, none is made.
+        compute = _gradient if plain else _Gradient.apply
+        # Asked for once: PyTorch's checkpointing computes it anew each time.
+        tensors = ctx.saved_tensors
+        found = compute(ctx.spec, wanted, grad_output, *tensors)
+        grads: list[Tensor | None] = [None] * len(tensors)
+        for i, grad in zip(wanted, found, strict=True):  # pyright: ignore[reportArgumentType]
+            grads[i] = grad
+        return None, *grads
+
+
+def _gradient(spec: RequestSpec, wanted: list[int], grad_output: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    with torch.no_grad(), no_autocast(grad_output):
+        found = spec.engine.backward(spec.request(*tensors), grad_output)
+    return tuple(torch.zeros_like(tensors[i]) if found[i] is None else found[i].to(tensors[i].dtype) for i in wanted)
+
+
+class _Gradient(torch.autograd.Function):
+    @staticmethod
+    def forward(spec: RequestSpec, wanted: list[int], grad_output: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _gradient(spec, wanted, grad_output, *tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.spec, ctx.wanted, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, None, *second_order(ctx.spec.request, ctx.wanted, ctx.saved_tensors, cotangents)
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], spec: RequestSpec, wanted: list[int], *tensors: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return stack_samples(
+            _Gradient.apply(spec, wanted, *sample) for sample in vmap_samples(info.batch_size, in_dims[2:], tensors)
+        )
+
+
+def second_order(
+    request_of: Callable[..., Request], wanted: list[int], tensors: Sequence[Tensor], cotangents: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The gradients of a gradient: of the output's gradient, query, key, value and the operands.
+
+    Args:
+        request_of: makes the request, with heads equal, of query, key, value and the operands.
+        wanted: which of (query, key, value, *operands) the first gradients were of.
+        tensors: the output's gradient, query, key, value and the operands.
+        above: what a change of each of the first gradients is worth.
+    """
+    # Where a graph of it is made, it is one that says that there is no third derivative.
+    graph = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+    compute = _Second.apply if graph else _second
+    found = compute(request_of, wanted, len(tensors), *tensors, *cotangents)
+    gradients = iter(found)  # pyright: ignore[reportArgumentType]
+    return tuple(next(gradients) if tensor.is_floating_point() else None for tensor in tensors)
+
+
+def _second(
+    request_of: Callable[..., Request], wanted: list[int], count: int, *arguments: Tensor
+) -> tuple[Tensor, ...]:
+    tensors, cotangents = arguments[:count], arguments[count:]
+    grad_output, *inputs = tensors
+    with no_autocast(grad_output):
+        found = blocked.second(request_of(*inputs), grad_output, wanted, list(cotangents))
+    # An engine that keeps what its gradient wants has operands without one, lengths, which aren't among the tensors.
+    return tuple(
+        torch.zeros_like(tensor) if grad is None else grad.to(tensor.dtype)
+        for grad, tensor in zip(found[:count], tensors, strict=True)
+        if tensor.is_floating_point()
+    )
+
+
+class _Second(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        request_of: Callable[..., Request], wanted: list[int], count: int, *arguments: Tensor
+    ) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _second(request_of, wanted, count, *arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], request_of: Any, wanted: list[int], count: int, *arguments: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return stack_samples(
+            _Second.apply(request_of, wanted, count, *sample)
+            for sample in vmap_samples(info.batch_size, in_dims[3:], arguments)
+        )
+
+
+def vmap_samples(count: int, dims: tuple[int | None, ...], tensors: tuple[Tensor, ...]) -> list[list[Tensor]]:
+    """The tensors of each sample of a `torch.vmap`; those without a dimension for the samples are for all of them."""
+    return [
+        [tensor if dim is None else tensor.select(dim, i) for tensor, dim in zip(tensors, dims, strict=True)]
+        for i in range(count)
+    ]
+
+
+def stack_samples(found: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """The results of all samples, and the dimension that tells them apart, as a rule for `torch.vmap` returns them."""
+    together = tuple(torch.stack(results) for results in zip(*found, strict=True))
+    return together, (0,) * len(together)
