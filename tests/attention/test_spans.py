@@ -319,8 +319,8 @@ def test_edges_are_the_pairs_one_by_one(data, size, seed):
     """Of a graph and any other mask: row by row and column by column, or None where items or heads differ."""
     queries, keys = size
     generator = seeded(seed)
-    sizes = torch.tensor([[keys], [queries]])
-    graph = Edges((torch.rand(2, seed % 31, generator=generator) * sizes).long())
+    bounds = torch.tensor([[keys], [queries]])
+    graph = Edges((torch.rand(2, seed % 31, generator=generator) * bounds).long())
     other = made(data.draw(masks(queries, keys)))
     for mask in (graph, graph & other, other & graph):
         sizes = sizes_of(mask, BATCH, queries, keys)

@@ -35,9 +35,9 @@ def attend(
     """Score every key for every query, normalise, and sum the values by the weights: O_i = sum_j w(s(q_i, k_j)) v_j.
 
     Args:
-        query: what each item looks for.
-        key: what each item offers to be found by; its heads divide the heads of `query`.
-        value: what each item gives when it is found.
+        query: (batch, head, query, feature), what each query looks for.
+        key: what each key is matched by; the number of its heads divides that of `query`.
+        value: what each key contributes to the output.
         score: how well a key matches a query: a name ("dot", "scaled_dot", "cosine"), a part such as
             `Additive(vector)`, or a function (query, key) -> scores.
         weights: how scores become weights: a name ("softmax", "relu", "sigmoid", "sparsemax", "entmax", "hard"), a part
@@ -45,16 +45,16 @@ def attend(
         mask: which query may attend to which key: None, "causal", "no_self", a mask such as `Window(2, 2) & Causal()`,
             or a function (batch, head, query, key) -> bool, True = may attend.
         position: how distance matters: None, or a part such as `Relative(head_size)`.
-        dropout: the share of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
-        seed: same seed, same dropout, whatever the engine or device. None draws one from torch's generator.
+        dropout: the fraction of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
+        seed: the same seed gives the same dropout, on every engine and device. None draws one from torch's generator.
         engine: "auto" (the fastest that can, never quadratic memory), "fused", "banded", "jit", "blocked" or "dense".
 
     Returns:
-        The outputs, in the dtype of `query`. A query that may attend to nothing gives zeros.
+        The outputs, in the dtype of `query`. A query that may attend to nothing gets zeros.
 
     Raises:
         ArgumentError: an argument can't be used.
-        RefusedError: `engine` names an engine that can't do this, or a derivative in forward mode is asked for.
+        RefusedError: `engine` names an engine that can't do this, or a forward-mode derivative is needed.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2; the notes, 000 to 004.
 
@@ -73,11 +73,11 @@ def attend(
             "attend has no derivative in forward mode (torch.func.jvp, jacfwd, hessian; dual numbers). Use reverse "
             "mode (grad, vjp, jacrev; for a hessian, jacrev of jacrev), or engine='dense'."
         )
-    # Inside of a compiler or a transform the numbers can't be looked at, and so no engine chosen.
+    # While tracing or inside a transform, tensor values are unavailable, so no engine can be chosen yet.
     compiling = custom_operator.is_tracing(query)
     if compiling or (torch._C._are_functorch_transforms_active() and engine != "dense"):
-        unseen = custom_operator.attend if compiling else function_transforms.attend
-        return unseen(query, key, value, (score, weights, mask, position), dropout, seed, engine)
+        later = custom_operator.attend if compiling else function_transforms.attend
+        return later(query, key, value, (score, weights, mask, position), dropout, seed, engine)
     if dropout == 0:
         output = fast_path(query, key, value, score, weights, mask, position, engine)
         if output is not None:
@@ -103,9 +103,10 @@ def weigh(
     mask: Any = None,
     position: Any = None,
 ) -> Float[Tensor, "batch head query key"]:
-    """The weights themselves, all of them: quadratic memory, for when the input is small enough to look at.
+    """All attention weights: quadratic memory, for inputs small enough to look at them.
 
-    Takes the arguments of `attend` and gives what it would sum the values by, before dropout, in float32 or wider.
+    Takes the arguments of `attend` and returns the weights that it would average the values by, before dropout, in
+    float32 or wider.
 
     Raises:
         ArgumentError: an argument can't be used.

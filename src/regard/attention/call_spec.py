@@ -1,8 +1,8 @@
-"""A call of `attend` as a function of tensors alone, for those who can't look at numbers yet when it is made.
+"""A call of `attend` without its tensors, to be run later, when the tensors have values.
 
-Under torch.func's transforms, and in a function that is compiled, nothing that depends on a number can be settled when
-`attend` is called: not the engine, not whether lengths are in range. So all but the tensors is put aside, and the call
-is made where the tensors have numbers.
+Under torch.func's transforms and in compiled functions, nothing that depends on a value can be decided when `attend` is
+called: neither the engine nor whether lengths are in range. So everything but the tensors is stored, and the call runs
+where the values are available.
 """
 
 import dataclasses
@@ -25,13 +25,11 @@ __all__ = ["CallSpec", "seed_as_int64", "untraced"]
 
 @dataclasses.dataclass(frozen=True)
 class CallSpec:
-    """What a call of `attend` is beside its tensors.
-
-    The tensors are query, key, value and the operands of the parts; `seed` is the one of dropout, if there is any.
+    """A call of `attend` without its tensors: query, key, value, the operands of the parts, and the seed of dropout.
 
     Attributes:
-        spec: (score, weights, mask, position) as `attend` got them, taken apart.
-        dropout, engine: as `attend` got them.
+        parts: the spec of (score, weights, mask, position) as passed to `attend`.
+        dropout, engine: as passed to `attend`.
     """
 
     parts: Any
@@ -39,7 +37,7 @@ class CallSpec:
     engine: str
 
     def request(self, tensors: Sequence[Tensor], seed: Tensor | None) -> Request:
-        """The request, checked.
+        """The checked request with these tensors.
 
         Raises:
             ArgumentError: an argument of `attend` can't be used.
@@ -59,7 +57,7 @@ class CallSpec:
         )
 
     def engine_of(self, request: Request) -> ModuleType:
-        """The engine that runs it."""
+        """The engine that runs the request."""
         return ENGINES[choose(request, self.engine)]
 
     def output(self, request: Request) -> Tensor:
@@ -71,7 +69,7 @@ class CallSpec:
     def gradients(
         self, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
     ) -> list[Tensor]:
-        """The gradients of those of the tensors that are wanted, by their numbers, each in its tensor's dtype."""
+        """The gradients of the tensors with these numbers, each in its tensor's dtype."""
         request = self.request(tensors, seed)
         engine = self.engine_of(request)
         if hasattr(engine, "backward"):
@@ -83,7 +81,7 @@ class CallSpec:
     def _by_engine(self, engine: Any, request: Request, grad_output: Tensor) -> list[Tensor | None]:
         with torch.no_grad():
             found = engine.backward(request.expanded, grad_output)
-            # Heads of keys and values that serve several heads of queries.
+            # Sum over the query heads that share a key head.
             shared = request.key.shape[1]
             return [
                 grad if i not in (1, 2) or grad.shape[1] == shared else grad.unflatten(1, (shared, -1)).sum(2)
@@ -93,7 +91,7 @@ class CallSpec:
     def _by_autograd(
         self, engine: Any, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
     ) -> dict[int, Tensor | None]:
-        """By an engine that autograd goes through."""
+        """The gradients by an engine that autograd differentiates."""
         with torch.enable_grad():
             leaves = [tensor.detach().requires_grad_(i in needed) for i, tensor in enumerate(tensors)]
             output = engine.run(self.request(leaves, seed))
@@ -106,18 +104,18 @@ def _like(tensor: Tensor, gradient: Tensor | None) -> Tensor:
 
 
 def seed_as_int64(seed: int) -> int:
-    """The number for a tensor that has the seed's lowest 64 bits, which is all of it that dropout looks at."""
+    """The seed's lowest 64 bits as a signed integer, which a tensor can hold; dropout uses no others."""
     return seed if -(2**63) <= seed < 2**63 else (seed + 2**63) % 2**64 - 2**63
 
 
 def untraced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it stands, where a compiler would trace it: one that goes on behind a graph break does."""
+    """The function, excluded from tracing by torch.compile, which would otherwise trace it after a graph break."""
     disabled = None
 
     @functools.wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:
         nonlocal disabled
-        # Importing the compiler to tell it so would take longer than anything here; where it isn't, it traces nothing.
+        # Importing the compiler only to disable it would take longer than the call; unless imported, it can't trace.
         if "torch._dynamo" not in sys.modules:
             return function(*arguments, **named)
         if disabled is None:

@@ -1,8 +1,8 @@
-"""What an engine would cost: a small model that `auto` chooses by and `plan` shows.
+"""The cost of a request on an engine: a small model by which `auto` chooses, and which `plan` shows.
 
-`auto` asks at every call, so it divides what the mask's spans leave - pairs, multiplications of their products, passes
-over their scores - by speeds that were measured once, on two cores. A machine that is faster in all of it chooses the
-same. `plan` may take its time, and counts tile by tile.
+`auto` needs it at every call, so it takes what the mask's spans allow (pairs, multiplications, passes over the scores)
+and divides by speeds measured once, on two cores. A machine that is uniformly faster makes the same choices. `plan` may
+take longer, and counts tile by tile.
 """
 
 from dataclasses import dataclass
@@ -21,26 +21,26 @@ from regard.attention.weights import Budget, Entmax, Softmax, Sparsemax, TopK
 
 __all__ = ["KERNELS", "Cost", "cost", "seconds"]
 
-KERNELS = 200 * 2**20  # bytes that a process takes once, for good, to load Numba and compile kernels; measured
+KERNELS = 200 * 2**20  # bytes that loading Numba and compiling kernels takes, once per process; measured
 
 # Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
-KERNEL = 3e11  # multiplications and additions of PyTorch's fused kernel, its exponentials included
-PRODUCTS = 3.6e11  # of the products of tiles in float32, by oneDNN, or by MKL on Intel's
-LIBRARY = 1.8e11  # of products by the library that PyTorch was built with
-PASSES = 1e10  # numbers that a pass over a tile's scores reads and writes
-ACTIVATIONS = 1.5e9  # features of pairs that additive scores take in PyTorch
-COMPILED = 1.2e10  # the same, compiled
-ALONG = 6e9  # features of edges that the kernel along edges takes
-TILE, CALL = 1e-4, 1e-5  # seconds that a tile takes, and a call, however little they hold
+KERNEL = 3e11  # multiply-adds of PyTorch's fused kernel, its exponentials included
+PRODUCTS = 3.6e11  # multiply-adds of the tiles' products in float32, by oneDNN, or by MKL on Intel CPUs
+LIBRARY = 1.8e11  # multiply-adds of products by the library that PyTorch was built with
+PASSES = 1e10  # scores that a pass over a tile reads and writes
+ACTIVATIONS = 1.5e9  # (pair, feature) activations of additive scores in PyTorch
+COMPILED = 1.2e10  # the same in compiled code
+EDGES = 6e9  # (edge, feature) terms of the kernel along edges
+TILE, CALL = 1e-4, 1e-5  # seconds of overhead for each tile and each call
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a forward pass takes.
+    """The cost of a forward pass.
 
     Attributes:
         work: multiplications and additions.
-        memory: bytes at the peak, beside the inputs.
+        memory: bytes at the peak, besides the inputs.
         tiles: how many tiles of rows and keys are skipped, partial and full.
     """
 
@@ -50,12 +50,12 @@ class Cost:
 
 
 def seconds(name: str, request: Request) -> float:
-    """About how long an engine that doesn't refuse a request would take, on the machine that the speeds are of."""
+    """The estimated time of an engine that doesn't refuse the request, on the machine that the speeds are from."""
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
     groups, features = batch * heads, feature + value
     if name == "jit" and jit.takes_edges(request):
-        return CALL + groups * len(request.edges.keys) * features / ALONG if request.edges else CALL
+        return CALL + groups * len(request.edges.keys) * features / EDGES if request.edges else CALL
     if name == "fused":
         return CALL + 2 * fused.pairs(request) * features / KERNEL
     found = Extent(groups * queries * keys, 1)
@@ -73,17 +73,17 @@ def seconds(name: str, request: Request) -> float:
 
 
 def cost(name: str, request: Request) -> Cost:
-    """What a request would cost an engine that doesn't refuse it, counted tile by tile."""
+    """The cost of a request on an engine that doesn't refuse it, counted tile by tile."""
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
     groups, features, size = batch * heads, feature + value, request.query.element_size()
     output = groups * queries * value * size
     if name == "jit" and jit.takes_edges(request):
         edges = len(request.edges.keys) if request.edges else 0
-        dealt = groups * (queries + keys) * features * size
-        # Where the mask is more than its list of edges, the list is filtered: new ones stand beside the old.
+        packed = groups * (queries + keys) * features * size
+        # If the mask is more than its list of edges, a filtered copy of the list is made.
         lists = 0 if type(request.parts.mask) is Edges else 2 * sum(t.nbytes for t in operands(request.parts.mask))
-        return Cost(2 * groups * edges * features, dealt + lists + output, {"edges": edges})
+        return Cost(2 * groups * edges * features, packed + lists + output, {"edges": edges})
     found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.sizes, heads))
     counts = {
         "skipped": _possible(found, queries, keys, groups) if found else 0,
@@ -100,43 +100,43 @@ def cost(name: str, request: Request) -> Cost:
     if name in ("fused", "banded"):
         return Cost(work, copied + output, counts)
     largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
-    # Scores, weights, what is allowed and two temporaries stand at once; with positions and dropout some more.
+    # At the peak: scores, weights, the boolean mask and two temporaries; with positions and dropout some more.
     width = _width(request)
     beside = 5 * width + (8 + width) * _has_position(request) + 3 * 8 * (request.dropout > 0 and name != "jit")
     return Cost(work, int(largest * beside) + copied + output, counts)
 
 
 def _copied(request: Request, name: str) -> int:
-    """Bytes of what is made of queries, keys and values before they are scored."""
+    """Bytes of the copies that are made of queries, keys and values before the scores are computed."""
     three = request.query, request.key, request.value
     reduces = optional_method(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
     turns = type(request.parts.position).heads is not Position.heads
     numbers = 0
     if reduces or turns:
-        # The value goes with them where they are in half precision; and while it is made, a change takes some more.
+        # In half precision the value is converted as well; computing the change takes temporaries.
         numbers += sum(t.numel() for t in three[: 2 if request.query.element_size() >= 4 else 3])
         numbers += 3 * max(request.query.numel(), request.key.numel())
     if name == "fused" and request.query.shape[-1] != request.value.shape[-1]:
         numbers += sum(t.numel() for t in three)
     if name == "banded":
-        # Made contiguous, if they aren't; and what the kernel gives is copied.
+        # Tensors are made contiguous, and the kernel's output is copied.
         numbers += request.query.numel() + sum(t.numel() for t in three if not t.is_contiguous())
     return numbers * _width(request)
 
 
 def _width(request: Request) -> int:
-    """Bytes of a number that a tile computes with."""
+    """Bytes of a number in a tile's computation."""
     return max(request.query.element_size(), 4)
 
 
 def _possible(found: list[Tile], queries: int, keys: int, groups: int) -> int:
-    """How many more tiles of the size of these there would be if nothing were hidden."""
+    """How many more tiles of this size there would be if nothing were hidden."""
     held = sum(tile.pairs for tile in found)
     return max(0, round((groups * queries * keys - held) / max(tile.pairs for tile in found)))
 
 
 def _passes(request: Request, *, compiled: bool) -> float:
-    """How often the scores of a tile are read and written, beside the products."""
+    """How many times the scores of a tile are read and written, besides the products."""
     weights: Any = request.parts.weights
     passes = 1.0
     if type(weights) in (Entmax, Sparsemax, Budget):

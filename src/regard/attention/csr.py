@@ -1,4 +1,4 @@
-"""The allowed pairs of a sparse mask as two lists, O(edges): row by row (CSR) and column by column (CSC)."""
+"""The allowed pairs of a sparse mask as sorted lists, O(edges): by row (CSR) and by column (CSC)."""
 
 from dataclasses import dataclass
 
@@ -15,16 +15,16 @@ __all__ = ["Csr", "csr_of"]
 class Csr:
     """Which keys each query may attend to, and which queries may attend to each key.
 
-    Row i's edges are `starts[i]` to `starts[i + 1]`, and their keys, rising, stand there in `keys`. Column j's edges
-    are `key_starts[j]` to `key_starts[j + 1]`; there `queries` has their queries, rising, and `places` their numbers
-    in the order of the rows. So whatever is kept per edge needs to be kept only once.
+    The edges of row i are `starts[i]` to `starts[i + 1]`; in that range `keys` holds their keys, ascending. The edges
+    of column j are `key_starts[j]` to `key_starts[j + 1]`; in that range `queries` holds their queries, ascending, and
+    `csc_to_csr` their numbers in row order, so that values per edge need to be stored only once.
 
     Attributes:
         starts: (query + 1,)
         keys: (edge,)
         key_starts: (key + 1,)
         queries: (edge,)
-        places: (edge,)
+        csc_to_csr: (edge,)
     """
 
     starts: Tensor
@@ -35,22 +35,22 @@ class Csr:
 
 
 def csr_of(edge_index: Tensor, queries: int, keys: int) -> Csr:
-    """Sort a list of edges. An edge that stands in it twice counts once.
+    """Sort a list of edges. Duplicate edges count once.
 
     Args:
-        edge_index: (2, edge) whole numbers, in the order of message passing: row 0 is where an edge comes from (the
-            key), row 1 where it goes to (the query).
+        edge_index: (2, edge) integers, in the order of message passing: row 0 holds the source of each edge (the key),
+            row 1 its target (the query).
         queries: how many queries there are.
         keys: how many keys there are.
 
     Raises:
-        ArgumentError: it has another shape or dtype, or names a query or key that isn't there.
+        ArgumentError: it has another shape or dtype, or contains a query or key that is out of range.
 
     Example:
         >>> graph = csr_of(torch.tensor([[2, 0, 1, 2], [0, 1, 0, 0]]), queries=3, keys=3)
         >>> graph.starts.tolist(), graph.keys.tolist()
         ([0, 2, 3, 3], [1, 2, 0])
-        >>> graph.key_starts.tolist(), graph.queries.tolist(), graph.places.tolist()
+        >>> graph.key_starts.tolist(), graph.queries.tolist(), graph.csc_to_csr.tolist()
         ([0, 1, 2, 3], [1, 0, 0], [2, 0, 1])
     """
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.is_floating_point() or edge_index.dtype == torch.bool:
@@ -61,11 +61,11 @@ def csr_of(edge_index: Tensor, queries: int, keys: int) -> Csr:
     sources, targets = edge_index.detach().cpu().long().numpy()
     _check("keys", sources, keys)
     _check("queries", targets, queries)
-    # NumPy sorts whole numbers by vector instructions, a hundred times as fast as torch; so an edge is packed into one.
+    # NumPy sorts integers with SIMD, a hundred times faster than torch, so each edge is packed into one integer.
     order = np.sort(targets * keys + sources)
     order = order[np.diff(order, prepend=-1) != 0]
     query, key = np.divmod(order, max(keys, 1))
-    # Rising edges of a row have rising places, so sorting by (key, place) sorts by (key, query).
+    # Edges in row order have ascending numbers, so sorting by (key, number) sorts by (key, query).
     csc_to_csr = np.sort(key * len(order) + np.arange(len(order)))
     csc_to_csr %= max(len(order), 1)
     arrays = _starts(query, queries), key, _starts(key, keys), query[csc_to_csr], csc_to_csr
@@ -73,7 +73,7 @@ def csr_of(edge_index: Tensor, queries: int, keys: int) -> Csr:
 
 
 def _starts(index: np.ndarray, size: int) -> np.ndarray:
-    """Where the entries of each of `size` numbers begin in a sorted list of them."""
+    """The first entry of each of `size` numbers in a sorted list of them."""
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=size))])
 
 

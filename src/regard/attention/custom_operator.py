@@ -1,9 +1,9 @@
-"""`attend` as PyTorch's compiler and exporter see it: one operator of PyTorch, which runs as a whole.
+"""`attend` as a custom operator of PyTorch, which torch.compile and torch.export treat as one opaque operation.
 
-A compiler follows tensors that have no numbers yet, so it can't follow how an engine is chosen. Here a call is taken
-apart without a look at any number: its tensors, and a text that says all the rest ("task"). The operator puts the two
-together again when it runs. Lengths, edges and parameters are tensors of the operator, so a compiled function sees them
-change; another part, or another number in a part, is another task, so that the function is compiled again.
+A compiler traces tensors without values, so it can't trace how an engine is chosen. Here a call is split, without
+looking at any value, into its tensors and a text that describes everything else. The operator recombines the two when
+it runs. Lengths, edges and parameters are tensor arguments, so a compiled function sees them change; another part, or
+another number in a part, makes another text and causes a recompilation.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ __all__ = ["attend", "is_tracing"]
 
 
 def is_tracing(query: Tensor) -> bool:
-    """Whether the numbers can't be looked at: a function is being compiled or exported, or the tensor has none."""
+    """Whether tensor values are unavailable: in a function being compiled or exported, or on fake and meta tensors."""
     return torch.compiler.is_compiling() or isinstance(query, FakeTensor) or getattr(query, "is_meta", False)
 
 
@@ -49,14 +49,14 @@ def attend(
     seed: int | None,
     engine: str,
 ) -> Tensor:
-    """`regard.attend` as one operator; its arguments are checked when that runs.
+    """`regard.attend` as one operator, which checks its arguments when it runs.
 
     Args:
-        query, key, value, dropout, seed, engine: as `attend` got them.
+        query, key, value, dropout, seed, engine: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
-        RefusedError: a part can't be told from another when the compiled function is called again.
+        RefusedError: a part can't be recognised when the compiled function is called again.
     """
     if torch._C._are_functorch_transforms_active():
         raise RefusedError(
@@ -77,17 +77,17 @@ def attend(
     return torch.ops.regard.attend(query, key, value, operands, drawn, text)
 
 
-# What follows is run by the compiler's own interpreter, so it is plain.
+# The following functions are traced by the compiler, so they use simple code only.
 
 
 def _describe(part: Any, found: list[Tensor]) -> Any:
-    """A part as nested tuples of constants; its tensors go to `found`, in the order of `parts.split`."""
+    """A part as nested tuples of constants; its tensors are appended to `found`, in the order of `flatten_part`."""
     if isinstance(part, Tensor):
         found.append(part)
         return ("slot", len(found) - 1)
     if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
         return _describe(part.part(), found)  # pyright: ignore[reportCallIssue]
-    # A number that changes between calls is a variable for the compiler, until something wants its digits.
+    # For the compiler a number that changes between calls is symbolic until its value is needed.
     if type(part) is float:
         return ("float", part.hex())
     if type(part) is int:
@@ -113,16 +113,16 @@ _FROM_2_13 = tuple(int(number) for number in torch.__version__.split(".")[:2]) >
 
 
 def _function_name(function: Any) -> str:
-    """The name of a function of the user's own, which is kept as it is."""
+    """The registered name of a user's function."""
     if function.__code__.co_freevars and not _made_outside(function):
         raise RefusedError(
-            f"`{function.__name__}` is made inside of the compiled function and captures something of it, which a "
+            f"`{function.__name__}` is made inside of the compiled function and captures a variable of it, which a "
             "compiled part can't. Make it outside, or make it a frozen dataclass with what it captures as fields."
         )
     name = _register_function(function)
-    # To look at these is to make the compiled function good for this function alone. A newer PyTorch takes the first as
-    # that; an older one would take any function of the same code, whatever that captured, so it is shown a name on it.
-    # A decorator copies the name, but leaves a mark of its own.
+    # Accessing these makes the compiler guard on this very function. PyTorch 2.13 or newer guards on `id`; older ones
+    # would accept any function with the same code, whatever it captured, so a name stored on the function is read
+    # instead. A decorator copies that name, but also sets `__wrapped__`.
     if _FROM_2_13:
         id(function)
     hasattr(function, "__wrapped__")
@@ -130,7 +130,7 @@ def _function_name(function: Any) -> str:
 
 
 def _made_outside(function: Any) -> bool:
-    """Whether the compiler didn't see it being made: what it saw has, depending on PyTorch's version, no closure."""
+    """Whether the function was made outside of the traced code: one made inside has no closure or no access to it."""
     if not hasattr(function, "__closure__"):
         return False
     try:
@@ -141,7 +141,7 @@ def _made_outside(function: Any) -> bool:
 
 
 def _object_name(thing: Any) -> str:
-    """The name of an object of the user's own, which is kept as it is."""
+    """The registered name of a user's object."""
     name = _register_object(thing, id(thing)) if _FROM_2_13 or not torch.compiler.is_dynamo_compiling() else ""
     if not name:
         raise RefusedError(
@@ -151,11 +151,11 @@ def _object_name(thing: Any) -> str:
     return name
 
 
-# And what follows is run as it stands, while a function is compiled; its results are constants there.
+# The following functions aren't traced, but run while a function is compiled; their results are constants there.
 
 
 def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
-    # What torch.compiler.assume_constant_result does; that would import the compiler, which takes longer than the rest.
+    # Does what torch.compiler.assume_constant_result does, which would import the compiler; that takes very long.
     function._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
     return function
 
@@ -167,7 +167,7 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 
 @_constant
 def _register_object(thing: Any, number: int) -> str:
-    """Its name; nothing if it isn't the object itself, but what stands for one that is made inside."""
+    """The object's name; empty if the compiler passed a stand-in for an object that is made inside."""
     return _name(thing) if id(thing) == number else ""
 
 
@@ -179,10 +179,10 @@ def _register_function(function: Any) -> str:
 
 @_constant
 def _text_of(parts: Any, dropout: str, engine: str, gradients: bool) -> str:
-    """All that a call is beside its tensors, as a text.
+    """The text that describes everything but a call's tensors.
 
-    A text, because compilers keep on disk what they compiled: it must not say another thing in another process, or by
-    another version. What isn't this package's own is named in it by a name that holds in this process alone.
+    Compilers store compiled code on disk, so the text must mean the same in another process and never match another
+    version's. What isn't part of this package is referred to by a name that is valid only in this process.
     """
     return json.dumps([__version__, _plain(parts), dropout, engine, gradients])
 
@@ -202,7 +202,7 @@ def _plain(tree: Any) -> Any:
 
 
 _PROCESS = uuid.uuid4().hex
-# Of the user's own: what the functions compiled so far compute with. They keep it alive anyway.
+# Users' functions and objects that the compiled functions so far compute with; those keep them alive anyway.
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[int, str] = {}
 
@@ -230,7 +230,7 @@ def _object_of(name: str) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _parse(text: str) -> tuple[CallSpec, bool]:
-    """The call, and whether it was made where gradients are made."""
+    """The call, and whether gradients were enabled when it was made."""
     version, parts, dropout, engine, gradients = json.loads(text)
     if version != __version__:
         raise RefusedError(f"This exported program is of regard {version}, but this is {__version__}. Export it again.")
@@ -260,8 +260,9 @@ def _build(tree: Any) -> Any:
             return tree[1]
 
 
-# The operators; their names and arguments stand in exported programs. `attend` has a gradient, which autograd and an
-# exported program see; compiled code holds the two below it, of which it has made the gradient itself.
+# The operators. Their names and arguments are stored in exported programs, so they must not change. `attend` has a
+# gradient, for autograd and exported programs; compiled code contains the two operators below it, which compute the
+# output and the gradient.
 
 _LIBRARY = torch.library.Library("regard", "DEF")
 _ARGUMENTS = "Tensor query, Tensor key, Tensor value, Tensor[] operands, Tensor? seed, str task"
@@ -284,7 +285,7 @@ def _attend(
 def _forward(
     query: Tensor, key: Tensor, value: Tensor, operands: list[Tensor], seed: Tensor | None, text: str
 ) -> tuple[Tensor, Tensor]:
-    """The output, and what the fused kernel keeps for its gradient: a number a row, where it may run."""
+    """The output, and the logsumexp of each row that the fused kernel saves for backward; empty for other engines."""
     call, gradients = _parse(text)
     with _enable_autograd(), no_autocast(query), torch.no_grad():
         request = call.request((query, key, value, *operands), seed)
@@ -321,7 +322,7 @@ def _backward(
 def _gradients_from_saved(
     call: CallSpec, tensors: tuple[Tensor, ...], grad_output: Tensor, saved: list[Tensor], needed: list[int]
 ) -> Sequence[Tensor]:
-    """The gradients, by what the fused kernel kept."""
+    """The gradients from what the fused kernel saved."""
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_(i in needed) for i, tensor in enumerate(tensors)]
         prepared = _prepared(call.request(leaves, None))
@@ -339,7 +340,8 @@ def _gradients_from_saved(
 
 
 def _prepared(request: Request) -> Request:
-    """As `fused.begin` and `fused.finish` want it, where features and values are of one size."""
+    """The request as `fused.forward_and_save` and `fused.backward_from_saved` take it, with features and values of one
+    size."""
     reduced, _ = request.expanded.reduced()
     three = (reduced.query, reduced.key, reduced.value)
     query, key, value = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in three)
@@ -347,10 +349,10 @@ def _prepared(request: Request) -> Request:
 
 
 def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """The shape of what the fused kernel keeps; nothing where it won't run, as far as can be told without numbers."""
+    """The shape of the logsumexp that the fused kernel saves; (0,) if its arguments show that it won't run."""
     call, gradients = _parse(text)
     score, weights, mask, position = call.parts
-    # An output that was rounded to half precision is no good for the gradient of a call that isn't computed in it.
+    # An output rounded to half precision can't be used for the gradient of a call that is computed in float32.
     narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
     may = (
         gradients
@@ -378,7 +380,7 @@ _OFF = [
 
 
 def _enable_autograd() -> contextlib.AbstractContextManager[Any]:
-    """Where PyTorch has turned autograd off for the inside of an operator, turn it on: gradients of parts need it."""
+    """Enable autograd where PyTorch has disabled it inside an operator: the gradients of parts need it."""
     include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
     if not exclude.has(_OFF[0]) or torch.is_inference_mode_enabled():
         return contextlib.nullcontext()
@@ -388,7 +390,7 @@ def _enable_autograd() -> contextlib.AbstractContextManager[Any]:
 
 
 def _rows_first(tensor: Tensor) -> Tensor:
-    """(batch, head, row, size), in memory (batch, row, head, size): as the fused kernel has it, and modules want it."""
+    """(batch, head, row, size) with memory layout (batch, row, head, size), as the fused kernel and modules use it."""
     return tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
 
@@ -445,7 +447,7 @@ class _Output(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         saved = list(ctx.saved_tensors)
         count = len(saved) - ctx.saved
-        needed = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
+        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
         found: Any = _Gradient.apply(ctx.text, needed, ctx.count, ctx.saved, grad_output, *saved)
         grads: list[Tensor | None] = [None] * count
         for i, grad in zip(needed, found, strict=True):
@@ -469,12 +471,12 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         raise RefusedError(
-            "A compiled or exported program has no gradient of a gradient: call attend outside of one for that."
+            "A compiled or exported program has no gradient of a gradient: call attend outside of it for that."
         )
 
 
 def _arguments(tensors: tuple[Tensor, ...], count: int) -> tuple[Any, ...]:
-    """As the operators take them: query, key, value, so many operands, and the seed, if there is one."""
+    """The tensors as the operators take them: query, key, value, `count` operands, and the seed or None."""
     query, key, value, *rest = tensors
     return query, key, value, rest[:count], rest[count] if len(rest) > count else None
 

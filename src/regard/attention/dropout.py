@@ -1,7 +1,7 @@
-"""Dropout of weights, keyed by seed and absolute position: the same weights fall, whatever the tile, engine or device.
+"""Dropout of weights, keyed by seed and absolute position: the same weights are dropped in every tile and engine.
 
-Every pair (batch, head, query, key) is hashed to 32 bits on its own, so a tile needs nothing but its indices, and the
-backward pass drops exactly what the forward pass dropped.
+Each pair (batch, head, query, key) is hashed to 32 bits on its own, so a tile needs only its indices, and the backward
+pass drops exactly what the forward pass dropped.
 """
 
 import torch
@@ -15,7 +15,7 @@ _MASK = 0xFFFFFFFF
 
 
 def keep_scale(at: Index, dropout: float, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """What to multiply the weights by: 0 where dropped, 1 / (1 - dropout) where kept; broadcasts against the index.
+    """The factors of the weights: 0 where dropped, 1 / (1 - dropout) where kept; broadcasts like the index.
 
     Example:
         >>> from regard.attention.sizes import Sizes

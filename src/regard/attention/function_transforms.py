@@ -1,7 +1,7 @@
-"""`attend` as torch.func's transforms see it: a function with a gradient, a gradient of that, and a rule for vmap.
+"""`attend` under torch.func's transforms: a function with a gradient, a gradient of the gradient, and vmap rules.
 
-What runs is chosen when all transforms have been taken off and the tensors have numbers. Under `torch.vmap` the samples
-are taken one by one, or as one larger batch where the call can't tell samples from items of a batch.
+The engine is chosen after all transforms have been unwrapped, when the tensors have values. Under `torch.vmap` the
+samples are computed one by one, or as one larger batch if nothing distinguishes samples from items of a batch.
 """
 
 import dataclasses
@@ -34,14 +34,14 @@ def attend(
     seed: int | None,
     engine: str,
 ) -> Tensor:
-    """`regard.attend` inside of a transform.
+    """`regard.attend` under a transform.
 
     Args:
-        query, key, value, dropout, seed, engine: as `attend` got them.
+        query, key, value, dropout, seed, engine: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
-        ArgumentError: a part computes with a tensor that is transformed, but doesn't declare it.
+        ArgumentError: a part computes with a transformed tensor that isn't one of its operands.
     """
     parts_spec, operands = flatten_part(parts)
     call = CallSpec(parts_spec, float(dropout), engine)
@@ -49,7 +49,7 @@ def attend(
         _refuse_captured(call, (query, key, value, *operands))
     seeds = []
     if dropout:
-        # A tensor: where vmap is told that randomness is different, every sample has a seed of its own.
+        # A tensor, so that with vmap(randomness="different") every sample has its own seed.
         seeds = [torch.randint(2**62, ()) if seed is None else torch.tensor(seed_as_int64(seed))]
     if query.ndim == key.ndim == value.ndim == 4:
         repeat, rest = divmod(query.shape[1], max(key.shape[1], 1))
@@ -72,7 +72,7 @@ class _Output(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        needed = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
+        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
         tensors = ctx.saved_tensors
         found: Any = _Gradient.apply(ctx.call, ctx.count, needed, grad_output, *tensors)
         grads: list[Tensor | None] = [None] * len(tensors)
@@ -126,12 +126,12 @@ class _Gradient(torch.autograd.Function):
 
 
 def _request(call: CallSpec, count: int) -> Callable[..., Request]:
-    """What makes the request of so many tensors, and the seed behind them, if there is one."""
+    """The function that makes the request from `count` tensors, followed by the seed if there is one."""
     return lambda *tensors: call.request(tensors[:count], tensors[count] if len(tensors) > count else None)
 
 
 def _can_join_batch(call: CallSpec, count: int, dims: tuple[int | None, ...]) -> bool:
-    """Whether samples are as good as items of one batch: nothing but query, key and value is there to differ."""
+    """Whether samples can be items of one batch, because only query, key and value differ between them."""
     return count == 3 and not call.dropout and None not in dims and _is_builtin(call.parts)
 
 
@@ -139,24 +139,24 @@ def _in_one_batch(tensors: tuple[Tensor, ...], dims: tuple[int | None, ...]) -> 
     return [tensor.movedim(dim, 0).flatten(0, 1) for tensor, dim in zip(tensors, dims, strict=True)]  # pyright: ignore
 
 
-def _is_builtin(parts_spec: Any) -> bool:
-    """Whether nothing in the parts is the user's own, which could know more than its arguments."""
-    if parts_spec is None or isinstance(parts_spec, str | bool | int | float):
+def _is_builtin(spec: Any) -> bool:
+    """Whether no part is the user's own, which might compute with more than its arguments."""
+    if spec is None or isinstance(spec, str | bool | int | float):
         return True
-    if isinstance(parts_spec, tuple):
-        return all(_is_builtin(item) for item in parts_spec)
-    if not is_builtin(parts_spec):
+    if isinstance(spec, tuple):
+        return all(_is_builtin(item) for item in spec)
+    if not is_builtin(spec):
         return False
-    return not dataclasses.is_dataclass(parts_spec) or all(
-        _is_builtin(getattr(parts_spec, field.name)) for field in dataclasses.fields(parts_spec)
+    return not dataclasses.is_dataclass(spec) or all(
+        _is_builtin(getattr(spec, field.name)) for field in dataclasses.fields(spec)
     )
 
 
 def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
-    """Refuse a part that computes with a transformed tensor which is none of its operands.
+    """Refuse a part that computes with a transformed tensor that isn't one of its operands.
 
-    By the time the part is called, the transform is off, and knows nothing of that tensor: no gradient, no samples. A
-    corner of the call is computed with zeros that no transform knows: what comes out transformed shows the tensor.
+    When the part is called, the transform has been unwrapped and ignores that tensor: it would get no gradient and no
+    samples. So a few rows are computed with zeros that aren't transformed: if the result is, there is such a tensor.
 
     Raises:
         ArgumentError: there is such a tensor.

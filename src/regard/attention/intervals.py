@@ -1,8 +1,7 @@
-"""Stretches of keys, one or two per query, and their algebra: what two sets share, hold together, and leave out.
+"""Intervals of keys, one or two per query, and their algebra: intersection, union, complement.
 
-Everything is done for all queries at once, in a few operations that take O(n) each: masks are asked once per call.
-Here a set of keys is a tuple of stretches. Within a row they are in order: starts ascend, stops do, and none starts
-after it stops.
+Each operation handles all queries at once, in a few O(n) tensor operations. A set of keys is a tuple of intervals, in
+order within each row: starts ascend, stops ascend, and no interval starts after it stops.
 """
 
 import itertools
@@ -15,25 +14,25 @@ __all__ = ["Interval", "complement", "intersection", "outer_and_inner", "union"]
 
 
 class Interval(NamedTuple):
-    """Per query, (batch or 1, query): the keys from `start` up to, not including, `stop`; none where they meet."""
+    """For each query, (batch or 1, query): the keys from `start` up to but excluding `stop`; empty where equal."""
 
     start: Tensor
     stop: Tensor
 
     @classmethod
     def of(cls, start: Tensor, stop: Tensor) -> "Interval":
-        """The two in one shape; where `stop` comes before `start`, no key."""
+        """The interval with both bounds in one shape; empty where `stop` comes before `start`."""
         stop = torch.maximum(start, stop)
         return cls(start if start.shape == stop.shape else start.expand(stop.shape), stop)
 
 
 def intersection(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The keys that are in both, as up to three stretches."""
+    """The keys in both sets, as up to three intervals."""
     intervals = [
         Interval.of(torch.maximum(a.start, b.start), torch.minimum(a.stop, b.stop)) for a in left for b in right
     ]
     if len(intervals) == 4:
-        # Of first with second and second with first, one is empty: neither can be both before the other's other.
+        # First with second, second with first: one of the two is empty, since each set's intervals are in order.
         one, other = intervals[1], intervals[2]
         empty = one.start >= one.stop
         intervals[1:3] = [
@@ -43,29 +42,25 @@ def intersection(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tup
 
 
 def union(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The keys that are in at least one of the two, as up to four stretches that may overlap."""
+    """The keys in at least one of the sets, as up to four intervals that may overlap."""
     intervals = left + right
-    # A key is covered where more stretches started than stopped, whichever they were: starts and stops sort alone.
-    return tuple(
-        map(
-            Interval,
-            _sorted([interval.start for interval in intervals]),
-            _sorted([interval.stop for interval in intervals]),
-        )
-    )
+    # A key is covered where more intervals have started than stopped, so starts and stops can be sorted separately.
+    starts, stops = _sorted([a.start for a in intervals]), _sorted([a.stop for a in intervals])
+    return tuple(map(Interval, starts, stops))
 
 
 def complement(inside: tuple[Interval, ...], queries: int, keys: int) -> tuple[Interval, ...]:
-    """The keys that are in none of the stretches, as up to three."""
+    """The keys outside of all intervals, as up to three intervals."""
     nothing = torch.zeros(1, queries, dtype=torch.long)
     bounds = [nothing, *(bound for interval in inside for bound in interval), nothing + keys]
     return tuple(Interval.of(start, stop) for start, stop in zip(bounds[::2], bounds[1::2], strict=True))
 
 
 def outer_and_inner(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
-    """At most two stretches that hold all these, and at most two that these hold; one object where they are the same.
+    """Bounds with at most two intervals each: an outer one that contains the set, and an inner one inside it.
 
-    Where three remain in a row, the outer closes the smallest gap and the inner takes the two longest.
+    Where a row has three or more, the outer bound closes all gaps but the widest and the inner bound takes the two
+    longest intervals. If both bounds are the same set, they are the same object.
     """
     if len(intervals) > 1:
         intervals = tuple(interval for interval in intervals if not torch.equal(*interval)) or intervals[:1]
@@ -85,7 +80,7 @@ def outer_and_inner(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ..
 
 
 def _outer_and_inner_of_many(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
-    """`fewest` of three or more."""
+    """`outer_and_inner` of three or more intervals."""
     intervals = _disjoint(intervals)
     left, right = intervals[0].stop, intervals[1].start
     gap = right - left
@@ -111,7 +106,7 @@ def _outer_and_inner_of_many(intervals: tuple[Interval, ...]) -> tuple[tuple[Int
 
 
 def _disjoint(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The same with no overlap, and an empty one where the last one stopped, so that it makes no gap of its own."""
+    """The same keys without overlaps; an empty interval stands at the previous stop, so that it opens no gap."""
     starts, stops = (torch.broadcast_tensors(*bounds) for bounds in zip(*intervals, strict=True))
     some = [start < stop for start, stop in zip(starts, stops, strict=True)]
     last = starts[-1]
@@ -126,7 +121,7 @@ def _disjoint(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
 
 
 def _two_longest(intervals: tuple[Interval, ...]) -> tuple[Interval, Interval]:
-    """The two longest of each row, in their order, where those that touch are one."""
+    """The two longest intervals of each row, in order, after merging intervals that touch."""
     whole = [intervals[0]]
     for interval in intervals[1:]:
         last = whole[-1]
@@ -144,7 +139,7 @@ def _two_longest(intervals: tuple[Interval, ...]) -> tuple[Interval, Interval]:
 
 
 def _sorted(bounds: list[Tensor]) -> list[Tensor]:
-    """The same numbers, row by row in ascending order: a network of exchanges, since there are two to four."""
+    """The same numbers sorted row by row, by a sorting network, since there are two to four."""
     bounds = list(bounds)
     for last in range(len(bounds) - 1, 0, -1):
         for i in range(last):

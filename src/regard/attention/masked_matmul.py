@@ -1,6 +1,6 @@
-"""Products of matrices along the pairs that are allowed, of which none depends on what stands in a hidden pair.
+"""Matrix products over the allowed pairs, in which no result depends on the values at hidden pairs.
 
-A weight of 0 isn't enough: 0 x NaN is NaN, in the product and in its gradient, where NaN may come from above.
+A weight of 0 at hidden pairs isn't enough: 0 x NaN is NaN, in the product and in its gradient.
 """
 
 import math
@@ -13,7 +13,7 @@ __all__ = ["masked_matmul"]
 
 
 def masked_matmul(weights: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
-    """The weighted sums of the values that each row may see, differentiable any number of times.
+    """weights @ value, where row i ignores every value that is hidden from it; differentiable any number of times.
 
     Args:
         weights: (group, row, column), 0 where hidden.
@@ -31,7 +31,7 @@ def masked_matmul(weights: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
 
 
 class _MaskedMatmul(torch.autograd.Function):
-    """(group, row, column) times (group, column, size), where the first is 0 in hidden pairs."""
+    """(group, row, column) @ (group, column, size), where the first is 0 at hidden pairs."""
 
     @staticmethod
     def forward(weights: Tensor, value: Tensor, allowed: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -79,7 +79,7 @@ class _MaskedMatmul(torch.autograd.Function):
 
 
 class _SampledMatmul(torch.autograd.Function):
-    """(group, row, size) times (group, column, size) transposed; 0 in hidden pairs."""
+    """(group, row, size) @ (group, column, size)^T at the allowed pairs, 0 at hidden ones (SDDMM)."""
 
     @staticmethod
     def forward(rows: Tensor, columns: Tensor, allowed: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -111,7 +111,7 @@ class _SampledMatmul(torch.autograd.Function):
 
 
 def _batched(size: int, dims: tuple[int | None, ...], inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The inputs with the batch of a vmap in front of each: matrices multiply over any leading dimensions."""
+    """The inputs with the vmap dimension in front: matrix products broadcast over leading dimensions."""
     return tuple(
         one.expand(size, *one.shape) if dim is None else one.movedim(dim, 0)
         for one, dim in zip(inputs, dims, strict=True)

@@ -1,9 +1,9 @@
-"""A part taken apart: a spec that hashes and holds no tensor, and the tensors ("operands") that it computes with.
+"""A part flattened into a spec, which is hashable and holds no tensor, and its tensors, the operands.
 
-Autograd, compilers and kernels want the two apart; a person wants to write `Lengths(lengths)`. So a part is a frozen
-dataclass whose fields are numbers, other parts or tensors, and this file takes it apart and puts it together again.
-A part with parameters is an `nn.Module` whose method `part()` returns such a dataclass with the parameters in it.
-Anything else - a plain function, an object of the user's own - is kept whole: its identity is its spec.
+Autograd, compilers and kernels need the two separately, while a user wants to write `Lengths(lengths)`. So a part is a
+frozen dataclass whose fields are numbers, other parts or tensors, which this file flattens and unflattens like a
+pytree. A part with parameters is an `nn.Module` whose method `part()` returns such a dataclass with the parameters as
+its fields. Anything else (a plain function, a user's object) is a leaf of the spec, compared by identity.
 """
 
 import copy
@@ -22,13 +22,13 @@ __all__ = ["Slot", "flatten_part", "is_builtin", "operands", "optional_method", 
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """Where a tensor stood in a part that was taken apart."""
+    """Marks the position of a tensor in a spec."""
 
     index: int
 
 
 def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
-    """Take a part apart into its spec and its operands.
+    """Split a part into its spec and its operands.
 
     Example:
         >>> from regard.attention.masks import Causal, Lengths
@@ -50,7 +50,7 @@ def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
 
 
 def unflatten_part(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
-    """Put a part together again; the inverse of `split`."""
+    """Rebuild a part from its spec and operands; the inverse of `flatten_part`."""
 
     def fill(value: Any) -> Any:
         return tensors[value.index] if isinstance(value, Slot) else _rebuild(value, fill)
@@ -71,7 +71,7 @@ def operands(part: Any) -> tuple[Tensor, ...]:
 
 
 def select(part: Any, heads: Tensor) -> Any:
-    """The same part for these heads, (group,) numbers, where each head has parameters to itself; else as it is."""
+    """The part for these heads, (group,) numbers, if it has parameters for each head; otherwise the part itself."""
     chosen = getattr(part, "select", None)
     if chosen is None:
         return part
@@ -82,9 +82,9 @@ def select(part: Any, heads: Tensor) -> Any:
 
 
 def optional_method(part: Any, extra: str, main: str = "__call__") -> Callable[..., Any] | None:
-    """A method that a part may have beside its main one, if it was written for that.
+    """A method that a part may have besides its main one; None if it has none, or one that doesn't fit the main one.
 
-    A subclass that changes what a part computes, and inherits a gradient or a short cut, has none of its own.
+    A subclass that overrides the main method doesn't inherit, for example, the gradient of the method it overrides.
 
     Example:
         >>> from regard.attention import Softmax
@@ -94,7 +94,7 @@ def optional_method(part: Any, extra: str, main: str = "__call__") -> Callable[.
         >>> optional_method(Softmax(), "vjp") is None, optional_method(Sharp(), "vjp") is None
         (False, True)
     """
-    # A property may find at the object that there is none.
+    # The attribute may be a property that raises AttributeError.
     return getattr(part, extra, None) if _is_offered(type(part), extra, main) else None
 
 
@@ -109,7 +109,7 @@ def _is_offered(kind: type, extra: str, main: str) -> bool:
 
 
 def is_builtin(part: Any) -> bool:
-    """Whether a part is one of the package's own, of which is known what it does with its arguments."""
+    """Whether a part belongs to this package, so that its behaviour is known."""
     module: str = getattr(part, "__module__", None) or type(part).__module__
     return module.startswith("regard.")
 
@@ -121,7 +121,7 @@ def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
     changes = {name: (old, change(old)) for name, old in ((n, getattr(value, n)) for n in _fields(type(value)))}
     if all(old is new for old, new in changes.values()):
         return value
-    # A copy rather than `dataclasses.replace`: the part's own checks want a tensor, not a slot.
+    # A copy rather than `dataclasses.replace`, since the part's own checks expect a tensor, not a slot.
     changed = copy.copy(value)
     for name, (_, new) in changes.items():
         object.__setattr__(changed, name, new)
@@ -130,12 +130,12 @@ def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
 
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields; none for anything else. Asked on every call, so kept."""
+    """The names of a dataclass's fields; none for anything else. Cached, since every call needs them."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__call__") -> Any:
-    """Turn a name into the part that it names; let a part of the user's own through.
+    """Turn a name into the part that it names, and check a part that is passed as an object.
 
     Raises:
         UnknownNameError: no part has that name.
@@ -158,11 +158,11 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
     module = type(part).__module__
     if is_builtin(part) and any(module.startswith(f"regard.attention.{other}") for other in others):
         raise ArgumentError(
-            f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__}, which is of "
+            f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__} of "
             f"{module}: pass it as the argument of that name."
         )
     if part is torch.softmax or part is torch.nn.functional.softmax:
-        raise ArgumentError(f"`{kind}` must say along which axis: pass 'softmax', not PyTorch's function.")
+        raise ArgumentError(f"`{kind}` must normalise over the keys: pass 'softmax', not PyTorch's function.")
     if isinstance(part, type) or not callable(getattr(part, method, None)):
         raise ArgumentError(
             f"`{kind}` must be a name ({', '.join(known)}), a part, or a function, but is {part!r}"

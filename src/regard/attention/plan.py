@@ -1,4 +1,4 @@
-"""The plan of a request: which engine runs it, why, what each other engine refused, and what it costs."""
+"""The plan of a request: which engine runs it and why, why the others don't, and what it costs."""
 
 import dataclasses
 import math
@@ -17,24 +17,24 @@ from regard.errors import RefusedError, UnknownNameError
 
 __all__ = ["Plan", "choose", "plan"]
 
-FEW_PAIRS = 2**20  # pairs
-CERTAIN = 2.0  # times as long that PyTorch's kernel must be estimated to take before another does what it can
+FEW_PAIRS = 2**20  # below this, estimating the costs would take longer than it saves
+MIN_SPEEDUP = 2.0  # over PyTorch's kernel, by estimate, for another engine to be chosen in its stead
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What `attend` would do. `print` it to read it.
+    """What `attend` would do. Print it to read it.
 
     Attributes:
         engine: the engine that runs.
-        why: why it is this one.
-        refused: engine -> why it can't, or why it isn't chosen.
+        why: why it is chosen.
+        refused: engine -> why it can't run the request, or why it isn't chosen.
         shape: batch, heads, queries, keys, feature size and value size.
         parts: the parts by name.
         tiles: how many tiles of rows x keys are skipped, partial and full.
         work: multiplications and additions of the forward pass.
-        memory: about how many bytes stand at the peak of the forward pass, beside the inputs.
-        kernels: how many more the first call of a process takes at most, and keeps: to load and compile kernels.
+        memory: peak memory of the forward pass in bytes besides the inputs, approximately.
+        kernels: further bytes, at most, that loading and compiling kernels takes, once per process.
     """
 
     engine: str
@@ -67,7 +67,7 @@ def choose(request: Request, engine: str) -> str:
 
     Raises:
         UnknownNameError: there is no such engine.
-        RefusedError: the engine was asked for by name and can't do it; it never falls back.
+        RefusedError: the engine was named and can't run the request; there is no fallback.
     """
     if engine != "auto":
         if not isinstance(engine, str) or engine not in ENGINES:
@@ -82,7 +82,7 @@ def choose(request: Request, engine: str) -> str:
     able = []
     for name in AUTO:
         if ENGINES[name].refuse(request) is None:
-            # Nothing outruns PyTorch's kernel where it can do the whole, unless most of what it goes over is padding.
+            # No engine is faster than PyTorch's kernel unless the kernel computes mostly padding.
             if in_order or (name == "fused" and not fused.computes_padding(request)):
                 return name
             able.append(name)
@@ -90,11 +90,11 @@ def choose(request: Request, engine: str) -> str:
         return able[0]
     times = {name: seconds(name, request) for name in able}
     fastest = min(times, key=lambda name: times[name])
-    return "fused" if times.get("fused", math.inf) <= CERTAIN * times[fastest] else fastest
+    return "fused" if times.get("fused", math.inf) <= MIN_SPEEDUP * times[fastest] else fastest
 
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
-    """Why this engine, and why not each other."""
+    """Why this engine is chosen, and why each other engine isn't."""
     refused = {other: ENGINES[other].refuse(request) for other in AUTO if other != name}
     others = {other: reason for other, reason in refused.items() if reason is not None}
     able = [other for other in refused if other not in others]
@@ -105,7 +105,7 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
     elif _takes_the_first(request):
         why = "the first in order of speed that can"
     elif name == "fused" and fused.computes_padding(request):
-        why = "no other that can is surely faster, by estimate"
+        why = "no other engine is faster for certain, by estimate"
     else:
         why = "the fastest of those that can, by estimate"
     own = seconds(name, request)
@@ -114,9 +114,9 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         if engine != "auto":
             others[other] = "another was asked for by name"
         elif _takes_the_first(request):
-            others[other] = f"{name} comes before it where there is little to do"
+            others[other] = f"{name} comes before it where there is little to compute"
         elif name == "fused" and times < 1:
-            others[other] = "it isn't twice as fast as PyTorch's kernel, by estimate, and so not surely faster"
+            others[other] = "by estimate it isn't twice as fast as PyTorch's kernel, so it isn't faster for certain"
         else:
             others[other] = f"it would take {times:.{0 if times >= 10 else 1}f} times as long, by estimate"
     if name != "dense":
@@ -125,7 +125,7 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
 
 
 def _takes_the_first(request: Request) -> bool:
-    """Whether finding out what is fastest would take longer than it saves, or isn't known: then the first in order."""
+    """Whether the first engine that can is taken: for small requests, and on devices without known speeds."""
     batch, heads, queries, _ = request.query.shape
     return batch * heads * queries * request.key.shape[2] < FEW_PAIRS or request.query.device.type != "cpu"
 
@@ -160,14 +160,14 @@ def plan(
            work    0.0336 GFLOP forward
            memory  about 5.06 MiB beside the inputs
            not fused: it takes a mask such as NoSelf only as a tensor of all pairs
-           not banded: its rows don't see one window that moves along with them
-           not jit: it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges
+           not banded: the mask isn't a sliding window
+           not jit: it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges
            not dense: it takes quadratic memory, so it runs only when asked for by name
     """
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
     )
-    # An item of a plan is a head: the same work whether heads share their keys or not.
+    # Work is counted per query head, whether heads share their keys or not.
     request = request.expanded
     name = choose(request, engine)
     return _described(request, name, *_explained(request, engine, name))
@@ -196,7 +196,7 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
 
 
 def _name(part: Any) -> str:
-    """A part as it is written; a tensor in it by its shape."""
+    """A part as the user would write it; a tensor in it by its shape."""
     own = getattr(part, "__name__", None)
     if own is not None:
         return own

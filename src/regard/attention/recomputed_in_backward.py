@@ -1,7 +1,7 @@
-"""What autograd sees of an engine that keeps nothing: its output, its gradient, and the gradient of that gradient.
+"""Autograd for engines that save only their inputs: the output, its gradient, and the gradient of that gradient.
 
-Each is computed from the inputs again, so memory stays linear to the second order. Under `torch.vmap`, which PyTorch
-puts around a gradient where many are asked for at once, the samples are taken one by one.
+Each is recomputed from the inputs, so memory is linear up to the second order. Under `torch.vmap`, which PyTorch
+applies to a backward pass that is batched, the samples are computed one by one.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ __all__ = ["RequestSpec", "run_recomputing", "second_order", "stack_samples", "v
 
 @dataclass(frozen=True)
 class RequestSpec:
-    """What a call is, apart from its tensors: its parts taken apart, and the engine asked for."""
+    """A request without its tensors: the spec of its parts, dropout, and the engine that runs it."""
 
     parts: Any
     dropout: float
@@ -35,18 +35,18 @@ class RequestSpec:
 
 
 def run_recomputing(request: Request, engine: Any) -> Tensor:
-    """The output of a request, (batch, head, query, value), that `engine` computes and, for the gradient, again.
+    """The output of a request, (batch, head, query, value), recomputed by `engine` for its gradient.
 
     Args:
-        request: with heads equal.
-        engine: what offers forward(request) and backward(request, grad_output).
+        request: with as many heads of key and value as of query.
+        engine: an engine with forward(request) and backward(request, grad_output).
     """
     if torch.is_grad_enabled():
         blocked.refuse_captured(request)
     if not request.differentiable:
         return engine.forward(request)
     parts, operands = flatten_part(request.parts)
-    # A mask made under inference_mode can't be kept for a backward pass; a copy of it can.
+    # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = tuple(tensor.clone() if tensor.is_inference() else tensor for tensor in operands)
     spec = RequestSpec(parts, request.dropout, request.seed, engine)
     return _Output.apply(spec, request.query, request.key, request.value, *operands)  # pyright: ignore[reportReturnType]
@@ -67,9 +67,9 @@ class _Output(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
         plain = not torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
-        # Where nobody wants a graph of the gradient, none is made.
+        # Without create_graph, no graph of the gradient is recorded.
         compute = _gradient if plain else _Gradient.apply
-        # Asked for once: PyTorch's checkpointing computes it anew each time.
+        # Read once, because PyTorch's checkpointing recomputes them at every access.
         tensors = ctx.saved_tensors
         found = compute(ctx.spec, wanted, grad_output, *tensors)
         grads: list[Tensor | None] = [None] * len(tensors)
@@ -110,15 +110,15 @@ class _Gradient(torch.autograd.Function):
 def second_order(
     request_of: Callable[..., Request], wanted: list[int], tensors: Sequence[Tensor], cotangents: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of a gradient: of the output's gradient, query, key, value and the operands.
+    """The gradients of a gradient: for the output's gradient, query, key, value and the operands.
 
     Args:
-        request_of: makes the request, with heads equal, of query, key, value and the operands.
-        wanted: which of (query, key, value, *operands) the first gradients were of.
+        request_of: makes the request, with heads equal, from query, key, value and the operands.
+        wanted: which of (query, key, value, *operands) the first gradients are of.
         tensors: the output's gradient, query, key, value and the operands.
-        above: what a change of each of the first gradients is worth.
+        cotangents: the gradients with respect to each of the first gradients.
     """
-    # Where a graph of it is made, it is one that says that there is no third derivative.
+    # If a graph is needed, its backward raises an error: there is no third derivative.
     graph = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
     compute = _Second.apply if graph else _second
     found = compute(request_of, wanted, len(tensors), *tensors, *cotangents)
@@ -133,7 +133,7 @@ def _second(
     grad_output, *inputs = tensors
     with no_autocast(grad_output):
         found = blocked.second(request_of(*inputs), grad_output, wanted, list(cotangents))
-    # An engine that keeps what its gradient wants has operands without one, lengths, which aren't among the tensors.
+    # Some operands, such as lengths, have no gradient; engines that save for backward don't list them.
     return tuple(
         torch.zeros_like(tensor) if grad is None else grad.to(tensor.dtype)
         for grad, tensor in zip(found[:count], tensors, strict=True)
@@ -167,7 +167,7 @@ class _Second(torch.autograd.Function):
 
 
 def vmap_samples(count: int, dims: tuple[int | None, ...], tensors: tuple[Tensor, ...]) -> list[list[Tensor]]:
-    """The tensors of each sample of a `torch.vmap`; those without a dimension for the samples are for all of them."""
+    """The tensors of each sample of a `torch.vmap`; tensors without a batch dimension are shared by all samples."""
     return [
         [tensor if dim is None else tensor.select(dim, i) for tensor, dim in zip(tensors, dims, strict=True)]
         for i in range(count)
@@ -175,6 +175,6 @@ def vmap_samples(count: int, dims: tuple[int | None, ...], tensors: tuple[Tensor
 
 
 def stack_samples(found: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """The results of all samples, and the dimension that tells them apart, as a rule for `torch.vmap` returns them."""
+    """The results of all samples and their batch dimensions, as a vmap rule returns them."""
     together = tuple(torch.stack(results) for results in zip(*found, strict=True))
     return together, (0,) * len(together)

@@ -1,4 +1,4 @@
-"""The gradient of a request from that of its reduced form: back through what was done once, before the tiles."""
+"""The gradients of a request from those of its reduced form: backward through what is done once, before the tiles."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Gradients = list[Tensor | None]
 class ReducedGradients(NamedTuple):
     """The gradients of a reduced request, (batch, head, length, size), and of the operands of its parts.
 
-    Those of `plain_query` and `plain_key` are None where a position's scores don't see them, or see query and key.
+    `unreduced_query` and `unreduced_key` are None if the position's scores don't use them, or use query and key.
     """
 
     query: Tensor
@@ -39,11 +39,11 @@ def vjp_through_reduction(
 
     Args:
         request: with heads equal.
-        compute: from the reduced request, and query and key as the position's scores see them, to their gradients.
+        compute: maps the reduced request, and query and key as the position's scores see them, to the gradients.
     """
     spec, tensors = flatten_part(request.parts)
     if 0 in (request.query.shape[2], request.key.shape[2]):
-        # Nothing is seen. Back through the reduction a gradient of 0 would meet what queries hold, even NaN.
+        # Nothing is attended to. A gradient of 0 through the reduction would become NaN if the queries hold NaN.
         return [*map(torch.zeros_like, (request.query, request.key, request.value)), *[None] * len(tensors)]
     of_score, of_position = len(operands(request.parts.score)), len(operands(request.parts.position))
     position = slice(len(tensors) - of_position, len(tensors))
@@ -55,7 +55,7 @@ def vjp_through_reduction(
         grads[:of_score], grads[weights], grads[position] = found.score, found.weights, found.position
         return [found.query, found.key, found.value, *grads]
 
-    # What the reduction depends on; whole numbers have no gradient.
+    # What the reduction depends on; integers have no gradient.
     differentiable = [
         i for i in (*range(of_score), *range(position.start, len(tensors))) if tensors[i].is_floating_point()
     ]
@@ -73,7 +73,7 @@ def vjp_through_reduction(
     results, vjp_fn = vjp(reduce, request.query, request.key, *(tensors[i] for i in differentiable))
     query, key, *unreduced = results[:4]
     score = unflatten_part(stashed["score"], results[4:])
-    # What passed unchanged is to be seen as the same.
+    # `vjp` detached the results: restore which of them are the same tensor.
     unreduced = query if _same(unreduced[0], query) else unreduced[0], key if _same(unreduced[1], key) else unreduced[1]
     parts = dataclasses.replace(request.parts, score=score)
     found = compute(dataclasses.replace(request, query=query, key=key, parts=parts, _cache=request._cache), unreduced)

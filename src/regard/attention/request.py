@@ -1,4 +1,4 @@
-"""A request: the arguments of `attend`, checked, with names resolved, as every engine receives them."""
+"""A request: the arguments of `attend`, checked and with names resolved, as every engine receives them."""
 
 import dataclasses
 import functools
@@ -27,10 +27,10 @@ __all__ = ["Parts", "Request"]
 
 @dataclass(frozen=True)
 class Parts:
-    """The four parts of a request, as one part, so that they are taken apart and put together as one.
+    """The four parts of a request, as one part that flattens into one spec.
 
     Attributes:
-        score: a `scores.Score`, with what else it may offer.
+        score: a `scores.Score`, with its optional methods.
         weights: a `weights.Normaliser`, likewise.
     """
 
@@ -41,11 +41,11 @@ class Parts:
 
     @property
     def without_position(self) -> "Parts":
-        """The same without a position: for a request whose position has changed the heads, and does nothing else."""
+        """The same parts without the position, for a request whose query and key it has changed already."""
         return Parts(self.score, self.weights, self.mask, _NO_POSITION)
 
     def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
-        """The sizes as this mask sees them."""
+        """The sizes of a request, with the items' lengths if the mask gives them."""
         lengths = self.mask.lengths()
         if lengths is None:
             return Sizes(batch, queries, keys)
@@ -107,7 +107,7 @@ class Request:
 
     @property
     def expanded(self) -> "Request":
-        """The same with as many heads of key and value as of query: each stands once for every head that shares it."""
+        """The request with as many heads of key and value as of query, each repeated for the heads that share it."""
         repeat = self.query.shape[1] // max(self.key.shape[1], 1)
         if repeat <= 1:
             return self
@@ -116,7 +116,7 @@ class Request:
 
     @property
     def differentiable(self) -> bool:
-        """Whether a gradient may be asked for."""
+        """Whether a gradient may be needed."""
         if not torch.is_grad_enabled():
             return False
         three = self.query.requires_grad or self.key.requires_grad or self.value.requires_grad
@@ -129,12 +129,12 @@ class Request:
 
     @property
     def spans(self) -> Spans:
-        """Where the allowed keys of each query lie."""
+        """Between which keys the allowed keys of each query lie."""
         return self.cached("spans", lambda: self.parts.mask.spans(self.sizes))
 
     @property
     def edges(self) -> Csr | None:
-        """The allowed pairs one by one, where the mask lists them."""
+        """The allowed pairs as sorted lists, if the mask lists them."""
         return self.cached("edges", lambda: self.parts.mask.edges(self.sizes))
 
     @property
@@ -148,7 +148,7 @@ class Request:
     def finite(self) -> bool:
         """Whether all numbers are finite, and small enough that neither a product of two nor a score overflows.
 
-        If not, what is hidden must be kept out of the products: 0 x NaN is NaN.
+        If not, hidden pairs must be kept out of the products: 0 x NaN is NaN.
         """
         return self.cached("finite", self._is_finite)
 
@@ -159,31 +159,31 @@ class Request:
 
     @property
     def safe(self) -> bool:
-        """Whether nothing hidden can reach what is seen: nothing is hidden, or all is finite."""
+        """Whether hidden values can't reach the output: nothing is hidden, or everything is finite."""
         return self.hides_nothing or self.finite
 
     def safe_with(self, grad_output: Tensor) -> bool:
-        """Whether that holds in the gradient too, where NaN for one query mustn't reach the keys hidden from it."""
+        """Whether that holds for the gradient too: NaN for one query must not reach the keys hidden from it."""
         return self.hides_nothing or (self.finite and math.isfinite(_norm(grad_output)))
 
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
-        """The pairs of these groups (one head of one item each), queries and keys, as (group, query, key)."""
+        """The pairs of these groups, queries and keys, as (group, query, key). A group is one head of one item."""
         heads = max(self.query.shape[1], 1)
         group = groups.view(-1, 1, 1)
         return self.sizes.index(group // heads, group % heads, rows.view(1, -1, 1), keys.view(1, 1, -1), tile=tile)
 
     def reduced(self) -> "tuple[Request, tuple[Tensor, Tensor]]":
-        """The same scores from simpler parts, and query and key as the position's scores see them.
+        """The request with the same scores from simpler parts, and query and key as the position's scores see them.
 
-        What grows with n and not n x n is done here, once, before the tiles: the position's change of the heads, and
-        what the score can do to each query and key alone. What comes out is in float32 or wider, and the value with it:
-        rounded to half precision once more, changed vectors would have other scores.
+        The work that grows with n rather than n x n is done here, once, before the tiles: the position's change of
+        query and key, and what the score computes from each query and key alone. The results are in float32 or wider,
+        and the value too: rounding them to half precision again would change the scores.
         """
         query, key = unreduced = self.positioned()
         parts = self.parts
         reduce = optional_method(parts.score, "reduce")
         if reduce is not None:
-            # The scaled product changes no vector.
+            # ScaledDot only scales the product, so query and key can stay in their dtype.
             if type(parts.score) is not ScaledDot:
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = check_reduced(parts.score, reduce(query, key), query, key)
@@ -192,7 +192,7 @@ class Request:
         return Request(query, key, value, parts, self.dropout, self.seed, self._cache), unreduced
 
     def positioned(self) -> tuple[Tensor, Tensor]:
-        """Query and key after the position's change of the heads, if it makes one in float32 or wider."""
+        """Query and key after the position's change, in float32 or wider; unchanged if the position makes none."""
         if type(self.parts.position).heads is Position.heads:
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
@@ -202,7 +202,7 @@ class Request:
         return check_position_heads(position, position.heads(query, key, positions, columns), query, key)
 
     def cached(self, name: str, compute: Any) -> Any:
-        """What `find` gives, found at the first asking. Shared by all that became of this request."""
+        """The result of `compute`, cached under a name and shared by all requests derived from this one."""
         if name not in self._cache:
             self._cache[name] = compute()
         return self._cache[name]
@@ -212,7 +212,7 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
     return Parts(resolve("score", score, SCORES), resolve("weights", weights, WEIGHTS), mask, _position(position))
 
 
-# Masks that hold nothing to be checked against a request; where a token is decoded, its parts are found by name.
+# Masks without tensors to check against a request; with these the parts are looked up, which decoding depends on.
 _UNCHECKED_MASKS = (type(None), str, Dense, Causal)
 
 
@@ -226,8 +226,8 @@ def _wide(tensor: Tensor) -> Tensor:
 
 
 def _norm(tensor: Tensor) -> float:
-    """The root of the sum of all squares; infinite where that overflows, NaN where there is NaN."""
-    # One pass and no memory. On a CPU the library's inner product is the fastest.
+    """The Euclidean norm of a tensor; infinite where the squares overflow, NaN where there is NaN."""
+    # One pass without a temporary. On a CPU the library's inner product is the fastest.
     tensor, wide = tensor.detach(), wide_dtype(tensor)
     if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
         squares = torch.dot(tensor.view(-1), tensor.view(-1))
@@ -237,19 +237,19 @@ def _norm(tensor: Tensor) -> float:
         return math.sqrt(squares.item())
     except RuntimeError as error:
         raise RefusedError(
-            "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask: whether what "
-            "it hides is finite must be looked at. Use attend with engine='auto', or no mask."
+            "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask, because it "
+            "must be checked whether the hidden values are finite. Use attend with engine='auto', or no mask."
         ) from error
 
 
 def _magnitude(part: Any, name: str) -> float:
-    """The size of a number that a part may have; 1 if it has none, 0, or something else by that name."""
+    """The absolute value of a number that a part may have; 1 if it has none, if it is 0, or if it is no number."""
     value = getattr(part, name, None)
     return (abs(value) or 1.0) if isinstance(value, int | float) else 1.0
 
 
 def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:
-    """The mask, its lengths checked, its tensors where the query is."""
+    """The mask, checked against the sizes, with its tensors on the query's device."""
     if mask is None:
         return _NO_MASK
     mask = as_mask(mask)

@@ -1,6 +1,6 @@
-"""What autograd sees of an engine that keeps something of its forward pass for its gradient.
+"""Autograd for engines that save intermediate results of the forward pass for backward.
 
-The gradient of that gradient, which such a kernel doesn't have, is computed by `blocked` from the inputs again.
+Such kernels have no gradient of the gradient; `blocked` computes it from the inputs.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ def run_saving(request: Request, engine: ModuleType) -> Tensor:
     """The output of a reduced request, (batch, head, query, value), with its gradient.
 
     Args:
-        request: reduced, with heads equal; no operand of its parts wants a gradient.
-        engine: what offers `begin(request) -> (output, *what it keeps)` and
-            `finish(request, grad_output, output, *kept) -> gradients of query, key and value`.
+        request: reduced, with heads equal; no operand of its parts needs a gradient.
+        engine: an engine with `forward_and_save(request) -> (output, *saved)` and
+            `backward_from_saved(request, grad_output, output, *saved) -> gradients of query, key and value`.
     """
-    # What the position does to the heads has been done; such an engine knows no other hooks.
+    # The position's change of query and key has been applied; such an engine supports no other hooks.
     apply: Any = _Output.apply
     return apply(engine, request.parts.without_position, request._cache, request.query, request.key, request.value)
 
@@ -40,7 +40,7 @@ class _Output(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        # Where nobody wants a graph of the gradient, none is made.
+        # Without create_graph, no graph of the gradient is recorded.
         plain = not torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
         compute: Any = _gradient if plain else _Gradient.apply
         return None, None, None, *compute(ctx.engine, ctx.parts, ctx.cache, grad_output, *ctx.saved_tensors)

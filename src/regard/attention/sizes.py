@@ -1,4 +1,4 @@
-"""Where a mask is asked: pairs of positions, the sizes they stand in, and the stretches of keys that a row may see."""
+"""The sizes of a request as masks see them, and the indices of its pairs of query and key."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,11 +15,13 @@ class Index:
     """Pairs of one query and one key, as four integer tensors that broadcast together.
 
     Attributes:
-        shift: what to add to a query's row number to get its place among the keys; a number, or broadcast as the rest.
-        corner: in a tile of neighbours, the offset of its first pair: that of row r and column c is corner + c - r; a
-            number, or of each group where items have shifts of their own. None where rows or columns were picked.
-        queries: how many queries the item really has; a number, or broadcast as the rest.
-        keys: how many keys the item really has; likewise.
+        shift: what to add to a query's row number to get its position among the keys; a number, or a tensor that
+            broadcasts with the others.
+        first_offset: in a tile of contiguous rows and columns, the offset of its first pair; the offset in row r and
+            column c is first_offset + c - r. A number, or a tensor with one for each group where items have their own
+            shifts. None where the rows or columns aren't contiguous.
+        queries: the item's own number of queries, without padding; a number, or a tensor that broadcasts.
+        keys: the item's own number of keys, likewise.
     """
 
     batch: Tensor
@@ -33,19 +35,19 @@ class Index:
 
     @property
     def position(self) -> Tensor:
-        """The query's place among the keys, counted so that the last query stands beside the last key.
+        """The query's position among the keys, counted so that the last query has the position of the last key.
 
-        With a cache, or where an item's own lengths differ from the batch's, it is not the query's row number.
+        With a cache, or where an item has its own lengths, this differs from the query's row number.
         """
         return self.query + self.shift
 
     @property
     def offset(self) -> Tensor:
-        """The key's place less the query's. It is a number for every pair: to compare, `key` and `place` are enough."""
+        """The key's position minus the query's, one number per pair: comparing `key` and `position` is cheaper."""
         return self.key - self.position
 
     def pairs(self, group: Tensor, row: Tensor, column: Tensor) -> "Index":
-        """Some of these pairs, one by one: (pair, 1, 1)."""
+        """Some of these pairs as single pairs, (pair, 1, 1)."""
         shape = torch.broadcast_shapes(*(axis.shape for axis in (self.batch, self.head, self.query, self.key)))
         picked = {
             name: value.expand(shape)[group, row, column].view(-1, 1, 1)
@@ -55,14 +57,14 @@ class Index:
         return dataclasses.replace(self, first_offset=None, **picked)
 
     def of_first_group(self) -> "Index":
-        """The same pairs of one item, whatever the head: `head` stays as it is."""
+        """The pairs of the first group alone; `head` is left unchanged."""
         cut = {name: value[:1] for name, value in vars(self).items() if name != "head" and isinstance(value, Tensor)}
         return dataclasses.replace(self, **cut)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a request as masks see them: queries and keys, and how many of them each item really has."""
+    """The sizes of a request as masks see them, and each item's own lengths, if it has any."""
 
     batch: int
     queries: int
@@ -72,7 +74,7 @@ class Sizes:
 
     @property
     def ragged(self) -> bool:
-        """Whether items have lengths of their own."""
+        """Whether the items have their own lengths."""
         return self.query_lengths is not None or self.key_lengths is not None
 
     @property
@@ -87,19 +89,19 @@ class Sizes:
 
     @cached_property
     def rows(self) -> Tensor:
-        """The queries' numbers, (1, query), on the CPU."""
+        """The queries' row numbers, (1, query), on the CPU."""
         return torch.arange(self.queries).unsqueeze(0)
 
     @cached_property
     def positions(self) -> Tensor:
-        """Each query's position among the keys, (batch or 1, query), on the CPU: spans decide what runs."""
+        """Each query's position among the keys, (batch or 1, query), on the CPU, where tiles are planned."""
         shift = self.shift
         return self.rows + (shift if isinstance(shift, int) else shift.cpu().unsqueeze(1))
 
     def index(
         self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor, *, tile: tuple[int, int] | None = None
     ) -> Index:
-        """The pairs at these indices; `tile`: their first row and column, where all are neighbours."""
+        """The pairs at these indices. `tile`: the first row and column, if rows and columns are contiguous."""
         shift = self.shift
         shift = shift if isinstance(shift, int) else shift[batch]
         first_offset = None if tile is None else tile[1] - tile[0] - shift

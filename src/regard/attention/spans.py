@@ -1,4 +1,4 @@
-"""Spans: where the allowed keys of each query lie, as intervals of keys."""
+"""Spans: between which keys the allowed keys of each query lie."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ __all__ = ["Spans"]
 
 @dataclass(frozen=True)
 class Spans:
-    """Per query, where its allowed keys lie: outside of `outer` nothing is allowed, inside of `inner` everything is.
+    """For each query, bounds on its allowed keys: none lies outside of `outer`, and every key in `inner` is allowed.
 
-    Each is up to two stretches, the first before the second, that neither overlap nor touch unless one is empty; the
-    outer is at least one. They are on the CPU: spans decide what runs. `&` and `|` are those of the masks; where their
-    result is more than two stretches in some row, it is no longer exact.
+    Each bound is a tuple of at most two intervals in ascending order, which neither overlap nor touch unless one is
+    empty; `outer` has at least one. They are on the CPU, where tiles are planned. `&` and `|` combine spans as they
+    combine masks; where the result has more than two intervals in some row, it is no longer exact.
     """
 
     outer: tuple[Interval, ...]
@@ -25,7 +25,7 @@ class Spans:
 
     @property
     def exact(self) -> bool:
-        """Whether the two are known to be one, so that no pair need be asked about."""
+        """Whether `outer` and `inner` are the same, so that the mask need not be evaluated pair by pair."""
         return self.outer is self.inner
 
     @classmethod
@@ -36,7 +36,7 @@ class Spans:
 
     @classmethod
     def unknown(cls, sizes: Sizes) -> "Spans":
-        """Anything may be allowed, nothing is known to be."""
+        """Spans that say nothing: any key may be allowed, and none is known to be."""
         nothing = torch.zeros(1, sizes.queries, dtype=torch.long)
         return cls((Interval(nothing, nothing + sizes.keys),), ())
 
@@ -53,14 +53,14 @@ class Spans:
         return Spans(outer, inner)
 
     def complement(self, sizes: Sizes) -> "Spans":
-        """Those of the keys that these are not: what is outside of the inner, and what is outside of the outer."""
+        """The spans of the opposite mask: the keys outside of `inner`, and the keys outside of `outer`."""
         outer, inner = outer_and_inner(complement(self.inner, sizes.queries, sizes.keys))
         if not self.exact:
             inner = outer_and_inner(complement(self.outer, sizes.queries, sizes.keys))[1]
         return Spans(outer, inner)
 
     def covers(self, keys: int) -> bool:
-        """Whether every query is known to see all of so many keys."""
+        """Whether every query is known to see all of `keys` keys."""
         if not self.inner:
             return False
         whole = [(interval.start <= 0) & (interval.stop >= keys) for interval in self.inner]

@@ -1,4 +1,4 @@
-"""A gradient that is zero but in some places: a tile's share of that of a table of all pairs."""
+"""Gradients that are zero outside of a few blocks: what one tile adds to the gradient of a table of all pairs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,18 +10,18 @@ __all__ = ["SparseGradient", "accumulate"]
 
 
 class SparseGradient:
-    """What to add to a gradient and where, so that a tile needn't write out all of it.
+    """Blocks to add to a gradient, so that a tile needn't materialise all of it.
 
     Args:
-        shape: that of the operand, up to four axes.
-        pieces: index into (batch, head, query, key), and what belongs there, one after the other.
+        shape: the shape of the operand, up to four axes.
+        blocks: (index, values) pairs, where the index is into (batch, head, query, key); they are added in order.
     """
 
     def __init__(self, shape: torch.Size, blocks: Sequence[tuple[tuple[Any, ...], Tensor]]):
         self._shape, self._blocks = shape, blocks
 
     def add_to(self, total: Tensor | None) -> Tensor:
-        """The sum of all of it and the total, which is written into; a new one if there is none."""
+        """Add the blocks to the total in place; to new zeros if the total is None."""
         if total is None:
             like = self._blocks[0][1]
             total = torch.zeros(self._shape, dtype=like.dtype, device=like.device)
@@ -32,7 +32,7 @@ class SparseGradient:
 
 
 def accumulate(total: Tensor | None, gradient: "Tensor | SparseGradient") -> Tensor:
-    """A gradient added to the total of those before, in place; the first is copied."""
+    """Add a gradient to the total in place; if the total is None, return a copy of the gradient."""
     if isinstance(gradient, SparseGradient):
         return gradient.add_to(total)
     return gradient.clone() if total is None else total.add_(gradient)

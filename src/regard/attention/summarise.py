@@ -1,4 +1,4 @@
-"""`summarise`: what the weights look like, without ever holding them all."""
+"""`summarise`: statistics of the attention weights, without storing them all."""
 
 import bisect
 import importlib
@@ -22,33 +22,34 @@ from regard.errors import ArgumentError, RefusedError, UnknownNameError
 
 __all__ = ["Summary", "summarise"]
 
-# Numbers in one matrix of a tile. With more rows to a tile than elsewhere, since the keys are read once for each tile
-# and all that is kept of its weights is a few numbers a row.
+# Numbers in one matrix of a tile. Tiles have more rows than elsewhere, since the keys are read once per tile and only a
+# few numbers per row are kept.
 _BUDGET = {"cpu": 2**21, "cuda": 2**26}
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What the weights of each head look like, in the dtype of the weights: float32 or wider. Nothing has a gradient.
+    """Statistics of the weights of each head, in the dtype of the weights: float32 or wider. Nothing has a gradient.
 
-    A row is the weights w_j of one query; its shares are p_j = |w_j| / sum_k |w_k|, which for softmax are the weights
-    themselves, and for relu or sigmoid, whose rows need not sum to 1, the weights of the row over their sum. A row in
-    which nothing is allowed is zeros, and what a mask hides can't matter.
+    A row is the weights w_j of one query. Its normalised weights are p_j = |w_j| / sum_k |w_k|: for softmax the weights
+    themselves; for relu and sigmoid, whose rows need not sum to 1, the weights divided by their sum. A row in which
+    nothing is allowed gives zeros, and hidden pairs have no influence.
 
     Attributes:
-        top_index: the keys of the largest weights of each row, the largest first; of equals, the lowest key first. -1
-            where fewer keys are allowed.
-        top_weight: their weights; 0 where there are fewer.
-        entropy: -sum_j p_j log p_j, in nats: 0 where one key has it all, log n where n keys have the same.
-        received: the column sums: how much of all rows' weights each key receives.
-        pooled: the weights summed over the keys of a cell and averaged over those of its queries that may see
-            something, so that a row of cells sums to what rows of weights do. The queries are cut into min(pool,
-            queries) cells, cell c from c * queries // cells on; so are the keys. Padding is cut along, and gives zeros.
+        top_index: the keys of the largest weights of each row, the largest first, and the lowest key first among
+            equals; -1 where fewer keys are allowed.
+        top_weight: their weights; 0 where fewer keys are allowed.
+        entropy: -sum_j p_j log p_j, in nats: 0 if one key has all the weight, log n if n keys have the same weight.
+        received: the column sums: how much weight each key receives from all rows.
+        pooled: the weights summed over the keys of a cell and averaged over those of its queries that may attend to
+            anything, so that a row of cells has the same sum as a row of weights. The queries are divided into
+            min(pool, queries) cells, cell c starting at c * queries // cells; the keys likewise. Padding belongs to the
+            cells too, and adds zeros.
         pooled_max: the largest weight in each cell.
-        distance: sum_j p_j |place of key j - place of the query|; places are counted so that the last query stands
-            beside the last key.
-        zeros: the share of the allowed keys whose weight is exactly 0.
-        rows: the weights of the selected queries in full, or None if none were selected.
+        distance: sum_j p_j |position of key j - position of the query|; positions are counted so that the last query
+            has the position of the last key.
+        zeros: the fraction of the allowed keys whose weight is exactly 0.
+        rows: all weights of the selected queries, or None if none were selected.
     """
 
     top_index: Int[Tensor, "batch head query top"]
@@ -88,18 +89,18 @@ def summarise(
     rows: Sequence[int] | Tensor | None = None,
     engine: str = "auto",
 ) -> Summary:
-    """What the weights of `attend` look like, in memory that grows with n (top + pool), never n x n.
+    """Compute statistics of the weights of `attend`, in memory O(n (top + pool)), never O(n^2).
 
     Args:
-        query, key, score, weights, mask, position: as those of `attend`; the weights are those before dropout.
+        query, key, score, weights, mask, position: as in `attend`; the weights are those before dropout.
         top: how many of the largest weights of each row to keep.
-        pool: into how many cells, at most, the queries and the keys of the pooled maps are cut.
-        rows: the numbers of some queries, whose weights are to be given in full.
+        pool: how many cells the pooled maps have at most, along the queries and along the keys.
+        rows: the row numbers of queries whose weights are returned in full.
         engine: "jit" (compiled, on a CPU), "blocked" (plain PyTorch, on every device), or "auto": the first that can.
 
     Raises:
         ArgumentError: an argument can't be used.
-        RefusedError: `engine` names an engine that can't do this, or torch.compile or torch.func is at work.
+        RefusedError: `engine` names an engine that can't do this, or the call is inside torch.compile or torch.func.
 
     Example:
         >>> query = torch.tensor([[[[1.0, 0, 2], [2, 2, 2], [2, 1, 3]]]])
@@ -121,13 +122,13 @@ def summarise(
     """
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         raise RefusedError(
-            "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func: it looks at the "
-            "numbers. Call it outside, on their results."
+            "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func, because it needs "
+            "the values of tensors. Call it outside, on their results."
         )
     for name, count in (("top", top), ("pool", pool)):
         if count < 1:
             raise ArgumentError(f"`{name}` must be 1 or more, but is {count!r}.")
-    # Only the weights are asked for: values without a feature cost nothing.
+    # Only the weights are needed: values without features cost nothing.
     request = Request.of(
         query,
         key,
@@ -151,7 +152,7 @@ def summarise(
 
 
 class _Totals:
-    """The summaries of a request, gathered tile by tile; everything is (group, ...): one head of one item each."""
+    """The statistics of a request, accumulated tile by tile, as (group, ...). A group is one head of one item."""
 
     def __init__(self, request: Request, top: int, pool: int, selected: Tensor | None):
         self.shape = request.query.shape[:2]
@@ -163,14 +164,14 @@ class _Totals:
         self.top_weight = like.new_zeros(groups, queries, top)
         self.entropy, self.distance, self.zeros = like.new_zeros(3, groups, queries)
         self.seen = like.new_zeros(groups, queries, dtype=torch.bool)
-        # A sum of so many rows, tile by tile, would lose digits in float32.
+        # Summed over many tiles, float32 would lose precision.
         self.received = like.new_zeros(groups, keys, dtype=torch.float64)
         self.pooled, self.pooled_max = like.new_zeros(2, groups, *cells)
         self.selected = selected
         self.rows = None if selected is None else like.new_zeros(groups, len(selected), keys)
 
     def add(self, tile: Tile, at: Index, allowed: Tensor | None, weights: Tensor, passes: Any) -> None:
-        """Gather one tile of weights, (group, row, column). `passes`: what does the work of `summarise_tile`."""
+        """Add one tile of weights, (group, row, column). `passes`: the implementation of `summarise_tile`."""
         keys, positions = at.key.flatten(), at.position.squeeze(-1)
         positions = positions.view(-1, positions.shape[-1])
         found: TileSummary = passes(
@@ -193,14 +194,14 @@ class _Totals:
             self.rows[tile.groups, selected_here.unsqueeze(1), keys] = weights[:, row]
 
     def _columns(self, tile: Tile) -> list[int]:
-        """Where each cell of keys starts among the tile's columns, and where the last one stops."""
+        """Where each cell of keys starts among the tile's columns, and where the last one ends."""
         if isinstance(tile.keys, slice):
             start, stop = tile.keys.start, tile.keys.stop
             return [min(max(bound, start), stop) - start for bound in self.bounds[1]]
         return torch.searchsorted(tile.keys, torch.tensor(self.bounds[1], device=tile.keys.device)).tolist()
 
     def _pool(self, tile: Tile, found: TileSummary) -> None:
-        """Rows of cells into cells: only those cells of queries that the tile's rows fall into."""
+        """Pool the rows' cells over the query cells that the tile's rows belong to."""
         bounds = self.bounds[0]
         first, last = bisect.bisect(bounds, tile.rows.start) - 1, bisect.bisect_left(bounds, tile.rows.stop)
         for cell in range(first, last):
@@ -211,7 +212,7 @@ class _Totals:
             torch.maximum(most, found.most[:, part].amax(1), out=most)
 
     def summary(self) -> Summary:
-        """Everything, as (batch, head, ...)."""
+        """All statistics, as (batch, head, ...)."""
         cells = torch.tensor(self.bounds[0], device=self.seen.device)
         before = torch.nn.functional.pad(self.seen.cumsum(1), (1, 0))
         seeing = before[:, cells[1:]] - before[:, cells[:-1]]
@@ -235,7 +236,7 @@ class _Totals:
 
 
 def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
-    """The weights, tile by tile, and which of them are allowed."""
+    """The weights and the mask, tile by tile."""
     budget = _BUDGET.get(request.query.device.type, blocked.BUDGET)
     if request.safe:
         compiled_parts = _compiled("compiled_parts") if compiled else None
@@ -250,7 +251,7 @@ def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index,
 
 
 def _compiles(request: Request, engine: str) -> bool:
-    """Whether the passes over a tile are compiled."""
+    """Whether the passes over a tile are compiled code."""
     if engine not in ("auto", "jit", "blocked"):
         raise UnknownNameError("engine", engine, ["auto", "jit", "blocked"])
     if engine == "blocked":
@@ -264,12 +265,12 @@ def _compiles(request: Request, engine: str) -> bool:
 
 
 def _compiled(name: str) -> Any:
-    """A file that imports Numba, loaded when it is wanted."""
+    """A module that imports Numba, imported when it is first needed."""
     return importlib.import_module(f"regard.attention.engines.jit.{name}")
 
 
 def _cell_bounds(size: int, pool: int) -> list[int]:
-    """Where each of so many equal cells starts, and where the last one stops; no more cells than items."""
+    """Where each of the equal cells starts, and where the last one ends; there are no more cells than items."""
     cells = min(pool, size)
     return [cell * size // cells for cell in range(cells + 1)] if cells else [0]
 
@@ -278,7 +279,7 @@ def _selected(rows: Sequence[int] | Tensor | None, queries: int, device: torch.d
     if rows is None:
         return None
     selected = torch.as_tensor(rows, device=device)
-    if not selected.numel():  # an empty list has no type
+    if not selected.numel():  # an empty list has no dtype
         return selected.reshape(-1).long()
     if selected.ndim != 1 or selected.is_floating_point() or selected.dtype == torch.bool:
         raise ArgumentError(

@@ -1,7 +1,7 @@
-"""What a part of a user's own gave back: of the shape that was asked for, and without a trace in what it was given.
+"""Calls of a user's own parts, with checks of what they return and that they leave their arguments unchanged.
 
-Compiled kernels and PyTorch's own check no bounds, and a shape that happens to broadcast gives wrong numbers without a
-word, so what isn't the package's own is looked at here. What is, its tests look at.
+Compiled kernels and PyTorch's own check no bounds, and a shape that happens to broadcast would silently give wrong
+numbers. The package's own parts are not checked here, but by its tests.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,17 @@ _RETURNS = {
 def call_part(
     name: str, part: Any, function: Callable[..., Any], *given: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
 ) -> Tensor:
-    """What a part makes of some tensors.
+    """Call a method of a part, and check the result if the part is a user's own.
 
     Args:
-        name: what the part is: "score", "weights", "position's scores" or "position's outputs".
-        part: the part itself, which tells whether it is the package's own.
-        function: what of it is called, with `given` and then `extra`.
-        like: what the result must be like, or None for one number for each row of the first and each of the second.
+        name: what is called: "score", "weights", "position's scores" or "position's outputs".
+        part: the part, which tells whether it is the package's own.
+        function: its method, called with `given` and then `extra`.
+        like: a tensor with the shape and dtype of the result; None for a number for each row of the first given tensor
+            and each row of the second.
 
     Raises:
-        ArgumentError: the part is a user's own, and returned something else or wrote into what it was given.
+        ArgumentError: a user's part returned something else, or modified its arguments in place.
     """
     if is_builtin(part):
         return function(*given, *extra)
@@ -44,17 +45,18 @@ def call_part(
     if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape != shape:
         raise ArgumentError(
             f"`{name}` of your own must return {_RETURNS[name]}: a tensor {tuple(shape)} of real numbers, "
-            f"but returned {_described(result)}. Expand what broadcasts; give what differs by head a method select(heads)."
+            f"but returned {_described(result)}. Expand what broadcasts; for parameters of each head, write "
+            "select(heads)."
         )
     return result.to((given[0] if like is None else like).dtype)
 
 
 def check_position_heads(position: Any, found: Any, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-    """Query and key as a position's `heads` returned them.
+    """Query and key as a position's `heads` returned them, checked if the position is a user's own.
 
     Raises:
-        ArgumentError: the position is a user's own, and they aren't as many vectors as before, or of two sizes where
-            there was one.
+        ArgumentError: the number of vectors differs from before, or query and key are of two sizes where both had the
+            same.
     """
     if is_builtin(position):
         return found
@@ -72,17 +74,17 @@ def check_position_heads(position: Any, found: Any, query: Tensor, key: Tensor) 
 
 
 def check_reduced(score: Any, found: Any, query: Tensor, key: Tensor) -> tuple[Any, Tensor, Tensor]:
-    """A score, query and key as `reduce` of a score returned them.
+    """Score, query and key as a score's `reduce` returned them, checked if the score is a user's own.
 
     Raises:
-        ArgumentError: the score is a user's own, and they aren't as many vectors as before.
+        ArgumentError: the number of vectors differs from before.
     """
     if is_builtin(score):
         return found
     if not (isinstance(found, tuple) and len(found) == 3 and _same_vectors(found[1:], (query, key))):
+        shapes = f"query {_vector_shape(query)} and key {_vector_shape(key)} in {query.dtype}"
         raise ArgumentError(
-            f"`score` of your own: reduce() must return a score, query {_vector_shape(query)} and key {_vector_shape(key)} "
-            f"in {query.dtype}, but returned {_described(found)}."
+            f"`score` of your own: reduce() must return a score, {shapes}, but returned {_described(found)}."
         )
     return found
 
@@ -100,7 +102,7 @@ def _call_user_part(name: str, function: Callable[..., Any], given: tuple[Tensor
         if "in-place" not in str(error):
             raise
         raise _in_place_error(name) from error
-    # What a normaliser or a position is given is the tile's own, and may be written into where no gradient is wanted.
+    # A normaliser or a position gets tensors of the tile alone, which it may modify where no gradient is needed.
     if name == "score" and before != [_version(tensor) for tensor in given]:
         raise _in_place_error(name)
     return result
@@ -108,13 +110,13 @@ def _call_user_part(name: str, function: Callable[..., Any], given: tuple[Tensor
 
 def _in_place_error(name: str) -> ArgumentError:
     return ArgumentError(
-        f"`{name}` of your own must not write into what it is given: they are the caller's tensors, or are needed for "
-        "the gradient. Write mul, not mul_."
+        f"`{name}` of your own must not write into what it is given, which belongs to the caller or is needed for the "
+        "gradient. Use an out-of-place operation: mul, not mul_."
     )
 
 
 def _version(tensor: Tensor) -> int:
-    """How often a tensor was written into, where PyTorch counts it."""
+    """PyTorch's count of a tensor's in-place modifications, or 0 where it keeps none."""
     if is_functorch_wrapped_tensor(tensor) or tensor.is_inference():
         return 0
     return tensor._version

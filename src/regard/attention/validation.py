@@ -1,4 +1,4 @@
-"""What a part may be given: numbers, counts, tensors of a form; whatever else is refused in a sentence."""
+"""Checks of a part's parameters: numbers, counts, tensors of a given form."""
 
 import numbers
 from typing import Any
@@ -12,15 +12,15 @@ __all__ = ["check_count", "check_heads", "check_number", "check_per_head", "chec
 
 
 def check_number(name: str, value: Any, instead: str = "") -> None:
-    """Whether a parameter is a number. The gradient of a tensor would be lost without a word.
+    """Check that a parameter is a number. A tensor is refused, since its gradient would silently be lost.
 
     Args:
-        name: what the parameter is called.
+        name: the parameter's name.
         value: what was given.
-        instead: what to do where it was meant to be trained.
+        instead: what to use if the parameter was meant to be trained.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it isn't a number.
     """
     if isinstance(value, Tensor):
         raise ArgumentError(f"`{name}` must be a number, but is a tensor {tuple(value.shape)}. {instead}".rstrip())
@@ -29,18 +29,18 @@ def check_number(name: str, value: Any, instead: str = "") -> None:
 
 
 def check_count(name: str, value: Any, meaning: str, least: int = 1) -> None:
-    """Whether a parameter is a whole number, of things of which there must be so many.
+    """Check that a parameter is an integer of at least `least`.
 
     Raises:
-        ArgumentError: it is none, or a smaller one.
+        ArgumentError: it isn't an integer, or is smaller.
     """
-    whole = isinstance(value, numbers.Integral | torch.SymInt) and not isinstance(value, bool)
-    if not whole or value < least:
+    is_integer = isinstance(value, numbers.Integral | torch.SymInt) and not isinstance(value, bool)
+    if not is_integer or value < least:
         raise ArgumentError(f"`{name}` must be {meaning}, {least} or more, but is {value!r:.60}.")
 
 
 def check_per_head(name: str, value: Any) -> None:
-    """Whether a parameter is a number, or a tensor that holds one for all heads, (), or one for each, (head,).
+    """Check that a parameter is a number, or a tensor with one number for all heads, (), or for each head, (head,).
 
     Raises:
         ArgumentError: it is neither.
@@ -54,16 +54,16 @@ def check_per_head(name: str, value: Any) -> None:
 
 
 def check_tensor(name: str, value: Any, form: str, dims: tuple[int, ...]) -> None:
-    """Whether a parameter is a tensor of real numbers that has one of these numbers of axes.
+    """Check that a parameter is a tensor of real numbers with one of the given numbers of axes.
 
     Args:
-        name: what the parameter is called.
+        name: the parameter's name.
         value: what was given.
-        form: its axes, for people to read.
-        dims: how many they may be.
+        form: its axes, as the error message names them.
+        dims: the allowed numbers of axes.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it isn't.
     """
     if not isinstance(value, Tensor):
         raise ArgumentError(
@@ -76,7 +76,7 @@ def check_tensor(name: str, value: Any, form: str, dims: tuple[int, ...]) -> Non
 
 
 def check_heads(heads: Any) -> None:
-    """Whether a number of heads is one, or None.
+    """Check that `heads` is a number of heads or None.
 
     Raises:
         ArgumentError: it is neither.

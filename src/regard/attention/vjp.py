@@ -1,7 +1,7 @@
-"""The gradient of a function of tensors by PyTorch's autograd, for what has none written by hand.
+"""Vector-Jacobian products by PyTorch's autograd, for functions without a hand-written gradient.
 
-`torch.func.vjp` computes the same, but refuses an `autograd.Function` without `setup_context`, as older packages and
-users write them.
+`torch.func.vjp` computes the same, but it refuses an `autograd.Function` without `setup_context`, which older packages
+and users write.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,15 +14,14 @@ __all__ = ["gradients", "vjp"]
 
 
 def vjp(function: Callable[..., Any], *inputs: Tensor) -> tuple[Any, Callable[..., tuple[Tensor, ...]]]:
-    """What the function gives, and the product of a vector with its Jacobian.
+    """The result of a function, and the function that computes its vector-Jacobian product.
 
     Args:
         function: from the inputs to a tensor or a tuple of tensors.
-        inputs: of floating point. They are leaves of a graph of its own: gradients don't go on behind them.
+        inputs: floating-point tensors. They are detached: gradients don't flow beyond them.
 
     Returns:
-        The result, detached; and a function from the gradients of the results to those of the inputs, to be called
-        once.
+        The detached result, and a function from the gradients of the results to those of the inputs, to be called once.
 
     Example:
         >>> result, vjp_fn = vjp(lambda x, y: x * y, torch.tensor(2.0), torch.tensor(3.0))
@@ -48,7 +47,7 @@ def gradients(
     """The gradients of the inputs, given those of the results; zeros where a result doesn't depend on an input.
 
     Args:
-        create_graph: whether they are to be differentiable themselves.
+        create_graph: whether the gradients are to be differentiable themselves.
     """
     known = [(result, grad) for result, grad in zip(results, cotangents, strict=True) if result.requires_grad]
     if not known:

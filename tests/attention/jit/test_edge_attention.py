@@ -229,7 +229,7 @@ def test_what_would_lead_out_of_bounds_is_refused():
         Problem(graph, key, query, query)
     with pytest.raises(ArgumentError, match="`graph`"):
         Problem(graph, query, key, query)
-    with pytest.raises(ArgumentError, match="`places` must be given"):
+    with pytest.raises(ArgumentError, match="`pair_indices` must be given"):
         Problem(graph, query, key, key, dropout=0.5)
 
 

@@ -1,6 +1,6 @@
-"""The engines. Each is a module with `refuse(request)`, and `run(request)` or `forward` and `backward`.
+"""The engines: modules with `refuse(request)`, and either `run(request)` or `forward` and `backward`.
 
-`dense` stands last and apart: it is the definition, takes quadratic memory, and is never chosen by `auto`.
+`dense` is the reference implementation: it takes quadratic memory and is never chosen by `auto`.
 """
 
 from types import ModuleType

@@ -1,7 +1,7 @@
-"""A window that moves along: PyTorch's fused kernel on short blocks of queries and the keys within their reach.
+"""Sliding windows: PyTorch's fused kernel on short blocks of queries and the keys within their windows.
 
-Consecutive blocks see keys that overlap; a view that strides over them hands all blocks to the kernel in one call, as
-if they were items of a batch, without a copy. The rows near the ends, whose windows are cut short, are a call each.
+Consecutive blocks see overlapping keys. A strided view passes all blocks to the kernel in one call, as if they were
+items of a batch, without a copy. The rows at both ends, whose windows are cut off, are computed by further calls.
 """
 
 import sys
@@ -25,27 +25,25 @@ from regard.attention.saved_for_backward import run_saving
 
 __all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]
 
-MAX_ROWS, MIN_ROWS = 64, 32  # rows of a block: more see more keys together than each may see
-MAX_GRADIENTS = (
-    2**22
-)  # numbers in the gradients of the keys of the blocks of one call: they stand apart before they add up
+MAX_ROWS, MIN_ROWS = 64, 32  # rows of a block: the more rows, the more keys outside of each row's window are computed
+MAX_GRADIENTS = 2**22  # numbers in the key gradients of one call, which holds them separately for each block
 
 
 def refuse(request: Request) -> str | None:
-    """Why this request is no moving window that the kernel can do, or None."""
+    """Why this request isn't a sliding window that the kernel can compute, or None."""
     if request.query.device.type != "cpu":
         return "it runs on the CPU"
     reason = inner_product_refusal(request)
     if reason is not None:
         return reason
     if request.key.shape[-1] != request.value.shape[-1]:
-        return "its kernel wants features and values of one size"
+        return "its kernel needs features and values of one size"
     if request.hides_nothing:
         return "there is no window: nothing is hidden"
     if _sliding_window(request) is None:
-        return "its rows don't see one window that moves along with them"
+        return "the mask isn't a sliding window"
     if not request.finite:
-        return "a NaN, infinity or huge number in a hidden place would leak through it"
+        return "a hidden NaN, infinity or huge number would leak through it"
     return None
 
 
@@ -64,7 +62,7 @@ def forward(request: Request) -> Tensor:
 
 
 def forward_and_save(request: Request) -> tuple[Tensor, ...]:
-    """The output, and for each call of the kernel the logarithms of its rows' sums."""
+    """The output, and the rows' logsumexp for each call of the kernel."""
     query, key, value = _flat(request)
     output = torch.empty_like(query)
     logsumexps, scale = [], scale_of(request.parts)
@@ -85,12 +83,8 @@ def backward_from_saved(
         return backward_by_tiles(request, grad_output)
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
-    block_columns = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
-    grads = [
-        torch.empty_like(query),
-        torch.zeros_like(key, dtype=block_columns),
-        torch.zeros_like(value, dtype=block_columns),
-    ]
+    wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
+    grads = [torch.empty_like(query), torch.zeros_like(key, dtype=wide), torch.zeros_like(value, dtype=wide)]
     scale = scale_of(request.parts)
     for call, logsumexp in zip(_calls(request), logsumexps, strict=True):
         of_query, of_key, of_value = flash_backward_kernel(
@@ -112,14 +106,14 @@ def backward_from_saved(
 
 
 class _KernelCall(NamedTuple):
-    """Some blocks of rows, one behind the other, each with the keys within its reach."""
+    """Consecutive blocks of rows, each with the keys within their windows."""
 
     row: int
     column: int
     blocks: int
     block_rows: int
     block_columns: int
-    mask: Tensor  # (row, column) what to add to the scores: 0, or minus infinity where hidden
+    mask: Tensor  # (row, column) added to the scores: 0, or minus infinity where hidden
 
     def rows(self, tensor: Tensor) -> Tensor:
         """(group, row, size) -> (block, group, row, size), a view."""
@@ -130,21 +124,21 @@ class _KernelCall(NamedTuple):
         return self._view(tensor, self.column, self.block_columns)
 
     def add_columns(self, total: Tensor, found: Tensor) -> None:
-        """Add what blocks found for their keys. Piece by piece, so that no two of an addition overlap."""
+        """Add the blocks' key gradients to the total, in chunks within which no two blocks overlap."""
         for first in range(0, self.block_columns, self.block_rows):
             size = min(self.block_rows, self.block_columns - first)
             self._view(total, self.column + first, size).add_(found[:, :, first : first + size])
 
     def _view(self, tensor: Tensor, first: int, length: int) -> Tensor:
         groups, whole, size = tensor.shape
-        # (block, group, place, size): the next block is as many rows further as a block has.
+        # (block, group, position, size): each block starts as many rows further as a block has.
         strides = (self.block_rows * size, whole * size, size, 1)
         offset = tensor.storage_offset() + first * size
         return tensor.as_strided((self.blocks, groups, length, size), strides, offset)
 
 
 def _calls(request: Request) -> Iterator[_KernelCall]:
-    """The calls of the kernel that make up a request, from the first row to the last."""
+    """The kernel calls that make up a request, from the first row to the last."""
     window = _sliding_window(request)
     if window is None:
         return
@@ -169,7 +163,7 @@ def _calls(request: Request) -> Iterator[_KernelCall]:
 
 
 def _cut_windows(start: Tensor, stop: Tensor, first: int, last: int, request: Request) -> Iterator[_KernelCall]:
-    """Rows whose windows are cut short, in blocks."""
+    """The calls for rows whose windows are cut off at an end."""
     for row in range(first, last, MAX_ROWS):
         rows = slice(row, min(row + MAX_ROWS, last))
         low, high = start[rows], stop[rows]
@@ -186,7 +180,7 @@ def _as_bias(allowed: Tensor, request: Request) -> Tensor:
 
 
 class _SlidingWindow(NamedTuple):
-    """Rows `first` up to `last` see `width` keys each, one further with every row."""
+    """Rows `first` up to `last` see `width` keys each, shifted by one key from row to row."""
 
     first: int
     last: int
@@ -194,7 +188,7 @@ class _SlidingWindow(NamedTuple):
 
 
 def _sliding_window(request: Request) -> _SlidingWindow | None:
-    """The window that most rows see, if there is one."""
+    """The window that most rows see, or None."""
     if "sliding_window" not in request._cache:
         request._cache["sliding_window"] = _find_sliding_window(request)
     return request._cache["sliding_window"]
@@ -211,7 +205,7 @@ def _find_sliding_window(request: Request) -> _SlidingWindow | None:
     moving = (start - rows == start[middle] - middle) & (stop - rows == stop[middle] - middle)
     first, last = int(moving.int().argmax()), int(moving.sum())
     last += first
-    # The others must be those near the ends, few enough to take apart.
+    # The other rows must be at the ends, and few enough to be computed separately.
     if width <= 0 or not moving[first:last].all() or len(start) - (last - first) > 2 * width + 2 * MAX_ROWS:
         return None
     return _SlidingWindow(first, last, width) if last - first >= MAX_ROWS else None

@@ -1,4 +1,4 @@
-"""The definition: every score, every weight, then the weighted sum. Quadratic memory; the oracle of every other engine.
+"""The reference implementation, in quadratic memory, which all engines must equal: scores, weights, weighted sum.
 
 Written to be read. No other engine may import it.
 """
@@ -19,7 +19,7 @@ __all__ = ["refuse", "run", "weigh"]
 
 
 def refuse(request: Request) -> str | None:
-    """The definition refuses nothing; but `auto` never chooses it, since it takes quadratic memory."""
+    """The reference implementation refuses nothing; `auto` never chooses it, since it takes quadratic memory."""
     return None
 
 
@@ -27,10 +27,10 @@ def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
     request = request.expanded
     if not request.key.shape[2]:
-        # Nothing can be seen.
+        # There are no keys.
         output = request.query.new_zeros(*request.query.shape[:3], request.value.shape[3])
         return _with_gradients(output, request)
-    # Position hooks and parts see (group, query, feature): one group for each head of each item.
+    # Parts take (group, query, feature): a group is one head of one item.
     weights = weigh(request).flatten(0, 1)
     value = _wide(request.value).flatten(0, 1)
     at = _pairs(request)
@@ -45,7 +45,7 @@ def run(request: Request) -> Tensor:
 
 
 def _with_gradients(output: Tensor, request: Request) -> Tensor:
-    """The same output, with gradients of 0 for what it doesn't depend on, so that they can be asked for."""
+    """The output, also connected to tensors that it doesn't depend on, so that autograd gives them gradients of 0."""
     if not request.differentiable:
         return output
     tensors = (request.query, request.key, request.value, *operands(request.parts))
@@ -61,7 +61,7 @@ def weigh(request: Request) -> Tensor:
     if 0 in shape:
         return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
     allowed = allows(request.parts.mask, at).expand(shape)
-    # What stands beside no allowed pair is padding, often zeros, where a score may have no derivative: ones are tamer.
+    # Padding, beside which no pair is allowed, is often zeros, where a score may have no derivative: use ones instead.
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
@@ -81,7 +81,7 @@ def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
 
 
 def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:
-    """Each pair scored alone, a hidden one as a pair of zero vectors: whatever it holds can't reach anything."""
+    """Each pair scored alone, and a hidden one as a pair of zero vectors, so that its values have no influence."""
     groups, rows, columns = allowed.shape
     heads = request.query.shape[1]
     zero = query.new_zeros(())

@@ -1,9 +1,9 @@
-"""PyTorch's fused attention, where it keeps the contract: softmax of an inner product, linear memory.
+"""PyTorch's fused attention, where it keeps the contract: softmax of an inner product, in linear memory.
 
-Every score that reduces to an inner product comes here: dot, scaled, bilinear, cosine, and what a rotary position has
-turned. On a CPU so does padding: minus infinity for each hidden key, one row for an item, not one for each query. The
-gradient of its gradient, which PyTorch has not for CPUs, is that of `blocked`; and so is the gradient where scores are
-so large that PyTorch's would lose digits.
+It takes every score that reduces to an inner product: dot, scaled, bilinear and cosine, also after a rotary position.
+On a CPU it takes padding too, as a bias of minus infinity per key of an item, not per pair. `blocked` computes the
+gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itself where scores are so large that PyTorch's
+would lose precision.
 """
 
 import math
@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
-# Only kernels of linear memory: with these alone allowed, PyTorch raises where it would otherwise build n x n.
+# Kernels with linear memory only: if no other is enabled, PyTorch raises instead of falling back to n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
-# How large scores may be for PyTorch's gradient. It computes the weights again, as exp(score - logarithm of the row's
-# sum), from numbers that were rounded at that size, so that they don't sum to 1: in float32 they are off by up to 6e-8
-# of it, measured a quarter of that. Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
+# The largest scores for which PyTorch's gradient is used. It recomputes the weights as exp(score - logsumexp) from
+# numbers that are rounded at that magnitude, so they don't sum to 1: in float32 they are off by up to 6e-8 of it (a
+# quarter of that was measured). Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
 LARGEST_SCORES = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
 
 
@@ -66,16 +66,16 @@ def refuse(request: Request) -> str | None:
         return f"it takes a mask such as {type(request.parts.mask).__name__} only as a tensor of all pairs"
     scale = getattr(request.parts.score, "scale", 1.0)
     if causal and not isinstance(scale, Tensor) and scale <= 0:
-        return "it hides by minus infinity before it scales, and so can't scale by a number that isn't positive"
+        return "it masks with minus infinity before it scales, so its scale must be positive"
     if not request.finite:
-        return "a NaN, infinity or huge number in a hidden place would leak through it"
+        return "a hidden NaN, infinity or huge number would leak through it"
     return None
 
 
 def inner_product_refusal(request: Request) -> str | None:
-    """Why a request is not the softmax of an inner product and nothing else, or None."""
+    """Why a request is not just the softmax of an inner product, or None."""
     parts = request.parts
-    # The types themselves: a subclass may compute something else.
+    # The exact types: a subclass may compute something else.
     if type(parts.score) not in _INNER:
         return "its only score is an inner product"
     if type(parts.weights) is not Softmax:
@@ -95,12 +95,12 @@ def inner_product_refusal(request: Request) -> str | None:
 
 
 def computes_padding(request: Request) -> bool:
-    """Whether the kernel would go over padding, which tiles skip."""
+    """Whether the kernel would compute padding, which tiles skip."""
     return _hidden_by(request)[1] is not None
 
 
 def pairs(request: Request) -> int:
-    """How many pairs of a query and a key the kernel goes over, padding too."""
+    """How many pairs of query and key the kernel computes, including padding."""
     batch, heads, queries, _ = request.query.shape
     keys = request.key.shape[2]
     return batch * heads * (queries * (queries + 1) // 2 if _hidden_by(request)[0] else queries * keys)
@@ -111,11 +111,11 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     if request.query.device.type != "cpu":
-        # While a CUDA graph is captured no number can be looked at.
+        # While a CUDA graph is captured, no tensor value can be read.
         looks = not torch.cuda.is_current_stream_capturing()
         large = looks and loses_precision(request.reduced()[0])
         return run_recomputing(request.expanded, blocked) if large else forward(request)
-    # Reduced outside of the kernel's own gradient, by ordinary autograd: it is little work.
+    # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
     output = run_saving(Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache), sys.modules[__name__])
@@ -124,7 +124,7 @@ def run(request: Request) -> Tensor:
 
 
 def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
-    """The output, and the logarithm of each row's sum, which the gradient wants."""
+    """The output, and the logsumexp of each row's scores, which the gradient needs."""
     causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
     bias = _key_bias(request, lengths)
@@ -154,9 +154,9 @@ def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ..
 
 
 def loses_precision(reduced: Request) -> bool:
-    """Whether PyTorch's gradient would, by the longest query and the longest key, which bound the scores.
+    """Whether PyTorch's gradient would lose precision, judged by the longest query and key, which bound the scores.
 
-    Terms that cancel lose digits too, so that the logarithms of the rows' sums, which are at hand, don't tell.
+    Terms that cancel lose precision too, so the rows' logsumexp, though available, is no criterion.
     """
     largest = _longest_norm(reduced.query) * _longest_norm(reduced.key) * abs(scale_of(reduced.parts))
     return not largest <= LARGEST_SCORES[reduced.query.dtype]  # NaN is no bound
@@ -167,11 +167,11 @@ def _longest_norm(vectors: Tensor) -> float:
 
 
 def forward(request: Request) -> Tensor:
-    """The output, (batch, head, query, value). `request`: with heads as they are."""
+    """The output, (batch, head, query, value). `request`: not expanded."""
     batch, heads, queries, _ = request.query.shape
     shared, width = request.key.shape[1], request.value.shape[-1]
     causal, lengths = _hidden_by(request)
-    # Where rows see the same keys, queries that share a key may stand as rows of one head, and no key is copied.
+    # If all rows see the same keys, queries that share a key can be rows of one head, and no key is copied.
     groups_queries = shared != heads and not causal and is_builtin(request.parts.position)
     reduced, _ = (request if groups_queries else request.expanded).reduced()
     query, key, value = _padded(reduced)
@@ -189,7 +189,7 @@ def forward(request: Request) -> Tensor:
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
-    """The kernels want one size for all three; zeros add nothing to an inner product, and extra outputs are cut off."""
+    """Query, key and value zero-padded to one feature size, as the kernels need; the output is cut to size later."""
     query, key, value = request.query, request.key, request.value
     most = max(query.shape[-1], value.shape[-1])
     if query.device.type == "cuda":
@@ -198,7 +198,7 @@ def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _pad(tensor: Tensor, size: int) -> Tensor:
-    # Most need nothing done, and where a token is decoded a copy of all keys would cost more than the attention.
+    # Usually nothing need be done, and when decoding, a copy of all keys would cost more than the attention.
     if tensor.shape[-1] == size and tensor.stride(-1) == 1:
         return tensor
     return F.pad(tensor, (0, size - tensor.shape[-1])).contiguous()
@@ -209,21 +209,21 @@ def _cut(output: Tensor, width: int) -> Tensor:
 
 
 def scale_of(parts: Parts) -> float:
-    """What the reduced score, an inner product, is multiplied by; a temperature divides it."""
+    """The factor of the reduced score, an inner product, divided by the temperature."""
     return parts.score.scale / parts.weights.temperature  # pyright: ignore
 
 
 def flash_forward(
     query: Tensor, key: Tensor, value: Tensor, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """What PyTorch's kernel for CPUs gives: the output, and the logarithm of each row's sum.
+    """The output of PyTorch's CPU kernel, with NaN where it is due, and the logsumexp of each row's scores.
 
     Args:
         bias: added to the scores, (batch, 1, 1, key).
     """
     output, logsumexp = flash_kernel(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
-    # The kernel gives zeros for a row whose largest score is NaN or infinite, and a logarithm of 0, which is rare, or
-    # in half precision an infinite one.
+    # The kernel returns zeros for a row whose largest score is NaN or infinite, with a logsumexp of 0, which is
+    # otherwise rare, or in half precision an infinite one.
     half = logsumexp.dtype != query.dtype
     if torch.count_nonzero(logsumexp).item() < logsumexp.numel() or (half and not torch.isfinite(logsumexp.sum())):
         lost = _lost_rows(query, key, logsumexp, scale)
@@ -233,9 +233,9 @@ def flash_forward(
 
 
 def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> Tensor | None:
-    """The rows (batch, head, query) whose largest score is no finite number; None where all are known to have one.
+    """The rows (batch, head, query) whose largest score isn't finite; None if all scores are known to be finite.
 
-    Where a row of them is, nothing is hidden: what hides is given to the kernel with finite scores alone.
+    If there are such rows, nothing is hidden: masked calls reach the kernel only with finite scores.
     """
     lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
     if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
@@ -251,17 +251,17 @@ def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> T
     return lost
 
 
-# The kernel itself: PyTorch's function in front of it would fall back to n x n where the kernel refuses.
+# The kernel itself, since PyTorch's function in front of it falls back to n x n where the kernel refuses.
 flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
 flash_backward_kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
 def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:
-    """What the kernel hides: whether keys after a query, and lengths. (False, None): nothing, or what it can't hide."""
+    """What the kernel can hide: whether the mask is causal, and lengths. (False, None) if nothing, or another mask."""
     mask = request.parts.mask
     if request.hides_nothing:
         return False, None
-    # PyTorch's causal is aligned at the start; ours, at the end: the two are one where the lengths are.
+    # PyTorch aligns a causal mask at the start, we at the end: they agree if there are as many queries as keys.
     square = request.query.shape[2] == request.key.shape[2]
     if type(mask) is Causal:
         return square, None
@@ -277,21 +277,21 @@ def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:
 
 
 def _end_together(lengths: Lengths) -> bool:
-    """Whether each item has as many queries as keys, so that the two end together."""
+    """Whether each item has as many queries as keys, so that both end at the same position."""
     queries, keys = lengths.of_queries, lengths.of_keys
     return queries is not None and keys is not None and (queries is keys or torch.equal(queries, keys))
 
 
 def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
     """(batch, 1, 1, key): minus infinity for each key beyond its item's length."""
-    # What is before a query of the item's own is no padding: causal needs none.
+    # Under a causal mask a query sees no padding: it comes after all of the item's own queries.
     counts = None if lengths is None or type(request.parts.mask) is not Lengths else lengths.of_keys
     if counts is None:
         return None
 
     def build() -> Tensor:
         keys = torch.arange(request.key.shape[2])
-        # Of an item without keys nothing is hidden: the kernel would divide by zero, and its rows aren't shown anyway.
+        # For an item without keys nothing is hidden: the kernel would divide by zero, and its rows are zeroed anyway.
         hidden = (keys >= counts.unsqueeze(1)) & (counts > 0).unsqueeze(1)
         bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
         return bias.view(len(bias), 1, 1, -1)
@@ -300,13 +300,13 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
 
 
 def _zero_empty_rows(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
-    """The rows (batch, head, query, size), in place, with zeros where they see nothing."""
+    """The rows (batch, head, query, size), with fully masked rows set to zero in place."""
     empty_rows = _empty_rows(request, lengths)
     return rows if empty_rows is None else rows.masked_fill_(empty_rows, 0.0)
 
 
 def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
-    """(batch, 1, query, 1) the rows that see nothing: beyond their item's length, or of an item without keys."""
+    """The fully masked rows, (batch, 1, query, 1): those beyond their item's length, or of an item without keys."""
     if lengths is None:
         return None
 
@@ -318,4 +318,4 @@ def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
         return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
 
-    return request.cached("unseen_rows", build)
+    return request.cached("empty_rows", build)

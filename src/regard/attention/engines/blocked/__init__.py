@@ -1,8 +1,8 @@
-"""Tiles in plain PyTorch: every part, every device, linear memory, forward and backward, and second order too.
+"""Tiles in plain PyTorch: every part, every device, linear memory, and gradients to the second order.
 
-A tile is up to 256 queries against all the keys that they may see, for as many heads at once as fit a fixed budget.
-Nothing of a tile is kept: the backward pass computes it again, and so does the gradient of a gradient. All passes walk
-the tiles in one order and add up in it, so the results are bitwise repeatable.
+A tile is up to 256 queries with all the keys that they may see, for as many heads as fit a fixed budget. Nothing is
+saved of a tile: the backward pass recomputes it, and so does the gradient of a gradient. All passes visit the tiles and
+accumulate gradients in the same order, so the results are bitwise reproducible.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ __all__ = ["backward", "forward", "refuse", "refuse_captured", "second", "unsafe
 
 
 def refuse(request: Request) -> str | None:
-    """Tiles do everything."""
+    """Tiles can compute every request."""
     return None
 
 
@@ -40,14 +40,14 @@ def forward(
 
     Args:
         request: with heads equal.
-        twins: what computes the same, faster.
-        rows, budget: change the tiles, not the result.
+        compiled_parts: faster implementations of the same parts.
+        rows, budget: the sizes of tiles, which don't affect the result.
     """
     batch, heads, queries = request.query.shape[:3]
     if _only_tile(request, rows, budget) is not None:
         (work,) = walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget)
         output = work.output().to(request.query.dtype).contiguous()
-        # A foreign part may keep what it gave.
+        # A user's part may keep a reference to what it returned.
         output = output if is_builtin(request.parts.position) else output.clone(memory_format=torch.contiguous_format)
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
@@ -64,7 +64,7 @@ def forward(
 def walk(
     request: Request, *, compiled_parts: CompiledParts | None = None, rows: int = MAX_ROWS, budget: int = BUDGET
 ) -> Iterator[TileWork]:
-    """The tiles of a request, one after the other, reduced; all numbers must be finite, or nothing hidden."""
+    """The tiles of a request, reduced, one after the other. The request must be safe."""
     reduced, unreduced = request.reduced()
     yield from _works(reduced, unreduced, compiled_parts, rows, budget)
 
@@ -77,7 +77,7 @@ def backward(
     rows: int = MAX_ROWS,
     budget: int = BUDGET,
 ) -> Gradients:
-    """The gradients of query, key, value and the operands of the parts, in float32 or wider where they are summed."""
+    """The gradients of query, key, value and the operands of the parts; those that are summed in float32 or wider."""
     if not request.safe_with(grad_output):
         return _unsafe_backward(request, grad_output, rows, budget)
 
@@ -92,11 +92,11 @@ def backward(
 
 
 class _ReducedGradients:
-    """The gradients of a reduced request, added up tile by tile."""
+    """The gradients of a reduced request, accumulated tile by tile."""
 
     def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor]):
         self.shape = request.query.shape[:2]
-        # Those of the plain query and key are apart only where these are others.
+        # Unreduced query and key have gradients of their own only if they are other tensors.
         self._unreduced_names = (
             "query" if unreduced[0] is request.query else "unreduced_query",
             "key" if unreduced[1] is request.key else "unreduced_key",
@@ -137,22 +137,22 @@ class _ReducedGradients:
             transposed = grad.stride(-1) != 1 and grad.stride(-2) == 1
             shape = (batch * heads, size, length) if transposed else (batch * heads, length, size)
             total = torch.zeros(shape, dtype=grad.dtype, device=like.device)
-            # Laid out in memory as what comes: to add across the grain takes several times as long.
+            # The total has the memory layout of the tiles' gradients: otherwise adding takes several times as long.
             self._sums[name] = total.mT if transposed else total
         _add_at(self._sums[name], groups, positions, grad)
 
 
 def _add_at(total: Tensor, groups: slice, positions: slice | Tensor, grad: Tensor) -> None:
-    """Add a tile's gradient where it belongs."""
+    """Add a tile's gradient to its rows or keys."""
     if isinstance(positions, slice):
         total[groups, positions] += grad
     else:
-        # No key is picked twice, so the order of adding is one on every device.
+        # No key occurs twice, so the order of addition is the same on every device.
         total[groups].index_add_(1, positions.to(total.device), grad)
 
 
 def _unsafe_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
-    """The gradients where something hidden is not finite: autograd on each tile as it is defined."""
+    """The gradients if a hidden value isn't finite: autograd on the reference implementation of each tile."""
     spec, tensors = flatten_part(request.parts)
     differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
     totals = _Gradients(request, [tensors[i] for i in differentiable])
@@ -172,11 +172,11 @@ def second(
     rows: int = MAX_ROWS,
     budget: int = BUDGET,
 ) -> Gradients:
-    """The gradient of a gradient: of `grad_output`, and of query, key, value and the operands of the parts.
+    """The gradients of a gradient: of `grad_output`, query, key, value and the operands of the parts.
 
     Args:
-        wanted: which of (query, key, value, *operands) the first gradients were of.
-        above: what a change of each of these is worth.
+        needed: which of (query, key, value, *operands) the first gradients are of.
+        cotangents: the gradients with respect to each of those.
     """
     spec, tensors = flatten_part(request.parts)
     differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
@@ -187,8 +187,8 @@ def second(
     for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, rows, budget):
         call = _tile_call(request, tile, at, spec, tensors, differentiable, safe=safe)
 
-        def first(upward: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-            found = gradients([call(*tensors)], tensors, [upward], create_graph=True)  # noqa: B023 - used within the turn
+        def first(upward: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+            found = gradients([call(*inputs)], inputs, [upward], create_graph=True)  # noqa: B023 - used within the turn
             return tuple(found[positions[i]] for i in needed)
 
         upward = take(grad_output, tile, "rows")
@@ -204,7 +204,7 @@ def second(
 
 
 class _Gradients:
-    """The gradients of query, key, value and some operands, added up tile by tile."""
+    """The gradients of query, key, value and some operands, accumulated tile by tile."""
 
     def __init__(self, request: Request, differentiable: list[Tensor]):
         self.shape = request.query.shape[:2]
@@ -245,8 +245,8 @@ def _tile_call(
         filled = list(tensors)
         for i, operand in zip(differentiable, changed, strict=True):
             filled[i] = operand
-        single_tile = dataclasses.replace(request, parts=unflatten_part(spec, tuple(filled)))
-        return tile_output(single_tile, tile, at, query, key, value, safe=safe)
+        changed_request = dataclasses.replace(request, parts=unflatten_part(spec, tuple(filled)))
+        return tile_output(changed_request, tile, at, query, key, value, safe=safe)
 
     return call
 
@@ -254,7 +254,7 @@ def _tile_call(
 def _works(
     request: Request, unreduced: tuple[Tensor, Tensor], compiled_parts: CompiledParts | None, rows: int, budget: int
 ) -> Iterator[TileWork]:
-    """The work on each tile; what the mask allows is asked once for all heads where it doesn't depend on them."""
+    """The work on each tile. The mask is evaluated once for all heads if it doesn't depend on the head."""
     if compiled_parts is not None:
         request = dataclasses.replace(request, parts=compiled_parts.parts(request.parts))
     drop = drop_weights if compiled_parts is None else compiled_parts.drop
@@ -280,16 +280,16 @@ def _same_keys(one: Any, other: Any) -> bool:
 
 
 def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
-    """Which pairs of a tile are allowed, and whether all heads of its item share them."""
+    """The mask of a tile, and whether it is the same for all heads of its item."""
     heads = request.query.shape[1]
     item = tile.groups.start // heads
     one_item = item == (tile.groups.stop - 1) // heads
     groups = len(at.head)
     if one_item:
-        # Of one item, a mask that doesn't ask for the head says the same of all of them: ask it once.
+        # Within one item, a mask that doesn't depend on the head is evaluated once.
         at = at.of_first_group()
         if groups == 1 and heads > 1:
-            # Asked as if for two heads, to see from the shape whether they matter.
+            # With two heads, the shape of the result shows whether the mask depends on the head.
             at = dataclasses.replace(at, head=at.head.expand(2, -1, -1))
     allowed = allows(request.parts.mask, at)
     allowed = allowed[(None,) * (3 - allowed.ndim)]
@@ -298,7 +298,7 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
 
 
 def indexed_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
-    """The tiles of a request, and where each stands in the whole."""
+    """The tiles of a request, each with the index of its pairs."""
     only = _only_tile(request, rows, budget)
     if only is not None:
         yield only, _index(request, only)
@@ -308,17 +308,17 @@ def indexed_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Ti
 
 
 def _only_tile(request: Request, rows: int, budget: int) -> Tile | None:
-    """The tile of a small request in which nothing is hidden."""
+    """The only tile of a small request in which nothing is hidden, or None."""
     batch, heads, queries, _ = request.query.shape
     tile = single_tile(batch, heads, queries, request.key.shape[2], rows, budget)
     return tile if tile is not None and request.hides_nothing else None
 
 
 def unsafe_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
-    """The same for `tile_output` and `tile_weights` of a request that isn't safe.
+    """The tiles of an unsafe request, for `tile_output` and `tile_weights`.
 
-    A pair that is scored by itself takes as much memory as it has features, or a head parameters in a part of the
-    user's own, so of a tile with many of them only a few rows are taken at once.
+    A pair that is scored by itself takes memory for its features, or for the parameters of a head of a user's part; so
+    a tile with many such pairs is divided into fewer rows.
     """
     user_parts = [part for part in (request.parts.score, request.parts.position) if not is_builtin(part)]
     by_head = [t.numel() // len(t) for part in user_parts for t in operands(part) if t.ndim and len(t)]
@@ -350,15 +350,15 @@ def _taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def refuse_captured(request: Request) -> None:
-    """Refuse a part of the user's own that computes with a trainable tensor which it doesn't declare.
+    """Refuse a user's part that computes with a trainable tensor that isn't one of its operands.
 
-    Tiles that are computed again give gradients to operands only; a tensor that a closure captured would silently get
-    none. A corner of the first tile, computed without gradients of its own, shows it: its result wants one.
+    Recomputed tiles give gradients to operands only; a tensor captured by a closure would silently get none. To detect
+    this, a few rows of the first tile are computed from detached inputs: if the result requires grad, there is one.
 
     Raises:
-        ArgumentError: there is such a tensor, or a part that isn't the same when it is computed again.
+        ArgumentError: there is such a tensor, or a part that draws random numbers.
     """
-    # A mask is boolean: no gradient passes through it, so there is nothing to lose in one.
+    # A mask is boolean and passes no gradient, so it needs no check.
     user_parts = [name for name in ("score", "weights", "position") if not is_builtin(getattr(request.parts, name))]
     first = next(indexed_tiles(request, MIN_ROWS, BUDGET), None) if user_parts else None
     if first is None:
@@ -375,14 +375,15 @@ def refuse_captured(request: Request) -> None:
     drawn = torch.get_rng_state()
     with torch.enable_grad():
         result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
+    names = "`, `".join(user_parts)
     if request.differentiable and not torch.equal(drawn, torch.get_rng_state()):
         raise ArgumentError(
-            f"`{'`, `'.join(user_parts)}` of your own draws random numbers, but is computed again for the gradient, with "
-            "others. Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
+            f"`{names}` of your own draws random numbers, but is computed again for the gradient, with other numbers. "
+            "Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
         )
     if result.requires_grad:
         raise ArgumentError(
-            f"`{'`, `'.join(user_parts)}` computes with a tensor that requires grad but that it doesn't declare, so the "
-            "tensor would get no gradient. Make the part a frozen dataclass with the tensor as a field, or give the "
-            "module that owns it a method part() that returns such a dataclass (see docs/own.md)."
+            f"`{names}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "
+            "no gradient. Make the part a frozen dataclass with the tensor as a field, or give the module that owns it "
+            "a method part() that returns such a dataclass (see docs/own.md)."
         )

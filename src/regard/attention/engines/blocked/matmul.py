@@ -1,10 +1,9 @@
-"""The five matrix products of a tile, by the fastest exact routine at hand.
+"""The matrix products of a tile, by the fastest exact routine available. N and T say which factor is transposed.
 
-PyTorch multiplies float32 matrices on a CPU by the library that it was built with, MKL, which on other CPUs than
-Intel's reaches half of what oneDNN does; and oneDNN is in the same build, behind PyTorch's fused linear layer. It
-multiplies x by w transposed, and takes any view of x, and a transposed one of w, as they are, so each product is put in
-that form. On Intel's MKL is as fast, takes several groups at once, and keeps no compiled code for each shape that it
-meets.
+PyTorch multiplies float32 matrices on a CPU by the library it was built with, MKL, which on CPUs other than Intel's
+reaches half the speed of oneDNN. oneDNN is part of the same build, behind PyTorch's fused linear layer, which computes
+x w^T for any view x and a w that is contiguous or transposed; so each product is put in that form. On Intel CPUs MKL is
+as fast, multiplies several groups at once, and doesn't keep compiled code for each shape.
 """
 
 import platform
@@ -15,11 +14,11 @@ from torch import Tensor
 
 __all__ = ["InnerProduct", "matmul_nn", "matmul_nt", "matmul_tn"]
 
-SMALL = 2**20  # multiplications per group below which a call costs more than it saves
+SMALL = 2**20  # multiplications per group below which the overhead exceeds what is saved
 
 
 class InnerProduct:
-    """The score `Dot`, on tiles."""
+    """The score `Dot` on tiles."""
 
     def __init__(self, scale: float):
         self.scale = scale
@@ -29,7 +28,7 @@ class InnerProduct:
 
     def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of query and key."""
-        # Scaled on the way in or out, wherever it is the small matrix that is scaled.
+        # The smaller matrix is scaled, before or after the product.
         return matmul_nn(grad_scores, key).mul_(self.scale), matmul_tn(grad_scores, query * self.scale)
 
 
@@ -51,7 +50,7 @@ def matmul_tn(matrix: Tensor, query: Tensor) -> Tensor:
     """M^T Q: (group, row, column), (group, row, size) -> (group, column, size)."""
     if not _linear_pays(matrix, query.shape[2]):
         return torch.bmm(matrix.mT, query)
-    # The small one first: its transpose is cheap to lay out, that of the large one is not.
+    # The small matrix is the one that is transposed in memory.
     return _stacked([_linear(q.T.contiguous(), m.T) for q, m in zip(query, matrix, strict=True)]).mT
 
 
@@ -60,9 +59,8 @@ def _stacked(products: list[Tensor]) -> Tensor:
 
 
 def _linear(rows: Tensor, columns: Tensor) -> Tensor:
-    # Heads that lie interleaved, as linear layers leave them, have gaps between their rows. oneDNN takes `rows` with
-    # gaps as they are, but `columns` by a routine that is a thousand times as slow; a copy, in the order in which they
-    # lie, is soon made.
+    # Heads that are interleaved, as linear layers leave them, have gaps between their rows. oneDNN handles gaps in
+    # `rows`, but multiplies `columns` with gaps a thousand times more slowly, so they are copied in their memory order.
     if not (columns.is_contiguous() or columns.T.is_contiguous()):
         columns = columns.T.contiguous().T if columns.stride(0) == 1 else columns.contiguous()
     return torch.ops.mkldnn._linear_pointwise.default(rows, columns, None, "none", [], "")

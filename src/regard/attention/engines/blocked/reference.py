@@ -1,7 +1,7 @@
-"""One tile as one differentiable function of its inputs, with no work done ahead: for what must not be hurried.
+"""The reference implementation of one tile, as a differentiable function of its inputs without any preparation.
 
-Where NaN, infinity or a huge number stands behind a mask, or comes from above, nothing of it may enter a product over
-pairs that are hidden; and the gradient of a gradient wants a function that autograd can take twice.
+It is used where a hidden value or the incoming gradient is NaN, infinite or huge, so that no product may run over
+hidden pairs; and for the gradient of a gradient, which needs a function that autograd can differentiate twice.
 """
 
 import math
@@ -25,14 +25,14 @@ __all__ = ["fill_empty", "isolated_pairs", "tile_output", "tile_weights"]
 def tile_output(
     request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
 ) -> Tensor:
-    """The output of one tile, (group, row, value). `safe`: nothing in it is hidden, or all is finite and small."""
+    """The output of one tile, (group, row, value). `safe`: nothing is hidden, or everything is finite and small."""
     weights, allowed = tile_weights(request, tile, at, query, key, safe=safe)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
     output = call_part("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
-    # A row that may see nothing is zeros, and takes no gradient, whatever comes from above.
+    # Fully masked rows are zero and pass no gradient, even if the incoming one is NaN.
     return output if allowed is None else torch.where(allowed.any(-1, keepdim=True), output, 0.0)
 
 
@@ -43,8 +43,8 @@ def tile_weights(
 
     Args:
         request: not reduced.
-        query, key: the tile's own, wide.
-        safe: nothing in it is hidden, or all is finite and small.
+        query, key: the tile's rows and keys, in float32 or wider.
+        safe: nothing is hidden, or everything is finite and small.
     """
     parts = request.parts
     allowed = None
@@ -63,7 +63,7 @@ def tile_weights(
 
 
 def fill_empty(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """A tile's queries and keys, with ones where nothing is seen: padding is often zeros, without a derivative."""
+    """A tile's queries and keys, with ones where all pairs are hidden: padding is often zeros, without a derivative."""
     return (
         torch.where(allowed.any(2).unsqueeze(-1), query, 1.0),
         torch.where(allowed.any(1).unsqueeze(-1), key, 1.0),
@@ -73,14 +73,14 @@ def fill_empty(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Ten
 def isolated_pairs(
     request: Request, query: Tensor, key: Tensor, allowed: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Which pairs a tile's product must leave out, (group, row, column): those to score one by one, and those of NaN.
+    """The pairs that a tile's product must leave out, (group, row, column): those to score singly, and those of NaN.
 
-    They are seen, but what they hold would reach rows that don't see it through a product that goes over hidden pairs:
-    NaN, infinity, and numbers so large that a product of two overflows. The package's own scores make NaN of NaN, which
-    need not be computed; a diverged model has many such pairs.
+    These pairs are allowed, but in a product that includes hidden pairs their values would reach rows that don't see
+    them: NaN, infinity, and numbers so large that a product of two overflows. The package's own scores of NaN are NaN
+    and need not be computed; a diverged model has many such pairs.
 
     Args:
-        query, key: tamed.
+        query, key: after `fill_empty`.
     """
     rows, columns = _may_overflow(query), _may_overflow(key)
     if not (rows.any() or columns.any()):
@@ -108,7 +108,7 @@ def _is_builtin(request: Request) -> bool:
 def _isolated_scores(
     request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor, allowed: Tensor | None
 ) -> Tensor:
-    """The scores, of which none depends on what stands in another pair; hidden ones are of no use."""
+    """The scores, of which none depends on the values of another pair; those of hidden pairs are undefined."""
     single, lost = isolated_pairs(request, query, key, allowed)
     if single is None:
         return _scores(request, query, key, at, heads)
@@ -118,7 +118,7 @@ def _isolated_scores(
     )
     scores = _scores(request, *filled, at, heads)
     if lost is not None:
-        # The inner one keeps the gradient of other pairs from being 0 x NaN.
+        # The inner `where` keeps the gradient of the other pairs from becoming 0 x NaN.
         scores = torch.where(lost, torch.where(lost, scores, 0.0) * math.nan, scores)
     for which, chosen in _single_pairs(single, heads, _is_builtin(request)):
         group, row, column = which
@@ -129,20 +129,20 @@ def _isolated_scores(
 
 
 def _single_pairs(single: Tensor, heads: Tensor, builtin: bool) -> Iterator[tuple[tuple[Tensor, ...], Tensor]]:
-    """The pairs to score one by one, and whose parameters they are scored with, a head for each pair or one for all.
+    """The pairs to score singly, and the heads whose parameters they use: one for each pair, or one for all.
 
-    The package's own parts broadcast what a head has, so that it needn't be copied for each pair.
+    The package's own parts broadcast a head's parameters, so that they needn't be copied for each pair.
     """
     which = single.nonzero(as_tuple=True)
     if not builtin:
         yield which, heads[which[0]]
         return
-    # Sorted by group, as they are found.
+    # `nonzero` sorts by group.
     for pairs in zip(*(axis.split(single.flatten(1).sum(1).tolist()) for axis in which), strict=True):
         if len(pairs[0]):
             yield pairs, heads[pairs[0][:1]]
 
 
 def _may_overflow(vectors: Tensor) -> Tensor:
-    """Which vectors (..., size) hold what isn't finite, or is so large that a product of two overflows."""
+    """Which vectors (..., size) aren't finite, or are so large that a product of two overflows."""
     return ~(torch.linalg.vector_norm(vectors.detach(), dim=-1) <= torch.finfo(vectors.dtype).max ** 0.5)

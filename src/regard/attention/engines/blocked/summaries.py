@@ -1,4 +1,4 @@
-"""What a tile of weights looks like in a few numbers a row: in plain PyTorch, on every device."""
+"""Statistics of a tile of weights, a few numbers per row, in plain PyTorch for every device."""
 
 import itertools
 from typing import NamedTuple
@@ -10,18 +10,18 @@ __all__ = ["TileSummary", "seen", "summarise_tile"]
 
 
 class TileSummary(NamedTuple):
-    """The summaries of one tile of weights; whole rows stand in it, so those of a row are complete.
+    """The statistics of one tile of weights. A tile holds whole rows, so those of a row are final.
 
     Attributes:
-        seen: (group or 1, row) how many keys each row may see.
-        top_column: (group, row, top) the columns of the largest weights, -1 where there is none.
-        top_weight: (group, row, top) these weights, the largest first, 0 where there is none.
+        seen: (group or 1, row), how many keys each row may see.
+        top_column: (group, row, top), the columns of the largest weights; -1 if there are fewer.
+        top_weight: (group, row, top), these weights, the largest first; 0 if there are fewer.
         entropy: (group, row).
         distance: (group, row).
-        zeros: (group, row) how many of the weights a row may see are exactly 0.
-        received: (group, column) the sum of each column.
-        sums: (group, row, cell) the sum of a row over each cell of columns.
-        most: (group, row, cell) the largest weight of a row in each.
+        zeros: (group, row), how many weights of allowed pairs are exactly 0.
+        received: (group, column), the sum of each column.
+        sums: (group, row, cell), the sum of a row over each cell of columns.
+        most: (group, row, cell), the largest weight of a row in each cell.
     """
 
     seen: Tensor
@@ -44,15 +44,15 @@ def summarise_tile(
     cells: list[int],
     top: int,
 ) -> TileSummary:
-    """The summaries of a tile of weights.
+    """Compute the statistics of a tile of weights.
 
     Args:
         weights: (group, row, column), 0 where hidden.
-        allowed: (group or 1, row, column) which pairs are allowed, or None for all.
-        open: which columns are known to be allowed for all rows.
-        keys: (column,) the places of the keys.
-        places: (group or 1, row) the places of the queries among them.
-        cells: where each cell of columns starts, and where the last one stops.
+        allowed: (group or 1, row, column), which pairs are allowed, or None for all.
+        unmasked: columns that are known to be allowed for all rows.
+        keys: (column,), the positions of the keys.
+        positions: (group or 1, row), the positions of the queries.
+        cells: where each cell of columns starts, and where the last one ends.
         top: how many of the largest weights to find.
     """
     shown = weights.abs()
@@ -82,7 +82,7 @@ def summarise_tile(
 
 
 def seen(weights: Tensor, allowed: Tensor | None, unmasked: slice) -> Tensor:
-    """How many keys each row may see. What is known to be open need not be counted."""
+    """How many keys each row may see. Columns known to be allowed for all rows are not counted one by one."""
     if allowed is None:
         return weights.new_full((1, weights.shape[1]), weights.shape[2])
     known = max(unmasked.stop - unmasked.start, 0)
@@ -93,7 +93,7 @@ def seen(weights: Tensor, allowed: Tensor | None, unmasked: slice) -> Tensor:
 
 
 def _top(weights: Tensor, allowed: Tensor | None, top: int) -> tuple[Tensor, Tensor]:
-    """Columns and weights of the largest, one after the other: `topk` doesn't say which of equals it gives."""
+    """Columns and weights of the largest, found one by one, since `topk` doesn't say which of equal ones it returns."""
     left = weights.clone() if allowed is None else torch.where(allowed, weights, -torch.inf)
     columns = torch.full((*weights.shape[:2], top), -1, device=weights.device)
     values = weights.new_zeros(columns.shape)

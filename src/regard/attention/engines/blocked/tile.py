@@ -1,6 +1,6 @@
-"""One tile: its weights, its output and its gradients. Products by hand; autograd only on a part that has no pull.
+"""One tile: its weights, its output and its gradients. Only parts without a hand-written VJP go through autograd.
 
-A whole row stands in a tile, so any normaliser works as it is written. The backward pass computes the tile again.
+A tile holds whole rows, so any normaliser can be used unchanged. The backward pass recomputes the tile.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,12 @@ from regard.attention.vjp import vjp
 
 __all__ = ["CompiledParts", "TileGradients", "TileMask", "TileWork", "drop_weights", "take"]
 
-Vjp = Callable[[Tensor], tuple[Any, ...]]  # the inputs' gradients, then the operands': each a tensor, or None for none
+Vjp = Callable[[Tensor], tuple[Any, ...]]  # gives the gradients of the inputs, then of the operands, or None for each
 
 
 @runtime_checkable
 class CompiledParts(Protocol):
-    """What computes the same as the parts of a reduced request, and the same dropout, faster."""
+    """Faster implementations of the parts of a reduced request and of dropout."""
 
     def parts(self, parts: Parts) -> Parts: ...
 
@@ -39,12 +39,12 @@ class CompiledParts(Protocol):
 
 
 def drop_weights(weights: Tensor, at: Index, dropout: float, seed: int) -> Tensor:
-    """The weights, some of them set to 0 and the rest scaled up."""
+    """The weights with some of them set to 0 and the others scaled up."""
     return weights * keep_scale(at, dropout, seed, weights.dtype)
 
 
 class TileMask:
-    """Which pairs of a tile a mask allows, (group or 1, row, column), and what follows of it, found out once.
+    """Which pairs of a tile a mask allows, (group or 1, row, column), and values derived from it, each computed once.
 
     Tiles of other heads may share it.
     """
@@ -58,29 +58,29 @@ class TileMask:
 
     @cached_property
     def rows(self) -> Tensor:
-        """Which rows see something, (group or 1, row, 1)."""
+        """Which rows see any key, (group or 1, row, 1)."""
         return self.pairs.any(-1, keepdim=True)
 
     @cached_property
     def empty_rows(self) -> Tensor:
-        """Which rows see nothing, (group or 1, row, 1)."""
+        """Which rows are fully masked, (group or 1, row, 1)."""
         return ~self.rows
 
     @cached_property
     def no_empty_row(self) -> bool:
-        """Whether every row is known to see something; a GPU isn't waited for to know it."""
+        """Whether no row is known to be fully masked; False on a GPU, to avoid a synchronisation."""
         return self.pairs.device.type == "cpu" and bool(self.rows.all())
 
 
 class TileWork:
-    """The work on one tile of a reduced request.
+    """The computations on one tile of a reduced request.
 
     Args:
         request: reduced, with heads equal.
-        plain: query and key as the position's scores see them: before the score reduced them.
-        tile, at: what the tile holds, and where that stands in the whole.
+        unreduced: query and key as the position's scores see them, before the score's `reduce`.
+        tile, at: the tile, and the index of its pairs.
         allowed: which pairs are allowed, or None for all.
-        drop: what drops weights.
+        drop: the implementation of dropout.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class TileWork:
         self._mask, self.allowed = allowed, None if allowed is None else allowed.pairs
         self.query, self.key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         self.value = take(request.value, tile, "keys")
-        # Mostly the very same tensors, and then the very same tile of them.
+        # If they are the same tensors as query and key, the tile's part of them is shared too.
         self.unreduced_query = self.query if unreduced[0] is request.query else take(unreduced[0], tile, "rows")
         self.unreduced_key = self.key if unreduced[1] is request.key else take(unreduced[1], tile, "keys")
         parts = request.parts
-        # A foreign function may keep what it gave, or give one number for many: that must not be written into.
+        # A user's function may keep what it returned, or return an expanded tensor; it must not be modified in place.
         self._builtin_scores = is_builtin(parts.score) and is_builtin(parts.position)
         if self.allowed is not None and not self._builtin_scores:
             self._fill_empty(self.allowed)
@@ -130,7 +130,7 @@ class TileWork:
                 extra=(self.at,),
                 like=scores,
             )
-        # Nothing keeps the scores of a part of our own, so they may be overwritten.
+        # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         scores = self._masked(scores)
         normalise = in_place or self._weights
@@ -141,9 +141,9 @@ class TileWork:
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
         weights = self.weights()
-        # Dropout may work in place, on what a foreign normaliser may have kept.
-        of_the_user = self.request.dropout and not is_builtin(self.request.parts.weights)
-        weights = self._dropped(weights.clone() if of_the_user else weights)
+        # Dropout may modify the weights in place, but a user's normaliser may have kept a reference to them.
+        must_copy = self.request.dropout and not is_builtin(self.request.parts.weights)
+        weights = self._dropped(weights.clone() if must_copy else weights)
         output = matmul_nn(weights, self.value)
         if self._has("outputs"):
             output = call_part(
@@ -158,11 +158,11 @@ class TileWork:
         return self._zero_empty_rows(output, in_place=is_builtin(self.request.parts.position))
 
     def vjp(self, grad_output: Tensor) -> "TileGradients":
-        """What a change of the tile's output is worth in its inputs and in the operands of its parts."""
+        """The gradients of the tile's inputs and of the operands of its parts, given that of its output."""
         scores, score_vjp = self._score_and_vjp()
         scores, position_vjp = self._position_scores_and_vjp(scores)
         weights, weights_vjp = self._weights_and_vjp(self._masked(scores))
-        # Dropout may work in place, and the normaliser's gradient wants its weights as they were.
+        # Dropout may modify the weights in place, but the normaliser's gradient needs them unchanged.
         dropped = self._dropped(weights.clone() if self.request.dropout else weights)
         grad_output, grad_weights, outputs = self._outputs_vjp(self._zero_empty_rows(grad_output), dropped)
         grad_value = matmul_tn(dropped, grad_output)
@@ -218,14 +218,14 @@ class TileWork:
         allowed = self.allowed
 
         def masked_vjp(gradient: Tensor) -> tuple[Any, ...]:
-            # What it makes of hidden scores is thrown away, so nothing may come back through them either.
+            # The outputs at hidden scores are discarded, so nothing may flow back through them.
             grad_scores, *grads = by_autograd(torch.where(allowed, gradient, 0.0))
             return torch.where(allowed, grad_scores, 0.0), *grads
 
         return torch.where(allowed, weights, 0.0), masked_vjp
 
     def _outputs_vjp(self, grad_output: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
-        """The gradient of the weighted sum, of the weights beside it, and of the position's operands."""
+        """The gradients of the weighted sum, of the weights beside it, and of the position's operands."""
         part = self.request.parts.position
         if not self._has("outputs"):
             return grad_output, None, [None] * len(operands(part))
@@ -243,17 +243,17 @@ class TileWork:
     def _by_autograd(
         self, name: str, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
     ) -> tuple[Tensor, Vjp]:
-        """What a part makes of its inputs, and its gradient by autograd on the tile."""
+        """The result of a part's method, and its VJP by autograd on the tile."""
         spec, tensors = flatten_part(part)
-        # Whole numbers have no gradient.
+        # Integers have no gradient.
         differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
 
-        def call(*tensors: Tensor) -> Tensor:
+        def call(*arguments: Tensor) -> Tensor:
             changed = list(tensors)
-            for i, operand in zip(differentiable, tensors[len(inputs) :], strict=True):
+            for i, operand in zip(differentiable, arguments[len(inputs) :], strict=True):
                 changed[i] = operand
             whole = select(unflatten_part(spec, tuple(changed)), self._heads)
-            return call_part(name, whole, getattr(whole, method), *tensors[: len(inputs)], extra=extra, like=like)
+            return call_part(name, whole, getattr(whole, method), *arguments[: len(inputs)], extra=extra, like=like)
 
         result, back = vjp(call, *inputs, *(tensors[i] for i in differentiable))
 
@@ -267,7 +267,7 @@ class TileWork:
         return result, vjp_fn
 
     def _with_operands(self, part: Any, chosen: Any, inputs: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A pull written by hand gives gradients of what was picked for the tile's groups; these, of the whole."""
+        """Map operands' gradients from the tile's groups, as a hand-written VJP gives them, to all heads."""
         grads = [
             grad if grad is None or picked is operand else self._back_to_heads(grad, operand)
             for grad, picked, operand in zip(found[inputs:], operands(chosen), operands(part), strict=True)
@@ -284,17 +284,17 @@ class TileWork:
         return total
 
     def _masked(self, scores: Tensor) -> Tensor:
-        """Hidden scores at minus infinity; in a row that may see nothing, for a user's normaliser, at 0."""
+        """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in fully masked rows."""
         scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
         if self._no_empty_row or is_builtin(self.request.parts.weights):
             return scores
         return self._zero_empty_rows(scores)
 
     def _zero_hidden(self, weights: Tensor) -> Tensor:
-        """Hidden weights at 0."""
+        """Weights with 0 at hidden pairs."""
         builtin = is_builtin(self.request.parts.weights)
-        # In a row that sees a finite score, a normaliser of our own gives 0 for minus infinity; what a position adds
-        # need not be finite.
+        # The package's normalisers give 0 for minus infinity if the row has a finite score; with a position's scores
+        # added it might have none.
         shown = builtin and self._builtin_scores and self._no_empty_row and not self._has("scores")
         return weights if shown else self._hidden(weights, 0.0, in_place=builtin)
 
@@ -303,7 +303,7 @@ class TileWork:
             return matrix
         if not in_place:
             return torch.where(self._mask.pairs, matrix, value)
-        # Only the columns that are not known to be open need be touched.
+        # Columns that are known to be allowed for all rows need no masking.
         for columns in (slice(0, self.tile.unmasked.start), slice(self.tile.unmasked.stop, self.tile.columns)):
             if columns.start < columns.stop:
                 matrix[..., columns].masked_fill_(self._mask.hidden[..., columns], value)
@@ -311,11 +311,11 @@ class TileWork:
 
     @property
     def _no_empty_row(self) -> bool:
-        """Whether every row is known to see something."""
+        """Whether no row is known to be fully masked."""
         return self._mask is None or self.tile.unmasked.stop > self.tile.unmasked.start or self._mask.no_empty_row
 
     def _zero_empty_rows(self, rows: Tensor, *, in_place: bool = False) -> Tensor:
-        """A row that may see nothing is zeros, and takes no gradient, whatever comes from above."""
+        """Set fully masked rows to zero; in backward, they pass no gradient, even if the incoming one is NaN."""
         if self._mask is None or self._no_empty_row:
             return rows
         return rows.masked_fill_(self._mask.empty_rows, 0.0) if in_place else torch.where(self._mask.rows, rows, 0.0)
@@ -330,7 +330,7 @@ class TileWork:
 
 
 class TileGradients(NamedTuple):
-    """The gradients of a tile's inputs, and of the operands of its score, weights and position."""
+    """The gradients of a tile's inputs, and of the operands of score, weights and position."""
 
     query: Tensor | None
     key: Tensor | None
@@ -341,9 +341,9 @@ class TileGradients(NamedTuple):
 
 
 def take(tensor: Tensor, tile: Tile, which: str) -> Tensor:
-    """The tile's own rows or keys of a tensor (batch, head, length, size), as (group, length, size), wide."""
+    """The tile's rows or keys of a tensor (batch, head, length, size), as (group, length, size) in float32 or wider."""
     picked, (batch, heads, length, _) = getattr(tile, which), tensor.shape
-    # Picked before batch and head become one axis: where they don't lie in that order, this copies what was picked.
+    # Indexed before batch and head are flattened: if they aren't contiguous, flattening copies only the tile's part.
     items = tensor
     if tile.groups != slice(0, batch * heads):
         first, last = tile.groups.start // heads, (tile.groups.stop - 1) // heads + 1

@@ -1,4 +1,4 @@
-"""Tiles: a request cut into blocks of queries and the keys that they may see, by arithmetic on the mask's spans."""
+"""Tiles: a request divided into blocks of queries and the keys that they may see, computed from the mask's spans."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,25 +15,23 @@ from regard.attention.spans import Spans
 __all__ = ["BUDGET", "MAX_ROWS", "MIN_ROWS", "Extent", "Tile", "extent", "single_tile", "tile_rows", "tiles"]
 
 MAX_ROWS = 256  # more don't make the products faster
-MIN_ROWS = 16  # fewer would make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
-NARROW = 64  # a narrow window wants short tiles, since a tile holds the keys of all its rows
-BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 stay near the cores
-MAX_WIDTHS = (
-    64  # of this many widths are the tiles of neighbouring keys, so that memory and compiled products serve again
-)
-MAX_GAP = 64  # stretches of keys closer than this are taken as one: a gap so small costs less than a copy
+MIN_ROWS = 16  # fewer make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
+NARROW = 64  # a narrow window needs short tiles, since a tile holds the keys of all its rows
+BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 fit in the cache
+MAX_WIDTHS = 64  # different widths of contiguous tiles: few, so that memory and compiled products are reused
+MAX_GAP = 64  # intervals of keys with a smaller gap are merged, which costs less than a copy
 
-_FAR_KEY = torch.iinfo(torch.long).max // 2  # what is taken from it is still far
+_FAR_KEY = torch.iinfo(torch.long).max // 2  # stays far after subtractions
 _NOTHING = slice(0, 0)
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Which groups (one head of one item each), queries and keys a tile holds.
+    """The groups (one head of one item each), queries and keys of a tile.
 
     Attributes:
-        keys: neighbours, or picked ones, sorted.
-        open: which of the tile's columns are known to be allowed for all of its rows.
+        keys: a range of contiguous keys, or sorted indices.
+        unmasked: columns of the tile that are known to be allowed for all of its rows.
     """
 
     groups: slice
@@ -43,24 +41,24 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """How many keys it holds."""
+        """The number of keys."""
         return len(self.keys) if isinstance(self.keys, Tensor) else self.keys.stop - self.keys.start
 
     @property
     def full(self) -> bool:
-        """Whether all its pairs are allowed."""
+        """Whether all pairs are allowed."""
         return self.unmasked.start == 0 and self.unmasked.stop == self.columns
 
     @property
     def pairs(self) -> int:
-        """How many pairs of query and key it holds."""
+        """The number of pairs of query and key."""
         return (self.groups.stop - self.groups.start) * (self.rows.stop - self.rows.start) * self.columns
 
 
 def tile_rows(queries: int, keys: int, widest: int, rows: int = MAX_ROWS, budget: int = BUDGET) -> int:
-    """How many rows a tile has: fewer where a row is long, and where it is short, lest the rows share few keys.
+    """How many rows a tile has: fewer where rows are long, and where they are so short that they would share few keys.
 
-    Where there are but few keys at all, as many rows as make the tile as large as others.
+    If there are few keys in all, a tile has as many rows as give it the usual size.
     """
     if widest == keys < rows:
         return max(1, min(queries, rows * rows // max(keys, 1), budget // max(keys, 1)))
@@ -70,9 +68,9 @@ def tile_rows(queries: int, keys: int, widest: int, rows: int = MAX_ROWS, budget
 def single_tile(
     batch: int, heads: int, queries: int, keys: int, rows: int = MAX_ROWS, budget: int = BUDGET
 ) -> Tile | None:
-    """The one tile of a small request in which nothing is hidden, as `tiles` would cut it; None of any other size.
+    """The only tile of a small request in which nothing is hidden, as `tiles` would return it; None for larger ones.
 
-    Asking the mask for its spans takes as long as the products of a sentence.
+    This saves computing the mask's spans, which takes as long as the products for a sentence.
     """
     groups = batch * heads
     if not 0 < keys < rows or not 0 < queries <= rows or not 0 < groups * queries * keys <= budget:
@@ -83,20 +81,21 @@ def single_tile(
 def tiles(
     mask: Mask, spans: Spans, sizes: Sizes, heads: int, rows: int = MAX_ROWS, budget: int = BUDGET
 ) -> Iterator[Tile]:
-    """Cut a request into tiles; what is hidden from all its rows is left out.
+    """Divide a request into tiles, leaving out keys that are hidden from all rows of a tile.
 
-    Block of rows by block of rows, and in each all groups: what the mask allows there can be asked once for all heads.
+    The tiles are ordered by block of rows, and within a block by group, so that the mask need be evaluated only once
+    for all heads.
     """
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return
     widest = _widest(spans)
     rows_per_tile = tile_rows(sizes.queries, sizes.keys, widest, rows, budget)
-    edges = list(range(0, sizes.queries, rows_per_tile))
-    outer = [_bounds(interval, edges, sizes.batch, widest=True) for interval in spans.outer]
-    inner = [_bounds(interval, edges, sizes.batch, widest=False) for interval in spans.inner]
-    for block, edge in enumerate(edges):
-        row = slice(edge, min(edge + rows_per_tile, sizes.queries))
-        # The keys of all items: how many groups fit together depends on the longest.
+    row_starts = list(range(0, sizes.queries, rows_per_tile))
+    outer = [_bounds(interval, row_starts, sizes.batch, widest=True) for interval in spans.outer]
+    inner = [_bounds(interval, row_starts, sizes.batch, widest=False) for interval in spans.inner]
+    for block, row_start in enumerate(row_starts):
+        row = slice(row_start, min(row_start + rows_per_tile, sizes.queries))
+        # How many groups fit into a tile depends on the item with the most keys.
         all_items = slice(0, sizes.batch)
         longest = sum(stop - start for start, stop in _hulls(outer, block, all_items))
         if not longest:
@@ -120,11 +119,11 @@ def tiles(
 
 @dataclass(frozen=True)
 class Extent:
-    """About how much the tiles of a request hold together.
+    """The approximate size of all tiles of a request together.
 
     Attributes:
         pairs: pairs of query and key.
-        tiles: how many tiles there are.
+        tiles: the number of tiles.
     """
 
     pairs: int
@@ -132,7 +131,7 @@ class Extent:
 
 
 def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int) -> Extent:
-    """What the tiles would hold, without listing them: at most what the spans leave, and an edge at most one key."""
+    """The extent of the tiles without listing them: at most what the spans allow, and at most one key per edge."""
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return Extent(0, 0)
     widest = _widest(spans)
@@ -154,7 +153,7 @@ def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int) -> Extent:
 
 
 def _hulls_of_blocks(interval: Interval, rows_per_tile: int) -> tuple[Tensor, Tensor]:
-    """The first key that some row of a block may see, and the one after the last, (batch or 1, block)."""
+    """For each block of rows, the first key that some row may see and the one after the last, (batch or 1, block)."""
     start, stop = _without_empty(interval)
     missing = -start.shape[1] % rows_per_tile
     start, stop = (
@@ -165,7 +164,7 @@ def _hulls_of_blocks(interval: Interval, rows_per_tile: int) -> tuple[Tensor, Te
 
 
 def _groups(batch: int, heads: int, groups_per_tile: int) -> Iterator[slice]:
-    """Some heads of one item, or all heads of some items: what a mask says of an item it says of all its heads."""
+    """Some heads of one item, or all heads of some items, since a mask is often the same for all heads of an item."""
     if groups_per_tile < heads:
         for item in range(batch):
             for first in range(0, heads, groups_per_tile):
@@ -179,7 +178,7 @@ def _groups(batch: int, heads: int, groups_per_tile: int) -> Iterator[slice]:
 def _contiguous_tile(
     groups: slice, rows: slice, hull: tuple[int, int], common: list[tuple[int, int]], most: int, step: int
 ) -> Tile:
-    """The tile of keys that are neighbours: those of the hull, and where the mask cuts it, some more."""
+    """A tile of contiguous keys: those of the hull, and if the mask cuts it, some more up to a standard width."""
     start, stop = hull
     if hull not in common:
         columns = min(-(-(stop - start) // step) * step, most)
@@ -191,10 +190,10 @@ def _contiguous_tile(
 
 
 def _column_step(widest: int) -> int:
-    """Tiles that the mask cuts have columns in whole steps: what comes in, the mask hides, which is asked anyway.
+    """The step of tile widths: tiles that the mask cuts are widened to a multiple of it by keys that the mask hides.
 
-    Under a causal mask every tile else had a width of its own, for which the libraries' products may keep compiled
-    code, and whose freed memory doesn't fit the next.
+    Otherwise, under a causal mask, each tile would have its own width, for which the libraries would compile their own
+    code, and the memory freed by one tile would not fit the next.
     """
     return max(1, -(-widest // MAX_WIDTHS))
 
@@ -203,7 +202,7 @@ _Bounds = tuple[list[list[int]], list[list[int]]]  # starts and stops, [block][i
 
 
 def _hulls(outer: list[_Bounds], block: int, items: slice) -> list[tuple[int, int]]:
-    """One or two stretches that hold every key which a row of the block may see in one of the items."""
+    """One or two intervals that contain every key that a row of the block may see in one of the items."""
     hulls = [(min(starts[block][items]), max(stops[block][items])) for starts, stops in outer]
     hulls = sorted(hull for hull in hulls if hull[0] < hull[1])
     if len(hulls) == 2 and hulls[0][1] + MAX_GAP >= hulls[1][0]:
@@ -211,23 +210,23 @@ def _hulls(outer: list[_Bounds], block: int, items: slice) -> list[tuple[int, in
     return hulls
 
 
-def _bounds(interval: Interval, edges: list[int], batch: int, *, widest: bool) -> _Bounds:
-    """Start and stop of a stretch for every block of rows and item: the widest of its rows, or what all share."""
+def _bounds(interval: Interval, row_starts: list[int], batch: int, *, widest: bool) -> _Bounds:
+    """Start and stop of an interval for every block of rows and item: the hull of its rows, or their intersection."""
     start, stop = _without_empty(interval) if widest else interval
-    counts = [b - a for a, b in zip(edges, [*edges[1:], start.shape[1]], strict=True)]
+    counts = [b - a for a, b in zip(row_starts, [*row_starts[1:], start.shape[1]], strict=True)]
     starts = [part.amin(1) if widest else part.amax(1) for part in start.split(counts, dim=1)]
     stops = [part.amax(1) if widest else part.amin(1) for part in stop.split(counts, dim=1)]
     return tuple([items.expand(batch).tolist() for items in bound] for bound in (starts, stops))  # pyright: ignore[reportReturnType]
 
 
 def _without_empty(interval: Interval) -> tuple[Tensor, Tensor]:
-    """A row that may see nothing must not widen a hull."""
+    """The interval with bounds that can't widen a hull in rows that see nothing."""
     start, stop = interval
     empty = start >= stop
     return start.masked_fill(empty, _FAR_KEY), stop.masked_fill(empty, 0)
 
 
 def _widest(spans: Spans) -> int:
-    """The most keys that one query may see, as far as the spans say."""
+    """The most keys that one query may see, according to the spans."""
     widths = [(interval.stop - interval.start).clamp(min=0) for interval in spans.outer]
     return int(torch.stack(torch.broadcast_tensors(*widths)).sum(0).max())

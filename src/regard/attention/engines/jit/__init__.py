@@ -1,8 +1,8 @@
-"""Compiled kernels for what a matrix product cannot do, on the CPU: additive scores, thresholds, dropout, edges.
+"""Compiled CPU kernels for what isn't a matrix product: additive scores, sparsemax and entmax, dropout, edges.
 
-Where the mask is a list of edges, one kernel goes along the edges. Elsewhere the tiles of `blocked` are walked, and
-compiled twins stand in for the parts. The kernels' own files import Numba; this one doesn't, so that the package is
-imported without it, and faster.
+If the mask is a list of edges, one kernel computes attention along the edges. Otherwise the tiles of `blocked` are
+used, with compiled parts in place of the request's. The kernels' modules import Numba; this one doesn't, so that
+importing the package works without Numba, and is faster.
 """
 
 import importlib
@@ -21,27 +21,27 @@ from regard.attention.weights import Entmax, Sparsemax
 __all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
 
 
-_NO_KERNEL = "it has no kernel of its own for these parts: the score isn't additive, the mask no list of edges"
+_NO_KERNEL = "it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges"
 
 
 @cache
 def missing() -> str | None:
-    """Why nothing can be compiled here; None if it can. The first call imports Numba, about half a second."""
+    """Why nothing can be compiled here, or None. The first call imports Numba, which takes about half a second."""
     try:
         import regard.attention.engines.jit.compiling  # noqa: F401
-    except Exception as error:  # a Numba that doesn't know this Python or this machine fails in ways of its own
+    except Exception as error:  # a Numba that doesn't support this Python or this machine may raise anything
         return f"Numba can't be used here ({type(error).__name__}: {error})"
     return None
 
 
 def refuse(request: Request) -> str | None:
-    """Why compiled kernels can't do this request, or have nothing to win; or None."""
+    """Why compiled kernels can't run this request, or wouldn't be faster; or None."""
     if request.query.device.type != "cpu":
         return "its kernels run on the CPU"
     if request.query.dtype not in (torch.float32, torch.float64):
         return f"its kernels are for float32 and float64, not {request.query.dtype}"
     compiles = type(request.parts.score) is Additive or type(request.parts.weights) in (Entmax, Sparsemax)
-    # Whether there is a Numba is found out by importing it, which takes longer than most calls.
+    # Whether Numba is available is found out by importing it, which takes longer than most calls.
     if not (compiles or request.dropout or request.edges is not None):
         return _NO_KERNEL
     if missing() is not None:
@@ -49,12 +49,12 @@ def refuse(request: Request) -> str | None:
     if not (compiles or request.dropout or takes_edges(request)):
         return _NO_KERNEL
     if not request.safe:
-        return "a NaN, infinity or huge number in a hidden place would leak through it"
+        return "a hidden NaN, infinity or huge number would leak through it"
     return None
 
 
 def takes_edges(request: Request) -> bool:
-    """Whether the kernel that goes along edges can do this request."""
+    """Whether the kernel along edges can run this request."""
     if request.edges is None or missing() is not None:
         return False
     return _module("edge_engine").refuse(request) is None
@@ -77,5 +77,5 @@ def backward(request: Request, grad_output: Tensor) -> Gradients:
 
 @cache
 def _module(name: str) -> Any:
-    """A file that imports Numba, loaded when it is first wanted."""
+    """A module that imports Numba, imported when it is first needed."""
     return importlib.import_module(f"regard.attention.engines.jit.{name}")

@@ -1,12 +1,13 @@
 """Additive scores of a tile, s_ij = sum_f u_f act(q_if + k_jf), and their gradients, without a pairs x features tensor.
 
-For tanh the exponentials leave the inner loop: tanh(x + y) = 1 - 2 / (1 + e^2x e^2y), so with A = e^2q and B = e^2k
-taken once per token, a term is r = 1 / (1 + A B), its derivative 4 r (1 - r), and two features share one division:
-1/x = y / (x y). It is exact to the rounding of 1, not of a tanh near 0 (a form that is would lose all where q = -k is
-large). The powers of a feature stay in range if the queries move by some shift, and the keys by its opposite.
-Where no shift does, tanh is computed term by term, at about a third of the speed.
+For tanh the exponentials are taken out of the inner loop: tanh(x + y) = 1 - 2 / (1 + e^2x e^2y), so with A = e^2q and
+B = e^2k computed once per token, a term is r = 1 / (1 + A B), its derivative is 4 r (1 - r), and two features share one
+division: 1/x = y / (x y). This is exact to the rounding of 1, not to that of a tanh near 0 (a form with that property
+would lose all precision where q = -k is large). The powers of a feature stay in range if the queries are shifted by
+some number and the keys by its opposite. If no such shift exists, tanh is computed term by term, at about a third of
+the speed.
 
-Keys stand feature by feature, so that the inner loop runs along the columns of a row of scores.
+Keys are stored feature by feature, so that the inner loop runs along the columns of a row of scores.
 """
 
 from typing import Literal
@@ -22,13 +23,13 @@ __all__ = ["Activation", "scores", "vjp"]
 
 Activation = Literal["tanh", "leaky_relu"]
 
-# How large x and y may be so that (1 + e^2x e^2y)^2 and its reciprocal are normal numbers; and where 1 - tanh is lost
-# in the rounding of 1.
+# The largest x and y for which (1 + e^2x e^2y)^2 and its reciprocal are normal numbers; and where 1 - tanh vanishes in
+# the rounding of 1.
 _REACH = {torch.float32: 10.8, torch.float64: 88.0}
 _FLAT = {torch.float32: 9.0, torch.float64: 20.0}
 
-_COLUMNS = 1024  # of all features of that many keys, what a row of the inner loops reads, stays in the second cache
-_ROWS = 16  # to a piece of work
+_COLUMNS = 1024  # keys whose features, which each row reads, fit in the L2 cache
+_ROWS = 16  # in a chunk of work
 
 
 def scores(
@@ -41,7 +42,7 @@ def scores(
         key: (group, column, feature).
         vector: (feature,) or (group, feature): u.
         activation: act.
-        slope: of leaky_relu, below 0.
+        slope: the factor of negative numbers in leaky_relu.
         out: (group, row, column), contiguous: where to write the scores.
     """
     if out is None:
@@ -91,11 +92,11 @@ def vjp(
 
 
 def _powers(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
-    """e^2q (group, row, feature) and e^2k (group, feature, column), features made even; None: out of range."""
+    """e^2q (group, row, feature) and e^2k (group, feature, column), padded to even features; None if out of range."""
     reach = _REACH[query.dtype]
-    # aminmax would go over both once, but along this dimension it isn't vector code.
+    # aminmax would read both once, but isn't vectorised along this dimension.
     low, high, key_low, key_high = query.amin(1), query.amax(1), key.amin(1), key.amax(1)
-    # Only the sum of both matters: where they don't fit as they are, move the middles of their ranges together.
+    # Only the sum of both matters: where they are out of range, move the centres of their ranges together.
     shift = (key_low + key_high - low - high) / 4
     shift = torch.where(_fits(low, high, key_low, key_high), 0.0, shift)
     if not bool(_fits(low + shift, high + shift, key_low - shift, key_high - shift).all()):
@@ -107,7 +108,7 @@ def _powers(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _fits(low: Tensor, high: Tensor, key_low: Tensor, key_high: Tensor) -> Tensor:
-    """Whether what is cut off at the reach lies where every sum is flat anyway."""
+    """Whether clamping at `reach` changes only sums at which tanh is flat."""
     reach, flat = _REACH[low.dtype], _FLAT[low.dtype]
     over = (high <= reach) | (key_low >= flat - reach)
     under = (low >= -reach) | (key_high <= reach - flat)
@@ -117,7 +118,7 @@ def _fits(low: Tensor, high: Tensor, key_low: Tensor, key_high: Tensor) -> Tenso
 
 
 def _even(tensor: Tensor) -> Tensor:
-    """With one feature of zeros more where their number is odd: its terms are 0 times something finite."""
+    """The tensor padded by a feature of zeros if their number is odd; its terms are 0 times a finite number."""
     return torch.nn.functional.pad(tensor, (0, tensor.shape[-1] % 2))
 
 
@@ -177,7 +178,7 @@ def _scores(length, grain, count, *arguments):
     parallel_for(_scores_rows, length, grain, count, arguments)
 
 
-# A piece of the backward pass is a feature (or two that share divisions) of all pairs: nobody else adds to its sums.
+# A chunk of the backward pass is one feature (or two that share a division) of all pairs, so its sums have one writer.
 
 
 @compiled(cache=False)

@@ -1,4 +1,4 @@
-"""Compiled twins of the parts that a matrix product can't do: they compute the same, tile by tile, faster."""
+"""Compiled parts: faster implementations, tile by tile, of parts that aren't matrix products."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ __all__ = ["CompiledAdditive", "CompiledEntmax", "drop", "parts"]
 
 
 def parts(parts: Parts) -> Parts:
-    """The same parts, compiled where there is a kernel. The types themselves: a subclass may compute something else."""
+    """The same parts, compiled where a kernel exists. Exact types only: a subclass may compute something else."""
     score: Any = parts.score
     weights: Any = parts.weights
     if type(score) is Additive:
@@ -32,15 +32,15 @@ def parts(parts: Parts) -> Parts:
     return dataclasses.replace(parts, score=score, weights=weights)
 
 
-def drop(weights: Tensor, at: Index, dropout_share: float, seed: int) -> Tensor:
-    """The weights, some of them set to 0 and the rest scaled up, in place."""
+def drop(weights: Tensor, at: Index, fraction: float, seed: int) -> Tensor:
+    """The weights with a fraction of them set to 0 and the others scaled up, in place."""
     indices = (index.flatten() for index in (at.batch, at.head, at.query, at.key))
-    return dropout.drop(weights.contiguous(), dropout_share, seed, *indices)
+    return dropout.drop(weights.contiguous(), fraction, seed, *indices)
 
 
 @dataclass(frozen=True)
 class CompiledAdditive:
-    """`Additive` after its bias went into the queries."""
+    """`Additive` without its bias, which has been added to the queries."""
 
     vector: Tensor
     activation: additive.Activation
@@ -58,7 +58,7 @@ class CompiledAdditive:
 
 @dataclass(frozen=True)
 class CompiledEntmax:
-    """`Entmax`, and `Sparsemax` at alpha 2. `alpha`: a number, () or (head,)."""
+    """`Entmax`, and `Sparsemax` as alpha = 2. `alpha`: a number, () or (head,)."""
 
     alpha: float | Tensor
 

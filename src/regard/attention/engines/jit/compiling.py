@@ -1,10 +1,10 @@
-"""How the kernels are compiled and run: by Numba, on the threads that torch has already.
+"""How kernels are compiled, by Numba, and run, on torch's own threads.
 
-A kernel is a function `(start, stop, ...)` that does its share of a loop; `in_parallel` cuts the loop into pieces and
-hands them out, first come first served, to torch's own OpenMP threads. Numba's own layers would bring a second pool,
-which fights the first for the cores for as long as idle workers spin, dies in a forked child (omp), or aborts under
-concurrent Python threads (workqueue); and its parallel loops take several times as long to compile. Where pieces are
-cut never depends on the number of threads, and a piece writes only what is its own: results are bitwise repeatable.
+A kernel is a function `(start, stop, ...)` that computes a part of a loop; `parallel_for` divides the loop into chunks
+and schedules them dynamically on torch's OpenMP threads. Numba's own threading layers would add a second pool, which
+competes with the first for the cores while idle workers spin, dies in a forked child (omp), or aborts under concurrent
+Python threads (workqueue); and its parallel loops take several times as long to compile. The chunks don't depend on the
+number of threads, and each writes only its own results, so results are bitwise reproducible.
 """
 
 import contextlib
@@ -29,19 +29,19 @@ from regard.attention.engines.jit.simd_width import PREFERENCE, WideCompiler
 
 __all__ = ["compiled", "intrinsic", "parallel_for", "scalar", "threads"]
 
-# Called with other arguments than it is written with, which no checker of types can follow.
+# Called with other arguments than it is defined with, which type checkers can't follow.
 intrinsic: Any = extending.intrinsic
 
-# `nnan` and `ninf` stay out: they make isnan(nan) False.
+# Without `nnan` and `ninf`, which would make isnan(nan) False.
 FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 
 class _DiskCache(FunctionCache):
-    """Where Numba keeps the machine code of a function, made safe for what Numba's own overlooks.
+    """Numba's disk cache of a function's machine code, with three faults of Numba's own mended.
 
-    Its own shares one index among the dtypes that a function is compiled for, so that two processes that compile for
-    different ones at once may take each other's code; it doesn't see a change in another file that a kernel is built
-    of; and a full disk is an error.
+    Numba's shares one index among all dtypes that a function is compiled for, so that two processes compiling for
+    different dtypes at once may load each other's code; it ignores changes in other files that a kernel is built from;
+    and it raises an error if the disk is full.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -64,15 +64,15 @@ _SOURCES = tuple(
 
 
 def compiled(*, fastmath: bool = True, cache: bool = True) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function when it is first called, and keep the machine code on disk if there is a place to keep it.
+    """Compile a function at its first call, and cache the machine code on disk if a folder is writable.
 
     Args:
-        fast: allow sums to be regrouped and divisions to become reciprocals, for vector code.
-        keep: whether it is called from Python, so that keeping its code saves something.
+        fastmath: allow sums to be reordered and divisions to become reciprocals, so that loops are vectorised.
+        cache: whether to cache the code, which is useful for functions that are called from Python.
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:
-        # A checker of annotations (as in the tests) may have wrapped the function; Numba wants what is inside.
+        # An annotation checker (as in the tests) may have wrapped the function; Numba needs the original.
         function = inspect.unwrap(function)
         dispatcher: Any = numba.njit(
             function,
@@ -82,7 +82,7 @@ def compiled(*, fastmath: bool = True, cache: bool = True) -> Callable[[Callable
             pipeline_class=WideCompiler,
         )
         if cache:
-            # Without a folder that can be written, neither the package's nor the user's, nothing is kept.
+            # If neither the package's folder nor the user's is writable, nothing is cached.
             with contextlib.suppress(RuntimeError):
                 dispatcher._cache = _DiskCache(function)
         return dispatcher
@@ -91,7 +91,7 @@ def compiled(*, fastmath: bool = True, cache: bool = True) -> Callable[[Callable
 
 
 def scalar(value: float, dtype: torch.dtype) -> Any:
-    """A number as wide as a tensor's, so that compiled code has no wider ones."""
+    """A number of the tensor's dtype, so that compiled code doesn't compute in a wider one."""
     return torch.tensor(value, dtype=dtype).numpy()[()]
 
 
@@ -99,7 +99,7 @@ _forked = False
 
 
 def threads() -> int:
-    """How many threads a kernel may use: as many as torch, but one in a forked child, which inherits no workers."""
+    """How many threads a kernel may use: as many as torch, but one in a forked child, where the workers don't exist."""
     return 1 if _forked else torch.get_num_threads()
 
 
@@ -118,7 +118,7 @@ _PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ui
 
 @_PARALLEL
 def _on_python_threads(work: int, shared: int, count: int, flags: int) -> None:
-    """What stands in for OpenMP where torch was built with something else: a few threads for one call."""
+    """Replaces OpenMP's function if torch was built without OpenMP: starts threads for a single call."""
     others = [threading.Thread(target=_WORK(work), args=(shared,)) for _ in range(count - 1)]
     for other in others:
         other.start()
@@ -128,23 +128,23 @@ def _on_python_threads(work: int, shared: int, count: int, flags: int) -> None:
 
 
 def _torch_parallel() -> int:
-    """The address of OpenMP's "run this function on a team" in the very library that torch runs on."""
+    """The address of OpenMP's GOMP_parallel, "run this function on a team", in the library that torch itself uses."""
     folder = Path(torch.__file__).parent / "lib"
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).exists():
-            library = ctypes.CDLL(str(folder / name))  # loaded already: a lookup goes on into what it links to
+            library = ctypes.CDLL(str(folder / name))  # loaded already; symbols of its dependencies are found too
             if hasattr(library, "GOMP_parallel"):
                 return ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value or 0
     return ctypes.cast(_on_python_threads, ctypes.c_void_p).value or 0
 
 
-# Code that was kept on disk finds the address by this name, so the name must be known before any is loaded.
+# Cached machine code refers to the address by this name, which must be defined before any code is loaded.
 llvmlite.binding.add_symbol("regard_parallel", _torch_parallel())
 
 
 @intrinsic
 def parallel_for(typing_context, kernel, length, grain, count, arguments):
-    """Inside compiled code: kernel(start, stop, *arguments) over 0..length in pieces of `grain`, on `count` threads."""
+    """In compiled code: kernel(start, stop, *arguments) over 0..length in chunks of `grain`, on `count` threads."""
     integer = types.int64
     call = kernel.get_call_type(typing_context, (integer, integer, *arguments.types), {})
 
@@ -156,7 +156,7 @@ def parallel_for(typing_context, kernel, length, grain, count, arguments):
             for value, kind in zip(values, signature.args, strict=True)
         )
         word = ir.IntType(64)
-        # What the threads share: how far the loop has been handed out, its length, the size of a piece, the arguments.
+        # Shared by the threads: the start of the next chunk, the loop's length, the size of a chunk, the arguments.
         shared_type = ir.LiteralStructType([word, word, word, arguments.type])
         shared = cgutils.alloca_once(builder, shared_type)
         for field, value in enumerate((word(0), length, grain, arguments)):
@@ -178,7 +178,7 @@ def parallel_for(typing_context, kernel, length, grain, count, arguments):
 
 
 def _work(context: Any, module: Any, overload: Any, kinds: Any, shared_type: Any) -> Any:
-    """What each thread runs: take the next piece of the loop until none is left."""
+    """The function that each thread runs: take the next chunk of the loop until none is left."""
     kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
     work = ir.Function(module, kind, name=module.get_unique_name("regard_work"))
     work.linkage = "internal"
@@ -196,7 +196,7 @@ def _work(context: Any, module: Any, overload: Any, kinds: Any, shared_type: Any
     stop = builder.select(builder.icmp_signed("<", end, length), end, length)
     kernel = context.declare_function(module, overload.fndesc)
     values = [start, stop, *cgutils.unpack_tuple(builder, arguments, len(kinds.types))]
-    # A kernel raises nothing, so its status is let go.
+    # A kernel raises nothing, so its status is ignored.
     context.call_conv.call_function(builder, kernel, overload.fndesc.restype, overload.fndesc.argtypes, values)
     builder.branch(take)
     builder.position_at_end(done)

@@ -1,4 +1,4 @@
-"""Dropout of a tile of weights: the compiled twin of `regard.attention.dropout.keep_scale`, to the bit."""
+"""Dropout of a tile of weights in compiled code, bitwise equal to `regard.attention.dropout.keep_scale`."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from regard.attention.engines.jit.compiling import compiled, parallel_for, scala
 
 __all__ = ["drop", "hash_increments", "initial_state", "mix", "threshold_and_scale"]
 
-_CHUNK = 2**15  # numbers to a piece of work
+_CHUNK = 2**15  # numbers in a chunk of work
 
 
 def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -16,12 +16,12 @@ def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor
 
     Args:
         weights: contiguous, float32 or float64, on the CPU.
-        dropout: the share of weights that fall.
-        seed: which ones fall.
-        batch: (group,) the item of each group; whole numbers, as those below.
-        head: (group,) its head.
-        query: (row,) the query of each row.
-        key: (column,) the key of each column.
+        dropout: the fraction of weights that are dropped.
+        seed: determines which weights are dropped.
+        batch: (group,), the item of each group; integers, as below.
+        head: (group,), its head.
+        query: (row,), the query of each row.
+        key: (column,), the key of each column.
     """
     if weights.numel():
         rows = weights.shape[0] * weights.shape[1]
@@ -40,17 +40,17 @@ def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor
 
 
 def initial_state(seed: int) -> np.uint32:
-    """The state of the hash before it is first mixed."""
+    """The initial state of the hash."""
     return np.uint32((seed & 0xFFFFFFFF) ^ ((seed >> 32 & 0xFFFFFFFF) * 0x9E3779B1 & 0xFFFFFFFF))
 
 
 def hash_increments(index: Tensor) -> np.ndarray:
-    """What each index adds to the state before it is mixed."""
+    """The number that each index adds to the state of the hash."""
     return ((index.detach().long() + 1) * 0x9E3779B1 & 0xFFFFFFFF).numpy().astype(np.uint32)
 
 
 def threshold_and_scale(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, np.floating]:
-    """From which state on a weight is kept, and what it is multiplied by then: 1 / (1 - dropout)."""
+    """The least hash of weights that are kept, and their factor, 1 / (1 - dropout)."""
     if dropout >= 1.0:
         return np.uint32(0), scalar(0.0, dtype)
     return np.uint32(int(dropout * 2**32)), scalar(1.0 / (1.0 - dropout), dtype)
@@ -58,7 +58,7 @@ def threshold_and_scale(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, 
 
 @compiled(cache=False)
 def mix(x):
-    """Inside compiled code: the hash of `regard.attention.dropout`, every number in it a uint32."""
+    """In compiled code: the hash of `regard.attention.dropout` in uint32."""
     x = np.uint32(x ^ (x >> np.uint32(16)))
     x = np.uint32(x * np.uint32(0x7FEB352D))
     x = np.uint32(x ^ (x >> np.uint32(15)))

@@ -1,12 +1,13 @@
-"""Attention along the edges of a graph only: forward and backward in O(edges), scores and weights never leaving a row.
+"""Attention along the edges of a graph, forward and backward in O(edges), with scores and weights of one row at a time.
 
-The sums of an edge are short, and edges lead anywhere in memory: neither becomes vector code by itself. So up to
-sixteen heads are done at once, a head to a lane; with fewer heads the features of a head are dealt to several lanes.
-One visit to a key then reads all its heads, which stand side by side: (block of heads, node, step, lane), where lane l
-belongs to head l mod `heads`, and step and l // `heads` say which feature.
+The sums of an edge are short and its memory accesses scattered, so compilers can't vectorise them. Instead, up to
+sixteen heads are computed at once, one head per SIMD lane; with fewer heads, the features of each head are distributed
+over several lanes. One access to a key then reads all its heads, which are adjacent in memory: (block of heads, node,
+step, lane), where lane l belongs to head l mod `heads`, and step and l // `heads` determine the feature.
 
-The backward pass goes over the rows (gradients of queries; weight and score gradient of each edge are kept) and then
-over the columns (gradients of keys and values): each sum is one thread's, in one order, without atomics.
+The backward pass runs over the rows (gradients of queries; it stores the weight and the score's gradient of each edge)
+and then over the columns (gradients of keys and values). Each sum is computed by one thread, in one order, without
+atomics.
 """
 
 from dataclasses import dataclass, replace
@@ -26,12 +27,12 @@ from regard.errors import ArgumentError
 
 __all__ = ["Gradients", "PairIndices", "Problem", "attend", "vjp", "weigh"]
 
-_CHUNK = 4096  # edges and rows to a piece of work
+_CHUNK = 4096  # edges and rows in a chunk of work
 
 
 @dataclass(frozen=True, eq=False)
 class PairIndices:
-    """What dropout knows a pair by: batch (group, query) or (group, 1), head (group,), query (query,), key (key,)."""
+    """Identifies pairs for dropout: batch (group, query) or (group, 1), head (group,), query (query,), key (key,)."""
 
     batch: Tensor
     head: Tensor
@@ -41,18 +42,18 @@ class PairIndices:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One call: tensors are float32 or float64, on the CPU.
+    """One call. Tensors are float32 or float64, on the CPU.
 
     Attributes:
         graph: the edges, the same for all groups.
         query: (group, query, feature).
         key: (group, key, feature).
         value: (group, key, value).
-        score: "dot", scale * q . k; or u . act(q + k) with act "tanh" or "leaky_relu".
-        weights: how scores are normalised; "entmax" at alpha 2 is sparsemax; relu divides by the number of edges.
+        score: "dot" for scale * q . k; "tanh" or "leaky_relu" for u . act(q + k) with that activation.
+        weights: how scores are normalised; "entmax" with alpha 2 is sparsemax; relu divides by the number of edges.
         vector: (group, feature), u of an additive score.
         bias: (group,), of sigmoid; None: minus the logarithm of the number of a query's edges.
-        places: needed for dropout.
+        pair_indices: required for dropout.
     """
 
     graph: Csr
@@ -79,12 +80,12 @@ class Problem:
                 f"{self.key.shape[1]} (and {self.value.shape[1]} values), but connects {queries} and {keys}."
             )
         if self.dropout and self.pair_indices is None:
-            raise ArgumentError("`places` must be given where there is dropout, but is None.")
+            raise ArgumentError("`pair_indices` must be given where there is dropout, but is None.")
 
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """As their tensors in `Problem`; None where there is no such tensor."""
+    """The gradients of the tensors in `Problem`; None where there is no such tensor."""
 
     query: Tensor
     key: Tensor
@@ -99,7 +100,7 @@ def attend(problem: Problem) -> Tensor:
 
 
 def weigh(problem: Problem) -> Tensor:
-    """The weights, after dropout, of each edge in the order of the rows: (group, edge)."""
+    """The weights of each edge after dropout, in row order: (group, edge)."""
     groups, edges = len(problem.query), len(problem.graph.keys)
     layout = _SimdLayout.of(groups)
     weights = problem.query.new_empty(layout.blocks, edges, layout.heads)
@@ -115,7 +116,7 @@ def vjp(problem: Problem, grad_output: Tensor) -> Gradients:
     edges = query.new_empty(layout.blocks * graph.keys.size * 2 * layout.heads)
     rows, columns = graph.row_chunks.size - 1, graph.column_chunks.size - 1
     grad_query, grad_key, grad_value = (query.new_empty(part.size) for part in (tokens.query, tokens.key, tokens.value))
-    # Every piece of rows has sums of its own, added afterwards in one order, however many threads there were.
+    # Each chunk of rows has its own sums, added afterwards in an order that doesn't depend on the number of threads.
     grad_vector = query.new_zeros(layout.blocks, rows, settings.steps * SIMD_WIDTH)
     grad_bias = query.new_zeros(layout.blocks, rows, SIMD_WIDTH)
     results = (part.view(-1).numpy() for part in (edges, grad_query, grad_vector, grad_bias))
@@ -135,7 +136,7 @@ def vjp(problem: Problem, grad_output: Tensor) -> Gradients:
 
 @dataclass(frozen=True)
 class _SimdLayout:
-    """How groups are dealt to lanes: `blocks` of `heads` groups, each group in `parts` lanes."""
+    """How groups are assigned to SIMD lanes: `blocks` of `heads` groups, each group in `parts` lanes."""
 
     blocks: int
     heads: int
@@ -155,14 +156,14 @@ class _SimdLayout:
         steps = self.steps(features)
         more_features, more_groups = steps * self.parts - features, self.blocks * self.heads - groups
         tensor = tensor.detach()
-        if more_features or more_groups:  # to pad by nothing would copy all the same
+        if more_features or more_groups:  # padding by nothing would still copy
             tensor = torch.nn.functional.pad(tensor, (0, more_features, 0, 0, 0, more_groups))
         tensor = tensor.unflatten(2, (steps, self.parts)).unflatten(0, (self.blocks, self.heads))
-        # One number that was expanded, as the gradient of a sum, stays a view of it through reshape.
+        # An expanded number, as the gradient of a sum, would remain a view after reshape.
         return tensor.permute(0, 2, 3, 4, 1).reshape(-1).contiguous().numpy()
 
     def unpack(self, flat: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """The inverse of `deal`, with each node's groups side by side in memory."""
+        """The inverse of `pack`, with the groups of each node adjacent in memory."""
         groups, nodes, features = shape
         steps = self.steps(features)
         tensor = flat.view(self.blocks, nodes, steps, self.parts, self.heads).permute(1, 0, 4, 2, 3)
@@ -171,20 +172,20 @@ class _SimdLayout:
 
 
 def _attend(problem: Problem, weights: Tensor | None) -> Tensor:
-    """The output; and the weights (block, edge, head), if there is room for them."""
+    """The output; also writes the weights (block, edge, head) if they aren't None."""
     layout, (graph, settings, tokens, dropout_hash) = _arguments(problem)
     groups, queries, _ = problem.query.shape
     output = problem.query.new_empty(layout.blocks * queries * settings.value_steps * SIMD_WIDTH)
     weights = output[:0] if weights is None else weights.view(-1)
-    pieces = layout.blocks * (graph.row_chunks.size - 1)
+    chunks = layout.blocks * (graph.row_chunks.size - 1)
     edge_kernels.attend_rows(
-        pieces, 1, threads(), graph, settings, tokens, dropout_hash, output.numpy(), weights.numpy()
+        chunks, 1, threads(), graph, settings, tokens, dropout_hash, output.numpy(), weights.numpy()
     )
     return layout.unpack(output, (groups, queries, problem.value.shape[2]))
 
 
 def _arguments(problem: Problem) -> tuple[_SimdLayout, tuple[Graph, Settings, Tokens, DropoutHash]]:
-    """A problem as the kernels take it."""
+    """The problem in the kernels' form."""
     query, key, value = problem.query, problem.key, problem.value
     groups, _, features = query.shape
     layout = _SimdLayout.of(groups)
@@ -220,10 +221,10 @@ def _graph(graph: Csr) -> Graph:
 
 
 def _chunks(starts: np.ndarray) -> np.ndarray:
-    """Cut rows into pieces of about the same number of edges and rows: the same ones for any number of threads."""
+    """Divide rows into chunks with about the same number of edges and rows, whatever the number of threads."""
     work = starts + np.arange(len(starts))
-    pieces = max(1, round(int(work[-1]) / _CHUNK))
-    return np.searchsorted(work, np.linspace(0, work[-1], pieces + 1))
+    chunks = max(1, round(int(work[-1]) / _CHUNK))
+    return np.searchsorted(work, np.linspace(0, work[-1], chunks + 1))
 
 
 def _dropout_hash(problem: Problem, layout: _SimdLayout) -> DropoutHash:

@@ -1,4 +1,4 @@
-"""A request whose mask is a list of edges, handed to the kernel that goes along them."""
+"""The part of the jit engine for requests whose mask is a list of edges: it calls the kernel along edges."""
 
 from typing import Any
 
@@ -19,22 +19,22 @@ _NAMES = {Softmax: "softmax", Relu: "relu", Sigmoid: "sigmoid", Hard: "hard", En
 
 
 def refuse(request: Request) -> str | None:
-    """Why the kernel along edges can't do this request, or None."""
+    """Why the kernel along edges can't run this request, or None."""
     parts = request.parts
     if type(parts.score) not in (Dot, ScaledDot, Cosine, Bilinear, Additive):
-        return "along edges it knows inner products and additive scores"
+        return "along edges it computes only inner products and additive scores"
     weights = parts.weights
     if type(weights) not in _NAMES:
-        return "along edges it knows the package's own normalisers"
+        return "along edges it computes only the package's own normalisers"
     if isinstance(weights, Softmax) and isinstance(weights.temperature, Tensor):
-        return "along edges the temperature is one number"
+        return "along edges the temperature must be one number"
     if isinstance(weights, Entmax) and isinstance(weights.alpha, Tensor):
-        return "along edges alpha is one number"
+        return "along edges alpha must be one number"
     if isinstance(weights, Relu) and weights.divisor is not None:
-        return "along edges relu divides by the number of edges"
+        return "along edges relu always divides by the number of edges"
     position = type(parts.position)
     if position.scores is not Position.scores or position.outputs is not Position.outputs:
-        return "along edges there is no position on scores or outputs"
+        return "along edges it has no position on scores or outputs"
     return None
 
 
@@ -49,7 +49,7 @@ def backward(reduced: Request, grad_output: Tensor) -> ReducedGradients:
     shape = reduced.query.shape[:2]
     query, key, value = (grad.unflatten(0, shape) for grad in (found.query, found.key, found.value))
     score: Any = reduced.parts.score
-    # The kernel was given the vector divided by the temperature.
+    # The kernel was given the vector divided by the temperature, see below.
     of_vector = None if found.vector is None else found.vector / _temperature(reduced)
     of_score = [] if of_vector is None else [_to_operand(of_vector, score.vector, shape)]
     bias = getattr(reduced.parts.weights, "bias", None)
@@ -63,7 +63,7 @@ def _problem(reduced: Request) -> Problem:
     weights: Any = parts.weights
     batch, heads, queries, _ = reduced.query.shape
     query, key, value = (tensor.flatten(0, 1) for tensor in (reduced.query, reduced.key, reduced.value))
-    # Softmax(s / T): the division goes where the score is linear.
+    # Softmax(s / T): the temperature divides what the score is linear in.
     temperature = _temperature(reduced)
     bias = getattr(weights, "bias", None)
     if bias is not None:
@@ -102,5 +102,5 @@ def _temperature(reduced: Request) -> float:
 
 
 def _to_operand(grad: Tensor | None, operand: Tensor, shape: torch.Size) -> Tensor | None:
-    """The gradient of an operand, one number or vector for all or for each head, from that of every group."""
+    """The gradient of an operand, shared by all heads or per head, from that of each group."""
     return None if grad is None else grad.unflatten(0, shape).sum_to_size(operand.shape)

@@ -1,7 +1,7 @@
-"""The compiled loops of `edges`: over the rows of a graph, forward and backward, and over its columns, backward.
+"""The compiled loops of `edge_attention`: forward over the rows of a graph, backward over its rows and its columns.
 
-Arrays are flat; a node's numbers begin at ((block * nodes + node) * steps) * 16, an edge's at (block * edges + edge)
-times how many numbers it has. A row's scores, then weights, stand in a buffer, sixteen to an edge.
+Arrays are flat. A node's numbers begin at ((block * nodes + node) * steps) * 16, an edge's at (block * edges + edge)
+times the count of its numbers. The scores of a row, and then its weights, are in a buffer with sixteen per edge.
 """
 
 import math
@@ -34,7 +34,7 @@ WEIGHTS = {"softmax": SOFTMAX, "relu": RELU, "sigmoid": SIGMOID, "hard": HARD, "
 
 
 class Settings(NamedTuple):
-    """What is computed, in numbers."""
+    """The settings of a call as numbers."""
 
     score: int
     weights: int
@@ -48,7 +48,7 @@ class Settings(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The edges row by row and column by column, and where the pieces of work are cut."""
+    """The edges in row order and in column order, and the bounds of the chunks of work."""
 
     starts: np.ndarray
     keys: np.ndarray
@@ -60,7 +60,7 @@ class Graph(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Queries, keys, values, and what belongs to a block of heads: u (step, lane) and the bias (lane)."""
+    """Queries, keys and values, and the parameters of each block of heads: u (step, lane) and the bias (lane)."""
 
     query: np.ndarray
     key: np.ndarray
@@ -70,7 +70,7 @@ class Tokens(NamedTuple):
 
 
 class DropoutHash(NamedTuple):
-    """What dropout adds for an index, (group, query), (group,), (query,), (key,), and from which state on it keeps."""
+    """The indices' increments of the hash, (group, query), (group,), (query,), (key,), and the least hash to keep."""
 
     batch: np.ndarray
     head: np.ndarray
@@ -119,7 +119,7 @@ def _score(row, block, graph, settings, tokens, scores):
 
 @compiled(cache=False)
 def _normalise(block, degree, settings, tokens, scores, line, spare):
-    """Scores of a row to weights, in place. `line`, `spare`: room for a row of one head."""
+    """Turn the scores of a row into weights, in place. `line`, `spare`: buffers for a row of one head."""
     number = tokens.query.dtype.type
     zero, one = broadcast(number(0)), broadcast(number(1))
     size = degree * SIMD_WIDTH
@@ -147,7 +147,7 @@ def _normalise(block, degree, settings, tokens, scores, line, spare):
         top = broadcast(number(-np.inf))
         for at in range(0, size, SIMD_WIDTH):
             top = maximum(top, load(scores, at))
-        left = one + (top - top)  # NaN where the maximum is no number
+        left = one + (top - top)  # NaN if the maximum isn't finite
         for at in range(0, size, SIMD_WIDTH):
             weight = where(top - load(scores, at), zero, left)
             left -= weight
@@ -164,7 +164,7 @@ def _normalise(block, degree, settings, tokens, scores, line, spare):
 
 @compiled(cache=False)
 def _normalise_vjp(degree, settings, weights, grads, line, other):
-    """Gradients of a row's weights to gradients of its scores, in place."""
+    """Turn the gradients of a row's weights into those of its scores, in place."""
     number = weights.dtype.type
     zero, one = broadcast(number(0)), broadcast(number(1))
     size = degree * SIMD_WIDTH
@@ -197,7 +197,7 @@ def _normalise_vjp(degree, settings, weights, grads, line, other):
 
 @compiled(cache=False)
 def _dropout_scales(row, block, graph, settings, dropout_hash, scales):
-    """What to multiply the weights of a row by."""
+    """The factors by which dropout multiplies the weights of a row."""
     first = graph.starts[row]
     zero = scales.dtype.type(0)
     for head in range(settings.heads):
@@ -217,14 +217,14 @@ def _attend_chunks(start, stop, graph, settings, tokens, dropout_hash, output, k
     chunks = graph.row_chunks.size - 1
     queries, keys, size = graph.starts.size - 1, graph.key_starts.size - 1, settings.value_steps * SIMD_WIDTH
     for chunk in range(start, stop):
-        block, own = chunk // chunks, chunk % chunks
-        longest = _longest(graph.starts, graph.row_chunks[own], graph.row_chunks[own + 1])
+        block, part = chunk // chunks, chunk % chunks
+        longest = _longest(graph.starts, graph.row_chunks[part], graph.row_chunks[part + 1])
         weights, scales = (
             np.empty(longest * SIMD_WIDTH, number),
             np.empty(longest * SIMD_WIDTH * settings.drops, number),
         )
         line, spare = np.empty(longest, number), np.empty(longest, np.float64)
-        for row in range(graph.row_chunks[own], graph.row_chunks[own + 1]):
+        for row in range(graph.row_chunks[part], graph.row_chunks[part + 1]):
             first, degree = graph.starts[row], graph.starts[row + 1] - graph.starts[row]
             if degree:
                 _score(row, block, graph, settings, tokens, weights)
@@ -248,7 +248,7 @@ def _attend_chunks(start, stop, graph, settings, tokens, dropout_hash, output, k
 
 @compiled()
 def attend_rows(length, grain, count, *arguments):
-    """Fill the output, and the weights of edges (block, edge, head) if there is room for them."""
+    """Write the output, and the weights of the edges (block, edge, head) unless their array is empty."""
     parallel_for(_attend_chunks, length, grain, count, arguments)
 
 
@@ -262,12 +262,12 @@ def _vjp_row_chunks(
     queries, keys = graph.starts.size - 1, graph.key_starts.size - 1
     size, value_size = settings.steps * SIMD_WIDTH, settings.value_steps * SIMD_WIDTH
     for chunk in range(start, stop):
-        block, own = chunk // chunks, chunk % chunks
-        longest = _longest(graph.starts, graph.row_chunks[own], graph.row_chunks[own + 1])
+        block, part = chunk // chunks, chunk % chunks
+        longest = _longest(graph.starts, graph.row_chunks[part], graph.row_chunks[part + 1])
         weights, grads = np.empty(longest * SIMD_WIDTH, number), np.empty(longest * SIMD_WIDTH, number)
         scales = np.empty(longest * SIMD_WIDTH * settings.drops, number)
         line, other, spare = np.empty(longest, number), np.empty(longest, number), np.empty(longest, np.float64)
-        for row in range(graph.row_chunks[own], graph.row_chunks[own + 1]):
+        for row in range(graph.row_chunks[part], graph.row_chunks[part + 1]):
             first, degree = graph.starts[row], graph.starts[row + 1] - graph.starts[row]
             if degree:
                 _score(row, block, graph, settings, tokens, weights)
@@ -321,8 +321,8 @@ def _vjp_row_chunks(
 
 @compiled()
 def vjp_rows(length, grain, count, *arguments):
-    """Fill the gradients of queries; of each edge the weight and the gradient of the score, (block, edge, 2, head); and
-    the sums of each piece for the gradients of u and the bias."""
+    """Write the gradients of queries; the weight and the score's gradient of each edge, (block, edge, 2, head); and
+    each chunk's sums for the gradients of u and the bias."""
     parallel_for(_vjp_row_chunks, length, grain, count, arguments)
 
 
@@ -334,10 +334,10 @@ def _vjp_column_chunks(start, stop, graph, settings, tokens, grad_output, edges,
     queries, keys = graph.starts.size - 1, graph.key_starts.size - 1
     size, value_size = settings.steps * SIMD_WIDTH, settings.value_steps * SIMD_WIDTH
     for chunk in range(start, stop):
-        block, own = chunk // chunks, chunk % chunks
-        longest = _longest(graph.key_starts, graph.column_chunks[own], graph.column_chunks[own + 1])
+        block, part = chunk // chunks, chunk % chunks
+        longest = _longest(graph.key_starts, graph.column_chunks[part], graph.column_chunks[part + 1])
         weights, grads = np.empty(longest * SIMD_WIDTH, number), np.empty(longest * SIMD_WIDTH, number)
-        for column in range(graph.column_chunks[own], graph.column_chunks[own + 1]):
+        for column in range(graph.column_chunks[part], graph.column_chunks[part + 1]):
             first, degree = graph.key_starts[column], graph.key_starts[column + 1] - graph.key_starts[column]
             for edge in range(degree):
                 at = (block * graph.keys.size + graph.csc_to_csr[first + edge]) * 2 * settings.heads
@@ -371,5 +371,5 @@ def _vjp_column_chunks(start, stop, graph, settings, tokens, grad_output, edges,
 
 @compiled()
 def vjp_columns(length, grain, count, *arguments):
-    """Fill the gradients of keys and values."""
+    """Write the gradients of keys and values."""
     parallel_for(_vjp_column_chunks, length, grain, count, arguments)

@@ -1,12 +1,12 @@
-"""Sparsemax and entmax of rows of scores: w_j = max((alpha - 1) s_j - tau, 0)^(1 / (alpha - 1)), tau such that the
+"""Sparsemax and entmax of rows of scores: w_j = max((alpha - 1) s_j - tau, 0)^(1 / (alpha - 1)), with tau such that the
 weights of a row sum to 1.
 
-Only scores above max - 1 / (alpha - 1) can have weight, so the search for tau starts there. At alpha = 2 and 1.5 each
-step solves for tau on the support at hand; when the support repeats, tau is exact. (From below, at alpha = 2, this is
-Michelot's algorithm.) For other alphas Newton's steps, kept inside a bracket, go on until no number lies between its
-ends. A pass over a row is vector code in the first cache, so there is no sorting, and few passes are needed.
+Only scores above max - 1 / (alpha - 1) can have a weight, so the search for tau starts there. For alpha = 2 and 1.5
+each step solves for tau on the current support; when the support doesn't change, tau is exact. (For alpha = 2, starting
+from below, this is Michelot's algorithm.) For other alphas, Newton steps within a bracket continue until no number lies
+between its ends. A pass over a row is vectorised and stays in the L1 cache, so nothing is sorted; few passes suffice.
 
-Everything is reckoned from the row's maximum, so that large scores lose no digits.
+All scores are taken relative to the row's maximum, so that large scores lose no precision.
 
 Source: Peters, Niculae, Martins 2019 (arXiv 1905.05702), section 3 and algorithm 2 (closed forms on a support);
 Martins, Astudillo 2016 (arXiv 1602.02068), section 2 (sparsemax and its gradient).
@@ -23,19 +23,19 @@ from regard.attention.engines.jit.exponential import power
 
 __all__ = ["entmax", "entmax_row", "entmax_vjp_row", "maximum", "vjp"]
 
-_CHUNK = 2**16  # numbers to a piece of work
-_TINY = 1e-300  # stands for 0 where a power of 0 would be infinite
+_CHUNK = 2**16  # numbers in a chunk of work
+_TINY = 1e-300  # replaces 0 where a power of 0 would be infinite
 
 
 def entmax(scores: Tensor, alpha: float, out: Tensor | None = None) -> Tensor:
     """The weights of rows of scores, (..., column); hidden scores are -inf.
 
-    A row in which all is hidden has weights 0; a row with NaN or +inf has weights NaN.
+    A fully masked row has weights of 0; a row with NaN or +inf has weights of NaN.
 
     Args:
         scores: float32 or float64, on the CPU.
         alpha: above 1; 2 is sparsemax.
-        out: where to write the weights: contiguous; may be `scores` itself.
+        out: where to write the weights; contiguous, and may be `scores` itself.
     """
     scores = scores.contiguous()
     out = scores.new_empty(scores.shape) if out is None else out
@@ -47,12 +47,12 @@ def entmax(scores: Tensor, alpha: float, out: Tensor | None = None) -> Tensor:
 
 
 def vjp(grad_weights: Tensor, weights: Tensor, alpha: float, out: Tensor | None = None) -> Tensor:
-    """The gradient of the scores, given the weights and their gradient; 0 where the weight is 0, whatever stands there.
+    """The gradient of the scores, given the weights and their gradient; 0 where the weight is 0, even beside NaN.
 
     With u_j = w_j^(2 - alpha) on the support: u_j (g_j - sum(u g) / sum(u)).
 
     Args:
-        out: where to write it: contiguous; may be `grad_weights` itself.
+        out: where to write it; contiguous, and may be `grad_weights` itself.
     """
     grad_weights, weights = grad_weights.contiguous(), weights.contiguous()
     out = weights.new_empty(weights.shape) if out is None else out
@@ -65,7 +65,7 @@ def vjp(grad_weights: Tensor, weights: Tensor, alpha: float, out: Tensor | None 
 
 @intrinsic
 def maximum(typing_context, x, y):
-    """Inside compiled code: the larger of two numbers, or NaN if one is. A loop of these becomes vector code."""
+    """In compiled code: the larger of two numbers, or NaN if either is NaN. A loop of these is vectorised."""
     if x != y:
         return None
 
@@ -85,7 +85,7 @@ def _top(row):
     return top
 
 
-# A function of its own, because regrouping (s - top) - tau to s - (top + tau) would lose the digits of tau.
+# Without fast math, since reordering (s - top) - tau to s - (top + tau) would lose the digits of tau.
 @compiled(fastmath=False, cache=False)
 def _above(score, top, scale, tau):
     return (score - top) * scale - tau
@@ -93,7 +93,7 @@ def _above(score, top, scale, tau):
 
 @compiled(cache=False)
 def entmax_row(scores, weights, alpha, spare):
-    """Inside compiled code: one row, which may be written over itself. `spare`: float64, as long as the row."""
+    """In compiled code: one row; `weights` may be `scores`. `spare`: a float64 buffer as long as the row."""
     top = _top(scores)
     if top == -np.inf:
         weights[:] = 0
@@ -107,14 +107,14 @@ def entmax_row(scores, weights, alpha, spare):
         _entmax_of_powers(scores, weights, top, alpha, spare)
 
 
-# In these loops max() and a comparison made a number stand for branches, which would keep them from being vector code.
+# In these loops max() and comparisons cast to numbers replace branches, which would prevent vectorisation.
 
 
 @compiled(cache=False)
 def _sparsemax(scores, weights, top):
     number = scores.dtype.type
     zero, one = number(0), number(1)
-    tau = -one  # no higher than the threshold, now and after each step
+    tau = -one  # at most the threshold, now and after each step
     before = number(np.inf)
     while True:
         count, total = zero, zero
@@ -136,7 +136,7 @@ def _entmax_of_squares(scores, weights, top):
     zero, one, half = number(0), number(1), number(0.5)
     low, high = -one, zero
     tau = low
-    solved = -one  # the size of the support that tau was solved on; -1: it comes of a step of another kind
+    solved = -one  # the size of the support that tau was solved for; -1 after another kind of step
     while True:
         count, total, squares = zero, zero, zero
         for j in range(scores.size):
@@ -149,7 +149,7 @@ def _entmax_of_squares(scores, weights, top):
         root = total * total - count * excess
         step = tau + excess / (total + math.sqrt(root) if root >= zero else total + total)
         if count == solved:
-            tau = step  # the same again, from nearby: it takes off the rounding of the step from afar
+            tau = step  # the same support again: this step, from nearby, removes the rounding of the one before
             break
         if excess >= zero:
             low = tau
@@ -170,7 +170,7 @@ def _entmax_of_squares(scores, weights, top):
 
 @compiled(cache=False)
 def _entmax_of_powers(scores, weights, top, alpha, spare):
-    """In float64: near the edge of the support a power below 1 makes much of a small difference."""
+    """In float64: near the edge of the support, a power below 1 magnifies small differences."""
     scale, exponent = alpha - 1.0, 1.0 / (alpha - 1.0)
     highest = np.float64(top)
     size = 0
@@ -189,7 +189,7 @@ def _entmax_of_powers(scores, weights, top, alpha, spare):
             total += term * above
         if total >= 1.0:
             low = tau
-            # What is not above `low` has no weight.
+            # Scores that aren't above `low` have no weight.
             count = 0
             for j in range(size):
                 above = spare[j]
@@ -201,7 +201,7 @@ def _entmax_of_powers(scores, weights, top, alpha, spare):
         step = tau + (total - 1.0) / (exponent * slope)
         if step == tau:
             break
-        # Up to alpha = 2 the sum is convex: Newton's steps rise to tau from below. Above, they may creep: then halve.
+        # Up to alpha = 2 the sum is convex, and Newton steps approach tau from below. Above, they may creep: bisect.
         if not (low < step and step < high) or (alpha > 2.0 and high - low > 0.5 * width):
             step = 0.5 * (low + high)
             if not (low < step and step < high):
@@ -226,7 +226,7 @@ def _entmax(length, grain, count, *arguments):
 
 @compiled(cache=False)
 def entmax_vjp_row(grads, weights, result, alpha):
-    """Inside compiled code: one row, which may be written over the gradient."""
+    """In compiled code: one row; the result may overwrite the gradient."""
     if alpha == 2.0:
         _sparsemax_vjp(grads, weights, result)
     elif alpha == 1.5:

@@ -1,5 +1,5 @@
-"""exp, tanh and powers as a few multiply-adds, so that loops over them become vector code: Numba brings no vector
-mathematics."""
+"""exp, tanh and powers as sequences of multiply-adds, so that loops over them are vectorised: Numba brings no vector
+math library."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ __all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent",
 
 @dataclass(frozen=True)
 class _Width:
-    """What differs between float32 and float64."""
+    """The constants of float32 and float64."""
 
     bits: int
     fraction: int
     lowest: float
     highest: float
     terms: int
-    ln2_high: float  # few enough bits that its product with a whole number is exact
+    ln2_high: float  # has so few bits that its product with an integer is exact
     ln2_low: float
 
 
@@ -34,21 +34,21 @@ _WIDTHS = {
 
 
 def constant(like: Any, number: float | int) -> Any:
-    """A number of an LLVM type, or as many of it as a vector type holds."""
+    """A constant of an LLVM type; for a vector type, in all its elements."""
     return ir.Constant(like, [number] * like.count if isinstance(like, ir.VectorType) else number)
 
 
 def build_exponential(builder: Any, value: Any, kind: Any) -> Any:
-    """exp(x) = 2^n exp(r): n the whole number nearest to x / ln 2, exp(r) for |r| <= ln(2) / 2 by its Taylor series.
+    """exp(x) = 2^n exp(r), with n the integer nearest to x / ln 2 and |r| <= ln(2) / 2; exp(r) by its Taylor series.
 
-    Adding 1.5 * 2^23 to a float32 leaves the nearest whole number in its last bits, whence a shift takes it to the
-    exponent; a conversion would do the same, but is undefined for NaN. The flags on each instruction keep Numba from
-    setting its own, of which the regrouping of sums would undo the addition.
+    Adding 1.5 * 2^23 to a float32 leaves the nearest integer in its last bits, from where a shift moves it to the
+    exponent; a conversion would do the same, but is undefined for NaN. Each instruction has flags of its own, because
+    Numba's would allow sums to be reordered, which would undo the addition.
     """
     width, number = _WIDTHS[kind], value.type
-    whole = ir.IntType(width.bits)
+    integer = ir.IntType(width.bits)
     if isinstance(number, ir.VectorType):
-        whole = ir.VectorType(whole, number.count)
+        integer = ir.VectorType(integer, number.count)
 
     def times(a: Any, b: Any) -> Any:
         return builder.fmul(a, b, flags=("contract",))
@@ -69,14 +69,14 @@ def build_exponential(builder: Any, value: Any, kind: Any) -> Any:
     series = constant(number, 1 / math.factorial(width.terms))
     for term in reversed(range(width.terms)):
         series = plus(times(series, rest), constant(number, 1 / math.factorial(term)))
-    exponent = builder.shl(builder.bitcast(shifted, whole), constant(whole, width.fraction))
-    power = builder.bitcast(builder.add(exponent, builder.bitcast(constant(number, 1.0), whole)), number)
+    exponent = builder.shl(builder.bitcast(shifted, integer), constant(integer, width.fraction))
+    power = builder.bitcast(builder.add(exponent, builder.bitcast(constant(number, 1.0), integer)), number)
     return builder.select(too_low, constant(number, 0.0), times(series, power))
 
 
 @intrinsic
 def exponential(typing_context, x):
-    """Inside compiled code: exp(x) for x of up to 88 (float32) or 709 (float64); 0 below -87 or -708."""
+    """In compiled code: exp(x) for x up to 88 (float32) or 709 (float64); 0 below -87 or -708."""
 
     def generate(context, builder, signature, values):
         return build_exponential(builder, values[0], x)
@@ -86,11 +86,11 @@ def exponential(typing_context, x):
 
 @intrinsic
 def reciprocal(typing_context, x):
-    """Inside compiled code: 1 / x for x from 1 to 2^125, to rounding; in float32 by multiply-adds alone.
+    """In compiled code: 1 / x for x from 1 to 2^125, exact to rounding; for float32 by multiply-adds only.
 
-    Subtracting the bits of x from a constant negates its exponent and is within 5.1 % of 1 / x. With e the error of
-    1 - x y, y (1 + e + e^2) leaves e^3 of it, and y (1 + e) then e^6. A division takes four times as long on CPUs
-    whose dividers aren't as wide as their multipliers.
+    Subtracting the bits of x from a constant negates its exponent, which gives 1 / x within 5.1 %. If e is the error
+    1 - x y, then y (1 + e + e^2) has the error e^3, and y (1 + e) after it e^6. A division takes four times as long on
+    CPUs whose dividers are narrower than their multipliers.
     """
 
     def generate(context, builder, signature, values):
@@ -98,8 +98,8 @@ def reciprocal(typing_context, x):
         one = constant(value.type, 1.0)
         if x != types.float32:
             return builder.fdiv(one, value)
-        whole = ir.IntType(32)
-        bits = builder.sub(constant(whole, 0x7EF311C3), builder.bitcast(value, whole))
+        integer = ir.IntType(32)
+        bits = builder.sub(constant(integer, 0x7EF311C3), builder.bitcast(value, integer))
         guess = builder.bitcast(bits, value.type)
         exact = ("contract",)
 
@@ -117,12 +117,12 @@ def reciprocal(typing_context, x):
 
 @compiled(cache=False)
 def hyperbolic_tangent(x):
-    """Inside compiled code: tanh(x) = 1 - 2 / (1 + exp(2 x)), to rounding of 1."""
+    """In compiled code: tanh(x) = 1 - 2 / (1 + exp(2 x)), to the rounding of 1."""
     one = type(x)(1)
     return one - (one + one) / (one + exponential(x + x))
 
 
 @compiled(cache=False)
 def power(x, exponent):
-    """Inside compiled code: x to a power, in float64, for x above 0: exp(exponent * log(x))."""
+    """In compiled code: x to a power, in float64, for x above 0: exp(exponent * log(x))."""
     return exponential(exponent * logarithm(x))  # pyright: ignore[reportCallIssue]

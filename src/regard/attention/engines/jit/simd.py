@@ -1,7 +1,7 @@
-"""Sixteen numbers at once, as a value that compiled code can hold: for loops too short or too scattered to become
-vector code by themselves. LLVM cuts them to the width of the machine's registers.
+"""SIMD vectors of sixteen numbers as a type of compiled code, for loops that are too short or too scattered for the
+compiler to vectorise. LLVM splits them into registers of the machine's width.
 
-`a + b`, `a - b`, `a * b` and `a / b` go number by number.
+`a + b`, `a - b`, `a * b` and `a / b` work elementwise.
 """
 
 import operator
@@ -32,11 +32,11 @@ SIMD_WIDTH = 16
 
 
 class SimdVector(types.Type):
-    """Sixteen numbers of one dtype."""
+    """A vector of sixteen numbers of one dtype."""
 
     def __init__(self, dtype: Any):
         self.dtype = dtype
-        super().__init__(name=f"Lanes({dtype})")
+        super().__init__(name=f"SimdVector({dtype})")
 
 
 @register_model(SimdVector)
@@ -69,7 +69,7 @@ for _symbols, _build in (
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any, count: int) -> Any:
-    """Where `count` numbers of a flat array begin, as the address of a vector of them."""
+    """The address of `count` numbers of a flat array, as a pointer to a vector."""
     data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
     address = builder.gep(data, [offset])
     return builder.bitcast(address, ir.VectorType(context.get_data_type(kind.dtype), count).as_pointer())
@@ -81,7 +81,7 @@ def _is_flat(array: Any) -> bool:
 
 @intrinsic
 def load(typing_context, array, offset):
-    """Sixteen numbers of a flat array."""
+    """Load sixteen numbers of a flat array."""
     if not _is_flat(array):
         return None
 
@@ -94,7 +94,7 @@ def load(typing_context, array, offset):
 
 @intrinsic
 def store(typing_context, array, offset, vector):
-    """Write sixteen numbers into a flat array."""
+    """Store sixteen numbers in a flat array."""
     if not _is_flat(array):
         return None
 
@@ -108,7 +108,7 @@ def store(typing_context, array, offset, vector):
 
 @intrinsic
 def broadcast(typing_context, number):
-    """The same number sixteen times."""
+    """A vector of sixteen times the same number."""
 
     def generate(context, builder, signature, values):
         vector = ir.VectorType(values[0].type, SIMD_WIDTH)
@@ -120,7 +120,7 @@ def broadcast(typing_context, number):
 
 @intrinsic
 def maximum(typing_context, x, y):
-    """The larger of each two, or NaN if one is."""
+    """The elementwise maximum; NaN where either is NaN."""
 
     def generate(context, builder, signature, values):
         vector = values[0].type
@@ -144,7 +144,7 @@ def where(typing_context, condition, x, y):
 
 @intrinsic
 def exp(typing_context, x):
-    """exp of each, as `exponential`."""
+    """The elementwise exponential, by the algorithm of `exponential`."""
 
     def generate(context, builder, signature, values):
         return build_exponential(builder, values[0], x.dtype)
@@ -154,8 +154,8 @@ def exp(typing_context, x):
 
 @intrinsic
 def sum_heads(typing_context, vector, heads):
-    """Sums over the lanes of each head, where lane l belongs to head l mod `heads` (a power of two); each lane gets its
-    head's."""
+    """The sum over the lanes of each head, in all lanes of that head. Lane l belongs to head l mod `heads`, which is a
+    power of two."""
 
     def generate(context, builder, signature, values):
         total = cgutils.alloca_once(builder, values[0].type)
@@ -172,7 +172,7 @@ def sum_heads(typing_context, vector, heads):
 
 @intrinsic
 def store_heads(typing_context, array, offset, vector, heads):
-    """Write the first `heads` lanes into a flat array."""
+    """Store the first `heads` lanes in a flat array."""
 
     def generate(context, builder, signature, values):
         for count in (1, 2, 4, 8, 16):
@@ -187,24 +187,23 @@ def store_heads(typing_context, array, offset, vector, heads):
 
 @intrinsic
 def load_heads(typing_context, array, offset, heads):
-    """`heads` numbers of a flat array, one for each head, in all lanes of that head."""
+    """Load `heads` numbers of a flat array, one for each head, into all lanes of that head."""
 
     def generate(context, builder, signature, values):
-        vector = ir.VectorType(context.get_data_type(array.dtype), SIMD_WIDTH)
-        vector = cgutils.alloca_once(builder, vector)
+        kind = ir.VectorType(context.get_data_type(array.dtype), SIMD_WIDTH)
+        loaded = cgutils.alloca_once(builder, kind)
         for count in (1, 2, 4, 8, 16):
             with builder.if_then(builder.icmp_signed("==", values[2], values[2].type(count))):
                 pointer = _pointer(context, builder, array, values[0], values[1], count)
                 part = builder.load(pointer, align=array.dtype.bitwidth // 8)
-                builder.store(
-                    builder.shuffle_vector(part, part, _shuffle_indices([i % count for i in range(SIMD_WIDTH)])), vector
-                )
-        return builder.load(vector)
+                indices = _shuffle_indices([i % count for i in range(SIMD_WIDTH)])
+                builder.store(builder.shuffle_vector(part, part, indices), loaded)
+        return builder.load(loaded)
 
     return SimdVector(array.dtype)(array, types.int64, types.int64), generate
 
 
 def _shuffle_indices(indices: Any) -> Any:
-    """The indices of a shuffle."""
+    """The indices of a shuffle as a constant vector."""
     indices = list(indices)
     return ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)

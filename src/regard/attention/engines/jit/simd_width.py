@@ -1,7 +1,7 @@
-"""Kernels use the widest vectors that the CPU has.
+"""Compile kernels for the widest SIMD vectors of the CPU.
 
-For Intel's CPUs LLVM prefers half of them, since on early ones the full width slowed the clock. These kernels are
-nothing but multiply-adds, which the full width does twice as many of.
+On Intel CPUs LLVM prefers half the width, because on early ones the full width lowered the clock rate. These kernels
+consist of multiply-adds, which the full width makes twice as fast.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from numba.core.typed_passes import NativeLowering
 
 __all__ = ["PREFERENCE", "WideCompiler"]
 
-# No effect where the CPU has narrower ones, and none where it has no preference to overrule.
+# Has no effect if the CPU's vectors are narrower, or if LLVM already uses the full width.
 PREFERENCE = '"prefer-vector-width"="512"'
 
 
 class _Lower(lowering.Lower):
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)
-        # llvmlite's own `add` knows only the attributes that are single words.
+        # llvmlite's own `add` accepts only attributes without a value.
         set.add(self.function.attributes, PREFERENCE)
 
 
@@ -34,7 +34,7 @@ class _Lowering(NativeLowering):
 
 
 class WideCompiler(CompilerBase):
-    """Numba's own steps, with that preference noted on every function: for `njit(pipeline_class=...)`."""
+    """Numba's default pipeline, with that attribute on every function: for `njit(pipeline_class=...)`."""
 
     def define_pipelines(self) -> list[Any]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)

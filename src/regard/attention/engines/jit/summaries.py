@@ -1,4 +1,4 @@
-"""The summaries of a tile of weights in one pass over them: the compiled twin of `blocked.summaries`."""
+"""The statistics of a tile of weights in one pass of compiled code; equals `blocked.summaries`."""
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from regard.attention.engines.jit.simd import SIMD_WIDTH, broadcast, load
 
 __all__ = ["summarise_tile"]
 
-_ROWS = 8  # to a piece of work; each piece has a sum of its columns to itself
-# How many columns are summed in the weights' own dtype; such sums are summed in float64.
+_ROWS = 8  # in a chunk of work; each chunk has its own sums of the columns
+# How many columns are summed in the weights' own dtype; the sums of these chunks are summed in float64.
 _CHUNK = 512
 
 
@@ -29,7 +29,7 @@ def summarise_tile(
     cells: list[int],
     top: int,
 ) -> TileSummary:
-    """The same as `blocked.summaries.summarise_tile`, for float32 and float64 on the CPU."""
+    """`blocked.summaries.summarise_tile` for float32 and float64 on the CPU."""
     groups, rows, columns = weights.shape
     count = seen(weights, allowed, unmasked).expand(groups, rows)
     chunks = -(-rows // _ROWS)
@@ -61,7 +61,7 @@ def summarise_tile(
 
 @intrinsic
 def _any_above(typing_context, x, y):  # pyright: ignore
-    """Inside compiled code: whether one of sixteen numbers is above its partner, or NaN."""
+    """In compiled code: whether one of sixteen numbers is above its counterpart, or NaN."""
 
     def generate(context, builder, signature, values):
         above = builder.fcmp_unordered(">", *values)
@@ -72,7 +72,7 @@ def _any_above(typing_context, x, y):  # pyright: ignore
 
 @compiled(cache=False)
 def _chunk_sums(weights, keys, position, received, begin, end, first):
-    """Of neighbouring weights: the sum of sizes, of their w log w, of distances, and how many are 0."""
+    """For contiguous weights: the sums of |w|, of |w| log |w| and of |w| x distance, and how many are 0."""
     number = weights.dtype.type
     zero = number(0)
     mass, order, apart, zeros = zero, zero, zero, zero
@@ -94,7 +94,7 @@ def _chunk_sums(weights, keys, position, received, begin, end, first):
 
 @compiled(cache=False)
 def _cells(weights, cells, sums, most):
-    """The sum and the largest of each cell."""
+    """The sum and the maximum of each cell."""
     for cell in range(cells.size - 1):
         begin, end = cells[cell], cells[cell + 1]
         total, high = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
@@ -106,13 +106,13 @@ def _cells(weights, cells, sums, most):
 
 @compiled(cache=False)
 def _beats(weight, other):
-    """Whether a weight comes before another that stands left of it; NaN counts as the largest."""
+    """Whether a weight ranks before another one to its left; NaN ranks first."""
     return weight > other or (np.isnan(weight) and not np.isnan(other))
 
 
 @compiled(cache=False)
 def _insert(weight, column, found, columns, weights):
-    """Put a weight behind those that it doesn't beat: of equals, the first stays first."""
+    """Insert a weight after those that it doesn't beat, so that of equal weights the first stays first."""
     position = min(found, columns.size - 1)
     while position > 0 and _beats(weight, weights[position - 1]):
         columns[position], weights[position] = columns[position - 1], weights[position - 1]
@@ -122,9 +122,9 @@ def _insert(weight, column, found, columns, weights):
 
 @compiled(cache=False)
 def _largest(weights, allowed, count, start, stop, columns, largest):
-    """Find the largest weights of a row; from `start` to `stop` it may see all columns."""
+    """Find the largest weights of a row; all columns from `start` to `stop` are allowed."""
     top = columns.size
-    found, least = 0, weights.dtype.type(-np.inf)  # the least of the largest, once all are found that there can be
+    found, least = 0, weights.dtype.type(-np.inf)  # the smallest of the largest, once as many as possible are found
     for begin in range(0, weights.size, SIMD_WIDTH):
         end = min(begin + SIMD_WIDTH, weights.size)
         if end - begin == SIMD_WIDTH and not _any_above(load(weights, begin), broadcast(least)):  # pyright: ignore[reportCallIssue]
@@ -141,7 +141,7 @@ def _largest(weights, allowed, count, start, stop, columns, largest):
 
 @compiled(cache=False)
 def _row(weights, count, keys, position, received, first):
-    """Entropy, distance and zeros of a row, which is added to what the columns received."""
+    """Entropy, distance and zeros of a row; the row is added to what the columns received."""
     mass, order, apart, zeros = 0.0, 0.0, 0.0, 0.0
     for begin in range(0, weights.size, _CHUNK):
         end = min(begin + _CHUNK, weights.size)
@@ -150,7 +150,7 @@ def _row(weights, count, keys, position, received, first):
         order += w_log_w
         apart += far
         zeros += none
-    zeros -= weights.size - count  # what is hidden is 0 as well
+    zeros -= weights.size - count  # hidden weights are 0 too
     if mass == 0.0:
         return 0.0, 0.0, zeros
     entropy = np.log(mass) - order / mass
