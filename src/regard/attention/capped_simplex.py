@@ -1,11 +1,11 @@
-"""Weights from 0 to 1 that sum to a budget: max(0, min(s - t, 1)), with the threshold t for which they do.
+"""Projection of scores onto the capped simplex: weights max(0, min(s - t, 1)), with t such that they sum to a budget.
 
-The sum falls from the number of keys to 0 as t rises, by straight pieces: between two kinks its slope is the number of
-weights strictly inside of (0, 1), for which t has a closed form. Newton's steps inside of a bracket find the piece, and
-where it repeats, t is exact.
+As t rises, the sum falls from the number of keys to 0 and is piecewise linear: between two kinks its slope is minus the
+number of weights strictly between 0 and 1, and t has a closed form. Newton steps within a bracket find the linear
+piece; when it doesn't change, t is exact.
 
-Source: Malaviya et al. 2018 (arXiv 1805.08241), constrained sparsemax, here with a bound of 1 for every key and a sum
-that is chosen; the search for the threshold is derived here.
+Source: Malaviya et al. 2018 (arXiv 1805.08241), constrained sparsemax, here with an upper bound of 1 for every weight
+and a given sum; the search for the threshold is derived here.
 """
 
 import math
@@ -16,13 +16,13 @@ from torch import Tensor
 
 __all__ = ["capped_simplex", "capped_simplex_vjp"]
 
-_AT_ONCE = 2**19  # scores worked on at once, as many as `thresholds` takes
+_AT_ONCE = 2**19  # scores processed at once, as many as in `entmax`
 
 
 def capped_simplex(scores: Tensor, budget: float) -> Tensor:
-    """The weights over the last axis; 1 for every key where there are no more than the budget.
+    """The weights over the last axis; all are 1 if there are no more keys than the budget.
 
-    A score of minus infinity has a weight of 0; a row that holds NaN or infinity gives NaN.
+    A score of minus infinity has a weight of 0; a row with NaN or infinity gives NaN.
 
     Example:
         >>> capped_simplex(torch.tensor([[3.0, 1.0, 0.8, -1.0]]), 2.0)
@@ -32,7 +32,7 @@ def capped_simplex(scores: Tensor, budget: float) -> Tensor:
 
 
 def capped_simplex_vjp(grad_weights: Tensor, weights: Tensor) -> Tensor:
-    """The gradient of the scores, from the weights alone: of those strictly inside of (0, 1), less their mean.
+    """The gradient of the scores, from the weights alone: where they lie between 0 and 1, the gradient minus its mean.
 
     Example:
         >>> capped_simplex_vjp(torch.tensor([[9.0, 3.0, 1.0, 9.0]]), torch.tensor([[1.0, 0.6, 0.4, 0.0]]))
@@ -60,7 +60,7 @@ class _CappedSimplex(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (weights,) = ctx.saved_tensors
-        # Where the weights are inside is the same all around, so that they count as a constant.
+        # Small changes leave the same weights between 0 and 1, so which ones these are is treated as constant.
         return capped_simplex_vjp(grad_weights, weights.detach()), None
 
     @staticmethod
@@ -81,8 +81,8 @@ def _weights(scores: Tensor, budget: float) -> Tensor:
     if least > scores.shape[-1]:
         weights = torch.ones_like(scores)
     else:
-        # Above the score with that rank the sum is too small, 1 below it too large: reckoned from it, large scores lose
-        # no digits.
+        # At the score of this rank the sum is too small, 1 below it too large. Relative to it, large scores lose no
+        # precision.
         rank = scores.topk(least, dim=-1).values[..., -1:]
         idle = few | broken
         above = scores - torch.where(idle, 0.0, rank)
@@ -91,7 +91,7 @@ def _weights(scores: Tensor, budget: float) -> Tensor:
 
 
 def _threshold(scores: Tensor, budget: float, done: Tensor) -> Tensor:
-    """Between -1 and 0, for the rows that aren't done."""
+    """The threshold, between -1 and 0, for rows that aren't done."""
     low, high = torch.full_like(done, -1.0, dtype=scores.dtype), torch.zeros_like(done, dtype=scores.dtype)
     threshold, piece = low, torch.full_like(low, -1.0)
     while not bool(done.all()):
@@ -99,11 +99,11 @@ def _threshold(scores: Tensor, budget: float, done: Tensor) -> Tensor:
         full = (weights == 1).sum(-1, keepdim=True, dtype=scores.dtype)
         inside = (weights > 0).sum(-1, keepdim=True, dtype=scores.dtype) - full
         here = full * (scores.shape[-1] + 1) + inside
-        # Ones are counted apart: a sum of thousands would be rounded before the budget is taken from it.
+        # Ones are counted separately: in a sum of thousands, rounding would be too large when the budget is subtracted.
         excess = torch.where(weights == 1, 0.0, weights).sum(-1, keepdim=True) + (full - budget)
         low, high = torch.where(excess >= 0, threshold, low), torch.where(excess < 0, threshold, high)
         step, middle = threshold + excess / inside, (low + high) / 2
-        # The same piece again, from nearby: it takes off the rounding of the step from afar.
+        # The same linear piece again: this step, from nearby, removes the rounding of the one before.
         last = (inside > 0) & (here == piece)
         good = (low < step) & (step < high)
         stuck = (excess == 0) | ~((low < middle) & (middle < high))

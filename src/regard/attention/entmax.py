@@ -1,18 +1,18 @@
-"""Sparse weights: how far each score stands above a threshold, chosen so that the row sums to 1.
+"""Entmax: weights that grow from 0 above a threshold, which is chosen so that the row sums to 1.
 
-With alpha > 1, the weight is max(z - t, 0)^(1 / (alpha - 1)), where z = (alpha - 1) score. From softmax (alpha near 1)
-to one key alone (alpha large), more and more weak keys have weights of exactly 0. The keys left are the support.
+For alpha > 1, the weight is max(z - t, 0)^(1 / (alpha - 1)), where z = (alpha - 1) score. From softmax (alpha near 1)
+to a single key (alpha large), more and more keys with low scores have weights of exactly 0. The others are the support.
 
-- alpha 1.5 and 2: for a supposed support, the threshold that makes it sum to 1 has a closed form. The next support is
-  the one of that threshold; where it repeats, it is the right one, and the threshold is exact.
-- any other alpha: Newton's method inside of a bracket, which is halved where Newton's steps don't shrink, until the
-  step is smaller than rounding or no float is left inside.
+- alpha 1.5 and 2: for a given support, the threshold that makes it sum to 1 has a closed form. It determines the next
+  support; once the support doesn't change, it is the right one, and the threshold is exact.
+- any other alpha: Newton's method within a bracket, which is bisected when Newton steps don't shrink, until the step is
+  smaller than rounding or no float is left in the bracket.
 
-Nothing here ends after a number of turns, and nothing is sorted: only passes over the rows, on every device.
+The number of iterations isn't limited, and nothing is sorted: there are only passes over the rows, on every device.
 
 Source: Martins & Astudillo 2016 (arXiv 1602.02068), proposition 1; Peters et al. 2019 (arXiv 1905.05702), section 3;
-the gradient of alpha: Correia et al. 2019 (arXiv 1909.00015), proposition 1. Newton on the norm and the logarithm as
-the unknown are derived here.
+the gradient of alpha: Correia et al. 2019 (arXiv 1909.00015), proposition 1. Newton's method on the norm, and with the
+logarithm as the unknown, is derived here.
 """
 
 import itertools
@@ -25,18 +25,18 @@ from torch import Tensor
 
 __all__ = ["entmax", "entmax_alpha_vjp", "entmax_vjp"]
 
-# On a CPU, how many scores are worked on at once: so few that they stay in a core's own cache between two passes.
+# How many scores are processed at once on a CPU: few enough to stay in a core's cache from one pass to the next.
 _AT_ONCE = 2**19
 
 
 def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """The weights of alpha-entmax over the last axis, differentiable any number of times.
 
-    A row of minus infinities gives zeros; a row that holds NaN or infinity gives NaN, and so does an alpha up to 1.
+    A row of minus infinities gives zeros; a row with NaN or infinity gives NaN, and so does an alpha of 1 or less.
 
     Args:
         scores: (..., key).
-        alpha: above 1; a tensor has as many axes as the scores and broadcasts against them, its last axis is 1.
+        alpha: above 1; a tensor has as many axes as the scores and broadcasts against them; its last axis is 1.
 
     Example:
         >>> entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0)
@@ -64,7 +64,7 @@ def entmax_vjp(grad_weights: Tensor, weights: Tensor, alpha: float | Tensor) -> 
     elif alpha == 2.0:
         powers = weights.sign()
     elif alpha == 1.5:
-        # The square root, by way of its inverse: sqrt takes five times as long where most numbers are 0.
+        # The square root by its reciprocal: sqrt takes five times as long if most numbers are 0.
         powers = weights.clamp(min=torch.finfo(weights.dtype).tiny).rsqrt_().mul_(weights)
     else:
         powers = weights ** (2.0 - alpha) if alpha < 2.0 else _powers(weights, alpha)
@@ -76,9 +76,9 @@ def entmax_vjp(grad_weights: Tensor, weights: Tensor, alpha: float | Tensor) -> 
 def entmax_alpha_vjp(grad_weights: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
     """The gradient of alpha, from the weights alone.
 
-    With p as above, P_j = p_j / sum_k p_k, b = alpha - 1 and the entropy's terms h_j = -w_j log w_j:
-    dw_j / dalpha = (w_j - P_j) / b^2 + (h_j - P_j sum_k h_k) / b. Near alpha = 1 both terms are large, and their sum
-    isn't: so in float64, and of weights that sum to 1 in it.
+    With p as above, P_j = p_j / sum_k p_k, b = alpha - 1 and the terms of the entropy h_j = -w_j log w_j:
+    dw_j / dalpha = (w_j - P_j) / b^2 + (h_j - P_j sum_k h_k) / b. Near alpha = 1 both terms are large and cancel, so
+    they are computed in float64, from weights that are normalised in float64.
 
     Source: Correia et al. 2019 (arXiv 1909.00015), proposition 1.
 
@@ -91,36 +91,36 @@ def entmax_alpha_vjp(grad_weights: Tensor, weights: Tensor, alpha: Tensor) -> Te
 
 
 def _alpha_derivative(weights: Tensor, alpha: Tensor) -> Tensor:
-    """What a change of alpha is worth in each weight, in float64."""
+    """The derivative of each weight with respect to alpha, in float64."""
     wide, curvature = weights.double(), alpha.double() - 1.0
     wide = wide / _row_sums(wide)
     powers = _powers(wide, alpha.double())
     powers = powers / _row_sums(powers)
-    # Of 0, the entropy's term is 0, but its derivative infinite: 1 stands in, whose term is 0 too.
+    # At 0 the entropy's term is 0, but its derivative infinite; it is computed at 1, where the term is 0 too.
     entropy = torch.special.entr(torch.where(wide == 0, 1.0, wide))
     return (wide - powers) / curvature.square() + (entropy - powers * entropy.sum(-1, keepdim=True)) / curvature
 
 
 def _scores_jvp(change: Tensor, weights: Tensor, alpha: float | Tensor) -> Tensor:
-    """The Jacobian, which is symmetric, times a change."""
+    """The Jacobian, which is symmetric, times a vector."""
     powers = _powers(weights, alpha)
     return powers * (change - (powers * change).sum(-1, keepdim=True) / _row_sums(powers))
 
 
 def _powers(weights: Tensor, alpha: float | Tensor) -> Tensor:
-    """w^(2 - alpha) on the support and 0 elsewhere, with its derivative."""
+    """w^(2 - alpha) on the support and 0 elsewhere, differentiable."""
     support = weights != 0
-    # Off the support the power may have no derivative: it is taken of 1 there, and not used.
+    # Outside of the support the power may have no derivative: there it is computed at 1 and discarded.
     return torch.where(support, torch.where(support, weights, 1.0) ** (2.0 - alpha), 0.0)
 
 
 def _row_sums(powers: Tensor) -> Tensor:
-    """The sum of each row: 1 at least, since no weight is above 1; a row without support must not divide by its 0."""
+    """The sum of each row, which is at least 1, since no weight exceeds 1; not 0 either for a row without support."""
     return powers.sum(-1, keepdim=True).clamp(min=0.5)
 
 
 class _Entmax(torch.autograd.Function):
-    """The threshold is found without a gradient, which has a closed form: made of the weights, differentiable again."""
+    """Finds the threshold without autograd; the gradient has a closed form in the weights, which is differentiable."""
 
     @staticmethod
     def forward(scores: Tensor, alpha: float | Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -169,7 +169,7 @@ class _Entmax(torch.autograd.Function):
 
 
 def _by_rows(alpha: float | Tensor, scores: Tensor, step: int) -> Iterable[float | Tensor]:
-    """Alpha for so many rows at a time: a number, or (row, 1); NaN where it isn't above 1."""
+    """Alpha for each block of `step` rows: a number, or (row, 1); NaN where it isn't above 1."""
     if not isinstance(alpha, Tensor):
         return itertools.repeat(alpha, -(-scores.shape[:-1].numel() // step) if scores.numel() else 1)
     alpha = alpha.to(scores.dtype).expand(*scores.shape[:-1], 1).reshape(-1, 1)[: scores.numel()]
@@ -177,43 +177,44 @@ def _by_rows(alpha: float | Tensor, scores: Tensor, step: int) -> Iterable[float
 
 
 def _below_largest(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Each score less the row's largest; and which rows hold nothing to find: none allowed, or not computable."""
+    """Each score minus the row's maximum; and which rows have no threshold: fully masked ones, and those with NaN."""
     top = scores.amax(-1, keepdim=True)
     idle = ~torch.isfinite(top)
-    # Hidden is minus infinity still, less 0; infinity less NaN is NaN, in the whole row.
+    # A hidden score remains minus infinity, since 0 is subtracted; subtracting NaN makes the whole row NaN.
     top = torch.where(idle, torch.where(top == -torch.inf, 0.0, torch.nan), top)
     return scores - top, idle
 
 
 def _by_support(scores: Tensor, alpha: float, weights: Tensor) -> None:
-    """The weights for alpha 1.5 and 2, into `weights` (row, key)."""
+    """Write the weights for alpha 1.5 and 2 into `weights` (row, key)."""
     below, idle = _below_largest(scores)
     if alpha == 1.5:
         below *= 0.5
-    # Less 1, a row's largest stands 1 above: a sum of 1 at least.
+    # At a threshold of -1 the row's maximum alone gives a sum of 1, so the threshold is at least -1.
     start = torch.where(idle, 0.0, -1.0).to(below.dtype)
     above, norm = _climb(below, start, idle, alpha)
-    # The threshold is exact to its own rounding; over many keys that adds up, and is taken out of the sum here.
+    # The threshold is exact to its rounding, which adds up over many keys and is divided out here.
     torch.div(above, norm.clamp_(min=0.5), out=weights)
     if alpha == 1.5:
         weights.square_()
 
 
 def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """What stands above each row's threshold, max(values - threshold, 0), and its norm; from a threshold too low.
+    """max(values - threshold, 0) for each row's threshold, and its norm, starting from a threshold that is too low.
 
-    With N(t) the norm of max(values - t, 0) - the sum of the entries for alpha 2, their length for 1.5 - the threshold
-    is where N(t) = 1. N is convex, so Newton's steps climb and never pass it, and at alpha 2 they are the closed form.
-    At 1.5 the closed form on a support that is too large passes it: then the support is too small, the next closed
-    form is not above it again, and the climb goes on from the higher of that and Newton's.
+    Let N(t) be the norm of max(values - t, 0): the sum of the entries for alpha 2, their Euclidean norm for 1.5. The
+    threshold is where N(t) = 1. N is convex, so Newton steps increase t and never exceed the threshold, and for alpha 2
+    they equal the closed form. For 1.5 the closed form on a support that is too large exceeds it: then the support is
+    too small, the next closed form doesn't exceed it again, and the iteration continues from the larger of that and
+    Newton's point.
     """
     above, inside = torch.empty_like(values), torch.empty_like(values)
-    # Newton's last point, the last point not above the threshold, and how many keys the closed form was made of.
+    # Newton's last point, the last point not above the threshold, and the size of the support of the closed form.
     newton = climbed = torch.full_like(threshold, -torch.inf)
     count = torch.full_like(threshold, -1.0)
     while True:
         torch.sub(values, threshold, out=above).relu_()
-        # As a product of floats: counting booleans is many times slower.
+        # As a sum of floats: counting booleans is many times slower.
         size = torch.gt(above, 0.0, out=inside).sum(1, keepdim=True)
         total = above.sum(1, keepdim=True)
         if alpha == 2.0:
@@ -237,27 +238,27 @@ def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tup
 
 
 def _by_bracket(scores: Tensor, alpha: float | Tensor, weights: Tensor) -> None:
-    """The weights for any alpha, one or (row, 1), into `weights` (row, key).
+    """Write the weights for any alpha, a number or (row, 1), into `weights` (row, key).
 
-    The unknown is the logarithm x of the row's largest weight, for which threshold = -exp((alpha - 1) x): neither alpha
-    near 1 nor a large one takes digits from it. With e_j = max(1 + (alpha - 1) (s_j - max s) exp((1 - alpha) x), 0) ^
-    (1 / (alpha - 1)), the weights are e_j exp(x), so x + log sum e = 0 is solved; at alpha = 1 softmax would come out.
+    The unknown is the logarithm x of the row's largest weight; the threshold is -exp((alpha - 1) x). It loses no
+    precision for alpha near 1 or large. With e_j = max(1 + (alpha - 1) (s_j - max s) exp((1 - alpha) x), 0) ^
+    (1 / (alpha - 1)), the weights are e_j exp(x), so x + log sum e = 0 is solved. At alpha = 1 this would give softmax.
     """
     below, done = _below_largest(scores)
     curvature = alpha - 1.0
     limits = torch.finfo(below.dtype)
-    # Among n keys the largest weight is 1 / n at least; the 1 keeps that inside of the bracket.
+    # The largest of n weights is at least 1 / n; subtracting 1 from the logarithm keeps it inside of the bracket.
     least = torch.full_like(below[:, :1], -math.log(below.shape[1]) - 1)
     most = unknown = torch.zeros_like(least)
     previous = torch.full_like(least, torch.inf)
     shares = torch.empty_like(below)
     while True:
-        # (s - max s) = 0 must stay 0, so the factor may not become infinite.
+        # (s - max s) = 0 must stay 0, so the factor must be finite.
         factor = (curvature * torch.exp(-curvature * unknown)).clamp_(max=limits.max)
         torch.mul(below, factor, out=shares).clamp_(min=-1.0)
         base = (shares + 1.0).clamp_(min=limits.tiny)
         shares.log1p_().div_(curvature).exp_()
-        # The largest key's e is 1; only a row that has no key has less.
+        # e is 1 for the row's maximum; only a fully masked row has less.
         total = shares.sum(1, keepdim=True).clamp_(min=1.0)
         value = unknown + total.log()
         # The derivative of x + log sum e is sum(e / base) / sum(e).
@@ -266,9 +267,9 @@ def _by_bracket(scores: Tensor, alpha: float | Tensor, weights: Tensor) -> None:
         least = torch.where(value < 0, unknown, least)
         following = unknown - step
         middle = (least + most) / 2
-        # Steps that don't shrink by half, or leave the bracket, are no good; NaN is none of these.
+        # Steps must shrink by half and stay inside of the bracket; NaN fails these comparisons.
         good = (step.abs() <= previous / 2) & (following > least) & (following < most)
-        # The two terms of the value are rounded: it can't be told from 0. (Not more than rounding, or NaN.)
+        # Both terms of the value are rounded: it is indistinguishable from 0, or NaN.
         arrived = ~(value.abs() > 2 * limits.eps * (1 - unknown))
         following = torch.where(good, following, middle)
         done = done | arrived | ~((following > least) & (following < most))

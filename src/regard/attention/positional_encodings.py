@@ -1,4 +1,4 @@
-"""Positions on the inputs: a vector for each place, added to the item's own before anything else.
+"""Positional encodings: a vector for each position, added to the inputs before anything else.
 
 | scheme | any length | learned from data | parameters, for width w |
 |---|---|---|---|
@@ -7,8 +7,8 @@
 | recurrent | yes | yes | 2 w^2 + 3 w for each layer of the RNN |
 | flow | yes | yes | 2 w^2 + 5 w |
 
-Source of the columns: Liu et al. 2020 (arXiv 2003.09229), table 1, there "inductive", "data-driven" and "parameter
-efficient"; of the recurrent and the flow scheme: the same, section 4.3 with table 6.
+Source of the columns: Liu et al. 2020 (arXiv 2003.09229), table 1, there called "inductive", "data-driven" and
+"parameter efficient"; of the recurrent and the flow scheme: section 4.3 with table 6.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ __all__ = ["INPUT_POSITIONS", "Flow", "Learned", "PositionalEncoding", "Recurren
 
 
 class PositionalEncoding(nn.Module):
-    """A vector for each place, added to the inputs. Subclass it and write `encode`.
+    """A vector for each position, added to the inputs. Subclass it and write `encode`.
 
     Attributes:
-        inductive: whether it has vectors for places beyond those that it was trained on.
+        inductive: whether it has vectors for positions beyond those in training.
         data_driven: whether it is learned from data.
     """
 
@@ -42,8 +42,8 @@ class PositionalEncoding(nn.Module):
         self.width = width
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
-        """The vectors of the first `length` places."""
-        raise NotImplementedError(f"{type(self).__name__} must say the vectors of its places")
+        """The vectors of the first `length` positions."""
+        raise NotImplementedError(f"{type(self).__name__} must define encode(length)")
 
     def forward(self, vectors: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         if vectors.shape[-1] != self.width:
@@ -67,11 +67,11 @@ class Sinusoidal(PositionalEncoding):
     inductive, data_driven = True, False
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
-        # In float64, on the CPU: some devices have none, and float32 is off by a radian at a million.
+        # In float64 on the CPU: some devices lack it, and in float32 a position of a million is off by a radian.
         return self.at(torch.arange(length, dtype=torch.float64))
 
-    def at(self, positions: Float[Tensor, "*place"]) -> Float[Tensor, "*place width"]:
-        """The vectors of any places, whole numbers or between them.
+    def at(self, positions: Float[Tensor, "*position"]) -> Float[Tensor, "*position width"]:
+        """The vectors of any positions, which needn't be integers.
 
         Example:
             >>> Sinusoidal(2).at(torch.tensor([0.0, 0.5]))
@@ -80,7 +80,7 @@ class Sinusoidal(PositionalEncoding):
         """
         pair = torch.arange(0, self.width, 2, dtype=positions.dtype, device=positions.device)
         angle = positions.unsqueeze(-1) / 10000 ** (pair / self.width)
-        # (*place pair 2) -> (*place width): sine and cosine stand side by side; an odd width drops the last cosine.
+        # (*position pair 2) -> (*position width): sine and cosine alternate; an odd width drops the last cosine.
         return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., : self.width]
 
 
@@ -113,18 +113,18 @@ class Learned(PositionalEncoding):
 
 
 class Recurrent(PositionalEncoding):
-    """Adds the states of an RNN that reads the places one by one, p_i = tanh(W z_i + U p_(i-1) + b).
+    """Adds the states of an RNN that reads the positions one by one, p_i = tanh(W z_i + U p_(i-1) + b).
 
-    z_i is the sinusoidal vector of place i, p_(-1) is learned. The places, not the words: every input gets the same
-    vectors. Inductive: it reads on for as long as there are places. Data-driven: 2 w^2 + 2 w parameters for the first
-    layer, as many for each further one, and w for each layer's start.
+    z_i is the sinusoidal vector of position i, p_(-1) is learned. The RNN reads positions, not words, so all inputs get
+    the same vectors. Inductive: it continues for any length. Data-driven: 2 w^2 + 2 w parameters for each layer, and w
+    for each layer's initial state.
 
     Args:
         width: the size of the vectors.
-        layers: how many RNNs read each other's states.
+        layers: how many RNN layers there are.
 
     Source: Liu et al. 2020 (arXiv 2003.09229), equation 14, with the "vector" input of table 6; the notes, 001, picture
-        of the position encodings.
+        of the positional encodings.
 
     Example:
         >>> recurrent = Recurrent(4)
@@ -136,7 +136,7 @@ class Recurrent(PositionalEncoding):
 
     def __init__(self, width: int, layers: int = 1):
         super().__init__(width)
-        check_count("layers", layers, "how many RNNs read each other's states")
+        check_count("layers", layers, "how many RNN layers there are")
         self.rnn = nn.RNN(width, width, layers)
         self.start = nn.Parameter(torch.zeros(layers, width))
         self._sinusoidal = Sinusoidal(width)
@@ -150,22 +150,22 @@ class Recurrent(PositionalEncoding):
 class Flow(PositionalEncoding):
     """FLOATER: the vectors flow, p(t) = p(s) + integral from s to t of h(tau, p(tau)) d tau, from a learned p(0).
 
-    h is a small network: two linear layers, each of which also sees the time, with tanh between; place i is at time
-    i x interval. A fixed number of steps leads from place to place, so the same place has the same vector, bit by bit,
-    in inputs of every length. Inductive: the flow goes on. Data-driven: 2 w^2 + 5 w parameters.
+    h is a small network of two linear layers with tanh between them, each of which also sees the time; position i is at
+    time i x interval. The number of steps between positions is fixed, so a position has the same vector, bit by bit, in
+    inputs of every length. Inductive: the flow continues. Data-driven: 2 w^2 + 5 w parameters.
 
-    Time grows with length x steps, one after the other. Needs torchdiffeq (the extra "flow").
+    The running time grows with length x steps, which are sequential. Needs torchdiffeq (the extra "flow").
 
     Args:
         width: the size of the vectors.
-        interval: the time from one place to the next; the paper has 0.1.
-        steps: how many steps the solver takes from one place to the next; the paper has 5.
+        interval: the time from one position to the next; the paper uses 0.1.
+        steps: how many steps the solver takes from one position to the next; the paper uses 5.
         method: a solver of torchdiffeq with fixed steps: "midpoint", "rk4" or "euler".
-        adjoint: whether the backward pass solves the equation again, backwards in time, instead of keeping every step:
-            memory that doesn't grow with the steps, at the price of a gradient as inexact as the solver.
+        adjoint: whether the backward pass solves the equation again, backwards in time, instead of storing every step:
+            its memory doesn't grow with the steps, but its gradient is only as exact as the solver.
 
     Raises:
-        ArgumentError: a number can't be used, or `method` isn't one of those.
+        ArgumentError: a number can't be used, or `method` is another.
         MissingExtraError: torchdiffeq isn't installed.
 
     Source: Liu et al. 2020 (arXiv 2003.09229), equation 8, with the settings of appendix B.1 and the network of section
@@ -186,7 +186,7 @@ class Flow(PositionalEncoding):
         self.interval, self.steps, self.method, self.adjoint = interval, steps, method, adjoint
         self.start = nn.Parameter(torch.empty(width))
         self.force = _Force(width, interval)
-        # Small, so that a net starts nearly as it would without positions (section 4.4).
+        # Small, so that a network starts nearly as it would without positions (section 4.4).
         nn.init.normal_(self.start, std=0.02)
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
@@ -194,12 +194,12 @@ class Flow(PositionalEncoding):
             return self.start.unsqueeze(0)[:length]
         library = require("torchdiffeq", extra="flow")
         solve = library.odeint_adjoint if self.adjoint else library.odeint
-        # Time in places, not in intervals: whole numbers, which the steps meet exactly.
+        # Time is measured in positions, not in intervals: integers, which the steps hit exactly.
         positions = torch.arange(length).to(self.start)
         return solve(self.force, self.start, positions, method=self.method, options={"grid_constructor": self._grid})
 
     def _grid(self, force: nn.Module, start: Tensor, positions: Tensor) -> Tensor:
-        """The times of all steps from the first of these places to the last, which may lie before it."""
+        """The times of all steps from the first position to the last, which may come before it."""
         first, last = positions[0], positions[-1]
         count = round(abs(float(last - first))) * self.steps
         steps = torch.arange(count + 1).to(positions) / self.steps
@@ -207,7 +207,7 @@ class Flow(PositionalEncoding):
 
 
 class _Force(nn.Module):
-    """What drives the flow: h(t, p), as the change of p from one place to the next."""
+    """The derivative of the flow: h(t, p), as the change of p from one position to the next."""
 
     def __init__(self, width: int, interval: float):
         super().__init__()

@@ -1,14 +1,16 @@
 """Scores: how well each key matches each query, before normalising.
 
 A score is any callable `(query, key) -> scores`: (..., query, feature) and (..., key, feature) to (..., query, key).
-It may offer more, for speed:
 
-- `reduce(query, key) -> (score, query, key)`: the same scores as a simpler score of other vectors, by work that grows
-  with n and not n x n. A call is reduced once, before it is cut into tiles; (batch, head, length, feature) come in.
-- `pull(grad_scores, query, key) -> (grad_query, grad_key, *grads of its operands)`: its gradient, written by hand.
-  An operand's gradient has the operand's own shape, after `select`.
-- `select(heads) -> score`: the same score for these heads, (group,); for parameters that each head has to itself.
-- `check(query_size, key_size, heads)`: raises ArgumentError where the sizes don't fit; by default they must be equal.
+Optional methods make it faster:
+
+- `reduce(query, key) -> (score, query, key)`: a simpler score of other vectors with the same result, by work that grows
+  with n rather than n x n. It is called once, before a request is divided into tiles, with (batch, head, length,
+  feature).
+- `vjp(grad_scores, query, key) -> (grad_query, grad_key, *grads of its operands)`: a hand-written gradient. An
+  operand's gradient has the operand's shape after `select`.
+- `select(heads) -> score`: the score for these heads, (group,), if it has parameters for each head.
+- `check(query_size, key_size, heads)`: raises ArgumentError if the sizes don't fit; by default they must be equal.
 """
 
 import dataclasses
@@ -46,7 +48,7 @@ class Dot:
     """The inner product, score_ij = scale q_i . k_j.
 
     Args:
-        scale: what every score is multiplied by.
+        scale: the factor of every score.
 
     Source: the notes, 001 "Dot-product"; Luong et al. 2015 (arXiv 1508.04025), equation 8.
 
@@ -59,16 +61,16 @@ class Dot:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("scale", self.scale, "A scale that is trained: LearnedCosine, or a matrix, LearnedBilinear.")
+        check_number("scale", self.scale, "Train a scale by LearnedCosine, or a matrix by LearnedBilinear.")
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        # Scaling the query is n x d work; scaling the scores would be n x n.
+        # Scaling the query takes n x d operations; scaling the scores would take n x n.
         return (query if self.scale == 1.0 else query * self.scale) @ key.mT
 
     def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
         if query.ndim != 3:
             return (grad_scores @ key) * self.scale, grad_scores.mT @ (query * self.scale)
-        # The factor of a product costs nothing inside of it.
+        # As a factor of the product, the scale costs nothing.
         nothing = query.new_zeros(())
         return (
             torch.baddbmm(nothing, grad_scores, key, beta=0, alpha=self.scale),
@@ -80,8 +82,8 @@ class Dot:
 class ScaledDot:
     """The inner product divided by the square root of the feature size, score_ij = q_i . k_j / sqrt(d).
 
-    The variance of an inner product of d independent unit terms is d; the division keeps softmax away from its flat
-    ends at any head size.
+    The variance of an inner product of d independent terms of unit variance is d; the division keeps softmax out of
+    saturation for any head size.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), equation 1.
     """
@@ -100,20 +102,20 @@ def _scaled(size: int) -> Dot:
 
 @dataclass(frozen=True)
 class Additive:
-    """A hidden layer's answer to query and key together, score_ij = u . act(q_i + k_j + b).
+    """A hidden layer that sees query and key together, score_ij = u . act(q_i + k_j + b).
 
-    The queries and keys are projected already, as every head's are, so the layer's two matrices are theirs. With tanh
-    this is the attention of Bahdanau; with leaky_relu that of GATv2, whose ranking of the keys depends on the query,
-    as that of the first GAT can't.
+    Queries and keys are projected beforehand, as in every head, so the layer needs no matrices of its own. With tanh
+    this is Bahdanau's attention; with leaky_relu it is that of GATv2, whose ranking of the keys depends on the query,
+    unlike that of the first GAT.
 
     Args:
-        vector: u, (feature,), or (head, feature) for a vector that each head has to itself.
-        bias: b, of the same two forms, or None for 0.
+        vector: u, (feature,), or (head, feature) with a vector for each head.
+        bias: b, of either form, or None for 0.
         activation: "tanh" or "leaky_relu".
-        slope: what leaky_relu multiplies a negative number by.
+        slope: the factor of negative numbers in leaky_relu.
 
     Raises:
-        ArgumentError: the activation is another, or a tensor has neither form.
+        ArgumentError: the activation has another name, or a tensor another form.
 
     Source: Bahdanau et al. 2015 (arXiv 1409.0473), section A.1.2; Brody et al. 2022 (arXiv 2105.14491), equation 7.
 
@@ -141,7 +143,7 @@ class Additive:
         vector = core.vector.to(query.dtype)
         if self.activation == "leaky_relu":
             return _AdditiveScores.apply(query, key, vector, self.slope)  # pyright: ignore[reportReturnType]
-        # tanh(x) = 2 / (1 + exp(-2x)) - 1: the logistic function is ten times as fast, and the rest is n x d work.
+        # tanh(x) = 2 / (1 + exp(-2x)) - 1: the logistic function is ten times as fast, and the rest takes n x d work.
         scores: Tensor = _AdditiveScores.apply(2 * query, 2 * key, 2 * vector, None)  # pyright: ignore[reportAssignmentType]
         return scores - vector.sum(-1)[..., None, None]
 
@@ -186,10 +188,10 @@ class Bilinear:
     """An inner product through a learned matrix, score_ij = q_i W k_j. Queries and keys may differ in size.
 
     Args:
-        matrix: W, (query_feature, key_feature), or (head, query_feature, key_feature) for one to each head.
+        matrix: W, (query_feature, key_feature), or (head, query_feature, key_feature) with a matrix for each head.
 
     Raises:
-        ArgumentError: the matrix has neither form.
+        ArgumentError: the matrix has another form.
 
     Source: Luong et al. 2015 (arXiv 1508.04025), equation 8, "general".
 
@@ -227,11 +229,11 @@ class Bilinear:
 class Cosine:
     """The cosine of the angle between query and key, score_ij = scale q_i . k_j / (|q_i| |k_j|).
 
-    A vector of zeros has no angle: its scores are 0, and it gets no gradient. Cosines are between -1 and 1, so that
-    without a scale the largest weight of a softmax over n keys is at most e^2 times the smallest.
+    A vector of zeros has no angle: its scores are 0, and it gets no gradient. Cosines lie between -1 and 1, so without
+    a scale the largest weight of a softmax over n keys is at most e^2 times the smallest.
 
     Args:
-        scale: what every score is multiplied by: a number, or a tensor, () or (head,).
+        scale: the factor of every score: a number, or a tensor, () or (head,).
 
     Raises:
         ArgumentError: the scale is a tensor of another form.
@@ -274,11 +276,11 @@ class Cosine:
 
 
 class LearnedAdditive(nn.Module):
-    """Additive scores with a vector and a bias that are trained.
+    """Additive scores with a trained vector and bias.
 
     Args:
         head_size: the feature size of a head.
-        heads: with a number, every head has a vector and a bias of its own; otherwise all heads share them.
+        heads: with a number, each head has its own vector and bias; otherwise all heads share them.
         bias: whether there is a bias.
         activation, slope: as in `Additive`.
 
@@ -304,11 +306,11 @@ class LearnedAdditive(nn.Module):
         check_heads(heads)
         shape = (head_size,) if heads is None else (heads, head_size)
         self.vector = nn.Parameter(torch.empty(shape))
-        # A sum of head_size activations of about 1 each: so that the scores start with a spread of about 1.
+        # The score sums head_size activations of about 1 each; this gives it a standard deviation of about 1.
         nn.init.normal_(self.vector, std=max(head_size, 1) ** -0.5)
         self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
         self.activation, self.slope = activation, slope
-        self.part()  # An activation that isn't one is refused here.
+        self.part()  # checks the activation
 
     def part(self) -> Additive:
         """The part for `attend`, with the vector and the bias as its operands."""
@@ -316,11 +318,11 @@ class LearnedAdditive(nn.Module):
 
 
 class LearnedBilinear(nn.Module):
-    """Bilinear scores with a matrix that is trained.
+    """Bilinear scores with a trained matrix.
 
     Args:
         head_size: the feature size of the queries.
-        heads: with a number, every head has a matrix of its own; otherwise all heads share one.
+        heads: with a number, each head has its own matrix; otherwise all heads share one.
         key_size: the feature size of the keys; by default that of the queries.
 
     Source: Luong et al. 2015 (arXiv 1508.04025), equation 8, "general".
@@ -335,7 +337,7 @@ class LearnedBilinear(nn.Module):
         check_heads(heads)
         sizes = (head_size, head_size if key_size is None else key_size)
         self.matrix = nn.Parameter(torch.empty(sizes if heads is None else (heads, *sizes)))
-        # A sum of query_size x key_size products of unit terms: so that the scores start with a spread of about 1.
+        # The score sums query_size x key_size products of unit variance; this gives it a standard deviation of about 1.
         nn.init.normal_(self.matrix, std=max(math.prod(sizes), 1) ** -0.5)
 
     def part(self) -> Bilinear:
@@ -344,12 +346,12 @@ class LearnedBilinear(nn.Module):
 
 
 class LearnedCosine(nn.Module):
-    """Cosine scores with a scale that is trained.
+    """Cosine scores with a trained scale.
 
     Args:
-        heads: with a number, every head has a scale of its own; otherwise all heads share one.
-        scale: where training starts from. Henry et al. suggest log2(n^2 - n) for sequences of length n: their 97.5th
-            percentile, so for n = 128 it is about 14.
+        heads: with a number, each head has its own scale; otherwise all heads share one.
+        scale: its initial value. Henry et al. suggest log2(n^2 - n), where n is the 97.5th percentile of the sequence
+            lengths; for n = 128 that is about 14.
 
     Source: Henry et al. 2020 (arXiv 2010.04245).
 
@@ -374,11 +376,11 @@ def _check_equal(query_size: int, key_size: int) -> None:
 
 
 def _directions(vectors: Tensor) -> Tensor:
-    """Each vector divided by its length; a vector of zeros stays one."""
+    """Each vector divided by its norm; a vector of zeros stays zero."""
     wide = vectors.to(wide_dtype(vectors))
-    # Divided by its largest entry first, which changes no direction and keeps the squares from overflowing. It counts
-    # as a constant, since a direction doesn't change with it. A vector of zeros is replaced before the square root,
-    # whose derivative at 0 would be infinite, in every order.
+    # First divided by the largest entry, which keeps the squares from overflowing and doesn't change the direction, so
+    # it can be treated as a constant. A vector of zeros is replaced before the square root, whose derivatives at 0 are
+    # infinite.
     largest = wide.detach().abs().amax(-1, keepdim=True) if wide.shape[-1] else wide.sum(-1, keepdim=True)
     zero = largest == 0
     scaled = torch.where(zero, 1.0, wide / torch.where(zero, 1.0, largest))
@@ -386,10 +388,10 @@ def _directions(vectors: Tensor) -> Tensor:
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """u . act(q_i + k_j), in the memory of its result; and so are its first and second derivatives.
+    """u . act(q_i + k_j) in memory of the size of its result, as are its first and second derivatives.
 
-    Autograd would hold every feature of every pair. Here a feature is summed as soon as it is known, and computed again
-    where a derivative needs it. `leak` is the slope of leaky_relu; None: the logistic function, from which tanh comes.
+    Autograd would save every feature of every pair. Here each feature is summed as soon as it is computed, and is
+    recomputed for derivatives. `leak` is the slope of leaky_relu; None stands for the logistic function.
     """
 
     generate_vmap_rule = True
@@ -435,7 +437,7 @@ class _AdditiveScoresVjp(torch.autograd.Function):
                 active = _activate(sums, leak)
                 product = grad * active
                 to_vector.append(_summed_to(product.sum((-2, -1)), some))
-                # act (1 - act) is the logistic function's derivative. A `where` by sign mispredicts every other pair.
+                # act (1 - act) is the derivative of the logistic function. A `where` by sign mispredicts half the time.
                 change = (
                     torch.addcmul(product, product, active, value=-1)
                     if leak is None
@@ -456,7 +458,7 @@ class _AdditiveScoresVjp(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, to_query: Tensor, to_key: Tensor, to_vector: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        # With h = to_query_i + to_key_j, what is differentiated is the sum of G (u act'(x) h + to_vector act(x)).
+        # With h = to_query_i + to_key_j, the sum of G (u act'(x) h + to_vector act(x)) is differentiated.
         grad_scores, query, key, vector = ctx.saved_tensors
         grad = grad_scores.unsqueeze(-3)
         total, rows, columns, vectors = torch.zeros_like(grad_scores), [], [], []
@@ -477,22 +479,23 @@ class _AdditiveScoresVjp(torch.autograd.Function):
         return total, torch.cat(rows, -2).mT, torch.cat(columns, -2).mT, torch.cat(vectors, -1), None
 
 
-# How many numbers are worked on at once: so few that they stay in a core's own cache between two steps.
+# How many numbers are processed at once: few enough to stay in a core's cache from one step to the next.
 _AT_ONCE = 2**17
 
 
 def _blocks(query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
-    """The query, some rows at a time."""
+    """The query, divided into blocks of rows."""
     row = max(1, query.shape[:-2].numel() * key.shape[-2])
     return query.split(max(1, _AT_ONCE // row), -2)
 
 
 def _features(query: Tensor, key: Tensor, vector: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Some features at a time: which, the sums q_if + k_jf as (..., feature, query, key), and u as (..., feature).
+    """Blocks of features: their slice, the sums q_if + k_jf as (..., feature, query, key), and u as (..., feature).
 
-    A large tile goes feature by feature, in the memory of the tile; a small one takes many at once, in few steps.
+    A large tile is processed feature by feature, in memory of the tile's size; a small one in few steps of many
+    features.
     """
-    # Features first, so that what is worked on lies side by side.
+    # Features come first, so that each block is contiguous in memory.
     queries, keys = query.mT.contiguous(), key.mT.contiguous()
     tile = max(1, query.shape[:-1].numel() * key.shape[-2])
     step = max(1, _AT_ONCE // tile)
@@ -506,7 +509,7 @@ def _activate(sums: Tensor, leak: float | None) -> Tensor:
 
 
 def _added(total: Tensor | None, active: Tensor, vector: Tensor) -> Tensor:
-    """The total, and the features of `active`, weighted by the vector."""
+    """The total plus the features of `active`, weighted by the vector."""
     if active.shape[-3] > 1:
         term = (active * vector[..., None, None]).sum(-3)
         return term if total is None else total + term
@@ -515,7 +518,7 @@ def _added(total: Tensor | None, active: Tensor, vector: Tensor) -> Tensor:
 
 
 def _summed_to(tensor: Tensor, like: Tensor) -> Tensor:
-    """The gradient of a tensor that was broadcast: summed over what it was broadcast over."""
+    """The gradient of a tensor that was broadcast: summed over the broadcast axes."""
     return tensor.sum_to_size(like.shape) if tensor.shape != like.shape else tensor
 
 

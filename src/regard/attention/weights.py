@@ -1,16 +1,17 @@
-"""Weights: scores normalised, row by row.
+"""Normalisers: how the scores of a row become weights.
 
 A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, key). `allowed` is a bool tensor of that
-shape, or None where everything is allowed. Hidden scores arrive as minus infinity, those of a row in which nothing is
-allowed as 0; whatever the normaliser makes of them, the engine sets their weights to exactly 0. A tile may leave out
-columns that are hidden from all its rows, so a normaliser must not depend on how many of those there are.
-It may offer more, for speed:
+shape, or None where everything is allowed. Hidden scores are passed as minus infinity, and all scores of a fully masked
+row as 0; the engine then sets the weights of hidden pairs to exactly 0, whatever the normaliser returns for them. A
+tile may leave out columns that are hidden from all its rows, so a normaliser must not depend on their number.
 
-- `pull(grad_weights, weights, allowed) -> (grad_scores, *grads of its operands)`: its gradient, written by hand. The
-  weights are 0 where hidden; `grad_weights` may be overwritten.
-- `normalise_(scores, allowed) -> weights`: the same weights where nothing needs a gradient, in the place of the scores.
-- `select(heads) -> normaliser`: the same for these heads, (group,); for parameters that each head has to itself.
-- `check(heads)`: raises ArgumentError where its parameters don't fit that number of heads.
+Optional methods make it faster:
+
+- `vjp(grad_weights, weights, allowed) -> (grad_scores, *grads of its operands)`: a hand-written gradient. The weights
+  are 0 where hidden; `grad_weights` may be overwritten.
+- `normalise_(scores, allowed) -> weights`: the same weights where no gradient is needed, computed in place.
+- `select(heads) -> normaliser`: the normaliser for these heads, (group,), if it has parameters for each head.
+- `check(heads)`: raises ArgumentError if its parameters don't fit that number of heads.
 """
 
 import dataclasses
@@ -45,7 +46,7 @@ __all__ = [
 
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 
-_SHORT = 16  # PyTorch's softmax on a CPU computes shorter rows number by number, seven times as slowly
+_SHORT = 16  # PyTorch's softmax on a CPU doesn't vectorise shorter rows, which makes it seven times as slow
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Softmax:
     """w_ij = exp(s_ij / T) / sum_k exp(s_ik / T), over the allowed keys.
 
     Args:
-        temperature: T, above 0: a number, or a tensor, () or (head,). Below 1 sharpens, above 1 flattens.
+        temperature: T, above 0: a number, or a tensor, () or (head,). Below 1 it sharpens the weights, above 1 it
+            flattens them.
 
     Raises:
         ArgumentError: the temperature is a number that isn't above 0, or a tensor of another form.
@@ -81,18 +83,18 @@ class Softmax:
         if scores.device.type == "cpu" and 0 < scores.shape[-1] < _SHORT:
             scores = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
             return scores.div_(scores.sum(-1, keepdim=True))
-        # Only the CPU's kernel is known to read each row to its end before it writes. In place it is slower unless rows
-        # are long.
+        # Only the CPU's kernel is known to read a whole row before it writes. In place it is slower unless rows are
+        # long.
         in_place = scores.device.type == "cpu" and scores.shape[-1] >= 4 * _SHORT
         return torch.softmax(scores, -1, out=scores) if in_place else torch.softmax(scores, -1)
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        # ds = w (dw - sum w dw), step by step in one place: a temporary of n x n costs more than a product.
+        # ds = w (dw - sum w dw), computed in place: a temporary of n x n costs more than a product.
         sums = grad_weights.mul_(weights).sum(-1, keepdim=True)
         grad_scores = grad_weights.addcmul_(weights, sums, value=-1)
         if not isinstance(self.temperature, Tensor):
             return (grad_scores if self.temperature == 1.0 else grad_scores.div_(self.temperature),)
-        # dT = -sum ds s / T^2, before ds is divided by T; and since ds sums to 0, log w may stand for s / T.
+        # dT = -sum ds s / T^2, before ds is divided by T; since ds sums to 0, log w can replace s / T.
         logarithms = weights.clamp(min=torch.finfo(weights.dtype).tiny).log_().mul_(grad_scores)
         grad_temperature = _summed(logarithms, self.temperature) / -self.temperature
         return grad_scores.div_(_by_head(self.temperature, weights)), grad_temperature
@@ -107,8 +109,8 @@ class Softmax:
     def _scaled(self, scores: Tensor) -> Tensor:
         if not isinstance(self.temperature, Tensor):
             return scores if self.temperature == 1.0 else scores / self.temperature
-        # The temperature's own derivative is a product with the scores, which must be finite: a hidden one stands aside
-        # as 0, and a row of hidden ones for good.
+        # The temperature's gradient is a product with the scores, which must be finite: hidden ones are replaced by 0
+        # before the division, and in fully masked rows stay so.
         hidden = scores == -torch.inf
         scaled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
         return scaled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
@@ -118,11 +120,11 @@ class Softmax:
 class Relu:
     """w_ij = max(s_ij, 0) / n_i, where n_i is how many keys query i is allowed to see. Rows need not sum to 1.
 
-    Counting the allowed keys, not all of them, makes a masked row equal to the same row with the hidden keys taken out.
+    Dividing by the number of allowed keys, not of all keys, makes a masked row equal to the row without hidden keys.
 
     Args:
-        divisor: a number to divide every row by instead, say the length of the whole sequence under a causal mask: then
-            an early row, which sees few keys, has small weights.
+        divisor: a number to divide every row by instead, such as the length of the sequence under a causal mask; then
+            early rows, which see few keys, have small weights.
 
     Raises:
         ArgumentError: the divisor isn't above 0.
@@ -138,7 +140,7 @@ class Relu:
 
     def __post_init__(self) -> None:
         if self.divisor is not None:
-            check_number("divisor", self.divisor, "A factor that is trained: a linear layer behind.")
+            check_number("divisor", self.divisor, "To train a factor, add a linear layer after the attention.")
         if self.divisor is not None and not self.divisor > 0:
             raise ArgumentError(f"`divisor` must be above 0, or None to count the keys, but is {self.divisor!r}.")
 
@@ -149,7 +151,7 @@ class Relu:
         return scores.relu_().div_(self._count(scores, allowed))
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        # Chosen where the weight is above 0, not multiplied by 0 or 1: many times faster than by a bool tensor.
+        # Selects where the weight is above 0, which is many times faster than multiplying by a bool tensor.
         grad_scores = torch.ops.aten.threshold_backward(grad_weights, weights, 0.0)
         return (grad_scores.div_(self._count(weights, allowed)),)
 
@@ -159,16 +161,16 @@ class Relu:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """w_ij = 1 / (1 + exp(-(s_ij + b))): each key for itself. Rows need not sum to 1.
+    """w_ij = 1 / (1 + exp(-(s_ij + b))), independently for each key. Rows need not sum to 1.
 
     Args:
         bias: b: a number, or a tensor, () or (head,). None is -log(n_i), where n_i is how many keys query i is allowed
-            to see: with scores around 0 a row then sums to about 1.
+            to see; with scores around 0, rows then sum to about 1.
 
     Raises:
         ArgumentError: the bias is a tensor of another form.
 
-    Source: Ramapuram et al. 2024 (arXiv 2409.04431), who find -log n to be what training needs.
+    Source: Ramapuram et al. 2024 (arXiv 2409.04431), who find that training needs -log n.
 
     Example:
         >>> Sigmoid()(torch.tensor([[0.0, 0.0, 0.0, 9.0]]), torch.tensor([[True, True, True, False]]))[:, :3]
@@ -188,7 +190,7 @@ class Sigmoid:
         return scores.add_(self._bias(scores, allowed)).sigmoid_()
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        # ds = dw w (1 - w), with no temporary.
+        # ds = dw w (1 - w), without a temporary.
         grad_scores = grad_weights.mul_(weights).addcmul_(grad_weights, weights, value=-1)
         if not isinstance(self.bias, Tensor):
             return (grad_scores,)
@@ -212,9 +214,9 @@ class Sigmoid:
 class Entmax:
     """w_ij = max((alpha - 1) s_ij - t_i, 0)^(1 / (alpha - 1)), with the t_i for which the row sums to 1.
 
-    Weak keys get weights of exactly 0, the more of them the larger alpha; near 1 it is softmax. At 1.5 and 2 the
-    thresholds t are exact, otherwise found to rounding. Above 2 the derivative is unbounded where a weight reaches 0,
-    and so is what rounding does to the weights there: train with at most 2.
+    Keys with low scores get weights of exactly 0, the more of them the larger alpha; as alpha approaches 1, it becomes
+    softmax. For alpha 1.5 and 2 the thresholds t are exact, otherwise exact to rounding. Above 2 the derivative is
+    unbounded where a weight reaches 0, and rounding errors there are magnified: for training use at most 2.
 
     Args:
         alpha: above 1: a number, or a tensor, () or (head,), which may be trained. Where a tensor holds 1 or less, the
@@ -255,7 +257,7 @@ class Entmax:
         _check_heads("alpha", self.alpha, heads)
 
     def _alpha(self, scores: Tensor) -> float | Tensor:
-        """A number, or a tensor with as many axes as the scores, that broadcasts against them."""
+        """A number, or a tensor with as many axes as the scores that broadcasts against them."""
         if not isinstance(self.alpha, Tensor):
             return float(self.alpha)
         alpha: Any = _by_head(self.alpha, scores)
@@ -264,9 +266,9 @@ class Entmax:
 
 @dataclass(frozen=True)
 class Sparsemax:
-    """w_ij = max(s_ij - t_i, 0), with the t_i for which the row sums to 1: the nearest point that is a distribution.
+    """w_ij = max(s_ij - t_i, 0), with the t_i for which the row sums to 1: the scores' projection onto the simplex.
 
-    The same as `Entmax(2.0)`. A key that is 1 or more below the best has a weight of exactly 0.
+    The same as `Entmax(2.0)`. A key whose score is 1 or more below the maximum has a weight of exactly 0.
 
     Source: Martins & Astudillo 2016 (arXiv 1602.02068), equation 2 and proposition 1.
 
@@ -286,7 +288,7 @@ class Sparsemax:
 class Hard:
     """w_ij = 1 for the key with the highest score, the first of equals, and 0 for the others.
 
-    The gradient of the scores is 0: what is looked at can't be trained through it, only what is found there.
+    The gradient of the scores is 0: only the values can be trained through it, not the choice of keys.
 
     Source: the limit of softmax as its temperature goes to 0.
 
@@ -311,12 +313,12 @@ class Hard:
 class Budget:
     """w_ij = max(0, min(s_ij - t_i, 1)), with the t_i for which the row sums to the budget.
 
-    That many keys are chosen, softly: no key gets more than 1. With a budget of 1 it is sparsemax; a query that may see
-    no more keys than the budget has weights of 1. The thresholds are exact, and so is the gradient, which passes
+    It chooses that many keys, softly: no weight exceeds 1. With a budget of 1 it is sparsemax; if a query may see no
+    more keys than the budget, all its weights are 1. The thresholds are exact, and so is the gradient, which passes
     through the weights strictly between 0 and 1.
 
     Args:
-        budget: what a row sums to, above 0; it needn't be a whole number.
+        budget: what a row sums to, above 0; it needn't be an integer.
 
     Raises:
         ArgumentError: the budget isn't a number above 0.
@@ -344,15 +346,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class TopK:
-    """Softmax over the k keys with the highest scores, of equals the first; the others have weights of exactly 0.
+    """Softmax over the k keys with the highest scores, the first ones among equals; other weights are exactly 0.
 
-    The gradient is that of softmax over those keys: which ones they are changes by jumps, through which none passes.
+    The gradient is that of softmax over those keys. Their choice is discontinuous, and passes no gradient.
 
     Args:
         keys: k, how many keys a query attends to at most.
 
     Raises:
-        ArgumentError: `keys` isn't a whole number above 0.
+        ArgumentError: `keys` isn't an integer above 0.
 
     Source: Gupta et al. 2021 (arXiv 2106.06899).
 
@@ -370,7 +372,7 @@ class TopK:
         return torch.softmax(torch.where(self._largest(scores.detach()), scores, -torch.inf), dim=-1)
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
-        # The weights are 0 but for the keys that were kept.
+        # All weights are 0 except those of the chosen keys.
         return Softmax().vjp(grad_weights, weights, allowed)
 
     def _largest(self, scores: Tensor) -> Tensor:
@@ -379,16 +381,16 @@ class TopK:
         least = scores.topk(self.keys, dim=-1).values[..., -1:]
         above, equal = scores > least, scores == least
         room = self.keys - above.sum(-1, keepdim=True)
-        # NaN compares with nothing, and must be seen.
+        # NaN compares as False, but must propagate.
         return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room)) | torch.isnan(scores)
 
 
 class LearnedSoftmax(nn.Module):
-    """Softmax with a temperature that is trained. Its logarithm is the parameter, so that it stays above 0.
+    """Softmax with a trained temperature. The parameter is its logarithm, so that it stays above 0.
 
     Args:
-        heads: with a number, every head has a temperature of its own; otherwise all heads share one.
-        temperature: where training starts from.
+        heads: with a number, each head has its own temperature; otherwise all heads share one.
+        temperature: its initial value.
 
     Raises:
         ArgumentError: the temperature isn't above 0.
@@ -403,7 +405,7 @@ class LearnedSoftmax(nn.Module):
     def __init__(self, heads: int | None = None, *, temperature: float = 1.0):
         super().__init__()
         check_heads(heads)
-        Softmax(temperature)  # A temperature that isn't above 0 is refused here.
+        Softmax(temperature)  # checks the temperature
         self.log_temperature = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(temperature)))
 
     def part(self) -> Softmax:
@@ -412,11 +414,11 @@ class LearnedSoftmax(nn.Module):
 
 
 class LearnedEntmax(nn.Module):
-    """Entmax with an alpha that is trained, between 1.01 and 2: how sparse to attend is learned.
+    """Entmax with a trained alpha between 1.01 and 2, so that the sparsity of the attention is learned.
 
     Args:
-        heads: with a number, every head has an alpha of its own; otherwise all heads share one.
-        alpha: where training starts from.
+        heads: with a number, each head has its own alpha; otherwise all heads share one.
+        alpha: its initial value.
 
     Raises:
         ArgumentError: alpha doesn't lie between 1.01 and 2.
@@ -435,8 +437,8 @@ class LearnedEntmax(nn.Module):
         check_number("alpha", alpha)
         if not _LEAST_ALPHA < alpha < 2.0:
             raise ArgumentError(f"`alpha` must lie between {_LEAST_ALPHA} and 2, but is {alpha!r}.")
-        share = (alpha - _LEAST_ALPHA) / (2.0 - _LEAST_ALPHA)
-        self.logit = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(share / (1.0 - share))))
+        fraction = (alpha - _LEAST_ALPHA) / (2.0 - _LEAST_ALPHA)
+        self.logit = nn.Parameter(torch.full(() if heads is None else (heads,), math.log(fraction / (1.0 - fraction))))
 
     def part(self) -> Entmax:
         """The part for `attend`, with alpha as its operand."""
@@ -447,16 +449,17 @@ _LEAST_ALPHA = 1.01
 
 
 class LearnedSigmoid(nn.Module):
-    """Sigmoid with a bias that is trained.
+    """Sigmoid with a trained bias.
 
     Args:
-        length: how many keys a query typically sees: the bias starts from -log(length), so that rows sum to about 1.
-        heads: with a number, every head has a bias of its own; otherwise all heads share one.
+        length: how many keys a query typically sees; the bias is initialised to -log(length), so that rows sum to
+            about 1.
+        heads: with a number, each head has its own bias; otherwise all heads share one.
 
     Raises:
         ArgumentError: the length is below 1.
 
-    Source: Ramapuram et al. 2024 (arXiv 2409.04431), whose start is -log n.
+    Source: Ramapuram et al. 2024 (arXiv 2409.04431), who initialise it to -log n.
 
     Example:
         >>> LearnedSigmoid(128, heads=2).bias
@@ -476,10 +479,10 @@ class LearnedSigmoid(nn.Module):
 
 
 def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:
-    """How many keys each query may see, (..., query, 1); 1 where there is none, as nothing is divided then."""
+    """How many keys each query may see, (..., query, 1); 1 for fully masked rows, to avoid division by 0."""
     if allowed is None:
         return float(max(scores.shape[-1], 1))
-    # Summed as floats, which is many times faster than as integers.
+    # Summed as floats, which is many times faster than summing integers.
     return allowed.expand(scores.shape).sum(-1, keepdim=True, dtype=scores.dtype).clamp(min=1)
 
 
@@ -503,7 +506,7 @@ def _selected(parameter: float | Tensor, heads: Tensor) -> float | Tensor:
 
 
 def _summed(values: Tensor, parameter: Tensor) -> Tensor:
-    """(..., group, query, key) summed to the parameter's shape, which is its gradient."""
+    """Values (..., group, query, key) summed to the parameter's shape, which gives its gradient."""
     return values.sum() if parameter.ndim == 0 else values.sum((-2, -1)).sum_to_size(parameter.shape)
 
 

@@ -21,12 +21,12 @@ __all__ = ["Blocks"]
 
 @dataclass(frozen=True, repr=False)
 class Blocks(Mask):
-    """Queries and keys stand in blocks of so many; a block of queries may attend to whole blocks of keys.
+    """Queries and keys are divided into blocks of equal size; a block of queries may attend to whole blocks of keys.
 
     Args:
-        table: (query block, key block) bool, True = may attend. Or, where they are few among many, (2, pairs) numbers:
-            each pair's block of keys (row 0) and block of queries (row 1), in the order that `Edges` has.
-        size: how many queries or keys a block holds; the last one may hold fewer.
+        table: (query block, key block) bool, True = may attend. Or, for few pairs of many blocks, (2, pairs) numbers:
+            the block of keys (row 0) and the block of queries (row 1) of each pair, in the order of `Edges`.
+        size: how many queries or keys a block has; the last one may have fewer.
 
     Source: Child et al. 2019, Sparse Transformer (arXiv 1904.10509); Zaheer et al. 2020, BigBird (arXiv 2007.14062).
 
@@ -42,11 +42,11 @@ class Blocks(Mask):
 
     table: InitVar[Tensor | Sequence[Any]]
     size: int
-    # The blocks of keys that each block of queries may see, sorted, and where they begin.
+    # The blocks of keys that each block of queries may see, sorted, and where they start.
     starts: Tensor = field(init=False)
     blocks: Tensor = field(init=False)
     keys: int = field(init=False)
-    # Whether every block was named, those that see nothing too.
+    # Whether the table lists every block, even those that see nothing.
     whole: bool = field(init=False)
 
     def __post_init__(self, table: Tensor | Sequence[Any]) -> None:
@@ -83,12 +83,12 @@ class Blocks(Mask):
         here = slice(first, first + len(key))
         if not torch.equal(self._keys_of(block)[here], key):
             return contains(self.starts, self.blocks, row, at.key // self.size)
-        # Whole blocks, the first and the last cut short: ask about each once, and spread the answer over its keys.
+        # Whole blocks, except the first and the last: evaluate each once, and expand the result to its keys.
         held = contains(self.starts, self.blocks, row, block.view(*[1] * (at.key.ndim - 1), -1))
         return held.unsqueeze(-1).expand(*held.shape, self.size).flatten(-2)[..., here]
 
     def _keys_of(self, block: Tensor) -> Tensor:
-        """The keys that these blocks hold, one after the other."""
+        """The keys of these blocks, one block after the other."""
         return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
 
     def spans(self, sizes: Sizes) -> Spans:

@@ -1,6 +1,6 @@
-"""Pairs asked of lists: for each row the columns that it may see, sorted, one row's behind the other's.
+"""Lookup of pairs in CSR lists: the columns of each row, sorted, in one tensor.
 
-`starts` (row + 1) says where each row's columns begin in `columns`. All of it grows with the pairs, never with n x n.
+`starts` (row + 1) says where the columns of each row begin in `columns`. Memory and time grow with the pairs.
 """
 
 import torch
@@ -10,9 +10,9 @@ __all__ = ["contains", "extents"]
 
 
 def contains(starts: Tensor, columns: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """Whether the lists hold these pairs: a bool tensor of the shape to which the two broadcast.
+    """Whether the lists contain these pairs: a bool tensor of the shape to which `row` and `column` broadcast.
 
-    A row beyond the lists has no columns.
+    Rows out of range have no columns.
     """
     rows = len(starts) - 1
     if not rows:
@@ -28,10 +28,10 @@ def contains(starts: Tensor, columns: Tensor, row: Tensor, column: Tensor) -> Te
 
 
 def _marked(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
-    """Rows (..., row, 1) against sorted columns (column,): what the rows hold is marked, the rest never looked at."""
+    """Rows (..., row, 1) against sorted columns (column,): the entries of the rows are marked in a table of zeros."""
     counts = (stop - start).flatten()
     owner = torch.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
-    # Where an entry stands: so far into its row's list as it is behind the first of that row here.
+    # An entry's offset in its row is its number minus that of the row's first entry here.
     behind = torch.arange(owner.numel(), device=counts.device) - (counts.cumsum(0) - counts)[owner]
     column = columns[start.flatten()[owner] + behind]
     allowed = torch.zeros(counts.numel() * wanted.numel(), dtype=torch.bool, device=counts.device)
@@ -43,7 +43,7 @@ def _marked(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Ten
 
 
 def _searched(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
-    """Each pair by halving its row's list until one entry is left."""
+    """Each pair by binary search in its row."""
     start, stop, wanted = torch.broadcast_tensors(start, stop, wanted)
     if not columns.numel() or not wanted.numel():
         return torch.zeros_like(wanted, dtype=torch.bool)
@@ -58,7 +58,7 @@ def _searched(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> T
 
 
 def extents(starts: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """Per row its first column and the one after its last, and whether the rows hold all columns between."""
+    """The first column of each row and the one after its last, and whether the rows are contiguous."""
     first, end = starts[:-1], starts[1:]
     if not columns.numel():
         return torch.zeros_like(first), torch.zeros_like(first), True

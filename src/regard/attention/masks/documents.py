@@ -1,4 +1,4 @@
-"""Documents packed into one sequence: each may attend to itself alone."""
+"""Documents packed into one sequence: each attends only to itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ class Documents(Mask):
     """Several documents in one sequence (packing): a query may attend to the keys of its own document.
 
     Args:
-        ids: which document each key belongs to, (key,) or (batch, key); a negative number: to none, it is padding. The
-            query at that place belongs to the same one.
-        query: which document each query belongs to, (query,) or (batch, query), where queries are other things than
-            keys (cross-attention).
+        ids: which document each key belongs to, (key,) or (batch, key); a negative number marks padding. The query at
+            the same position belongs to the same document.
+        query: which document each query belongs to, (query,) or (batch, query), if queries are other items than keys
+            (cross-attention).
 
-    Documents may stand in any order. Where each stands in one piece, as packing makes it, other documents cost nothing.
+    Documents may be in any order. If each is contiguous, as after packing, the other documents cost nothing.
 
     Source: Krell et al. 2021, sequence packing without cross-contamination (arXiv 2107.02027).
 
@@ -44,7 +44,7 @@ class Documents(Mask):
 
     ids: Tensor | Sequence[Any]
     query: Tensor | Sequence[Any] | None = None
-    # Worked out once: between which keys the documents lie, for each place or query, and whether each is in one piece.
+    # Computed once, for each position or query: between which keys its document lies; and whether all are contiguous.
     start: Tensor = field(init=False)
     stop: Tensor = field(init=False)
     contiguous: bool = field(init=False)
@@ -63,7 +63,7 @@ class Documents(Mask):
 
     @classmethod
     def of_lengths(cls, lengths: Sequence[Any] | Tensor) -> "Documents":
-        """Documents of these lengths, one behind the other; or a list of such lists, one for each item of the batch.
+        """Documents of these lengths, one after the other; or a list of such lists, one for each item of the batch.
 
         Example:
             >>> Documents.of_lengths([2, 3]).ids
@@ -99,7 +99,7 @@ class Documents(Mask):
             own = torch.where(there, own, -1)
         else:
             own = entries(self._queries, at.batch, at.query)
-        # Padding is like no key, so that all pairs are compared once.
+        # Padding matches no key, so that one comparison per pair is enough.
         return torch.where(own < 0, _NO_DOCUMENT, own) == entries(self._keys, at.batch, at.key)
 
     def spans(self, sizes: Sizes) -> Spans:
@@ -119,10 +119,10 @@ class Documents(Mask):
 
 
 def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """The first key of each query's document, the one after its last, and whether all between belong to it."""
+    """The first key of each query's document, the one after its last, and whether all documents are contiguous."""
     items = max(len(keys), len(queries))
     keys, queries = keys.expand(items, -1), queries.expand(items, -1)
-    # Sorted by document and then by place: a document's keys are neighbours there, the first of them first.
+    # Sorted stably by document, the keys of a document are adjacent, in the order of their positions.
     ids, order = keys.sort(dim=1, stable=True)
     low, high = (torch.searchsorted(ids, queries.contiguous(), right=right) for right in (False, True))
     some = (low < high) & (queries >= 0)
@@ -134,7 +134,7 @@ def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
 
 
 def _at_positions(start: Tensor, stop: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
-    """The same for each query, which may have no place among the keys."""
+    """The same for each query; empty for queries whose position is out of range."""
     shift = sizes.shift
     if isinstance(shift, int) and 0 <= shift <= start.shape[1] - sizes.queries:
         return start[:, shift : shift + sizes.queries], stop[:, shift : shift + sizes.queries]

@@ -22,16 +22,16 @@ __all__ = ["Edges"]
 
 @dataclass(frozen=True, repr=False)
 class Edges(Mask):
-    """A graph: a query may attend to the keys from which an edge leads to it. All else costs nothing.
+    """A graph: a query may attend to the keys from which an edge leads to it. Other pairs cost nothing.
 
     Args:
         edge_index: (2, edges) node numbers: each edge leads from a key (row 0) to a query (row 1), as in PyTorch
-            Geometric; one that stands twice counts once. The graph is that of every item of the batch. Or a list of
-            such tensors, one for each item.
+            Geometric; duplicate edges count once. One graph for all items of the batch, or a list of such tensors, one
+            for each item.
 
-    Make it once and use it in every layer and step: the edges are sorted when it is made. Many small graphs are fastest
-    as one, with the numbers of the second going on where the first one's end, in a batch of 1. A node without edges
-    attends to nothing; `Edges.with_loops` lets every node attend to itself.
+    Construct it once and use it in every layer and step, since constructing it sorts the edges. Many small graphs are
+    fastest as one graph in a batch of 1, with consecutive node numbers. A node without edges attends to nothing;
+    `Edges.with_loops` lets every node attend to itself.
 
     Source: the notes, 001 "Self-attention for graph"; Velickovic et al. 2018, GAT (arXiv 1710.10903), section 2.1.
 
@@ -46,8 +46,8 @@ class Edges(Mask):
     """
 
     edge_index: InitVar[Tensor | Sequence[Any]]
-    # The tensors of `csr`, and of each row its first key and the one after its last, built once: fields of the mask
-    # itself, so that they stay with it wherever it is taken apart.
+    # The tensors of `csr`, and the first key of each row and the one after its last. As fields they are operands, so
+    # they are built only once.
     lists: tuple[Tensor, ...] = field(init=False)
     contiguous: bool = field(init=False)
     items: int = field(init=False)
@@ -70,12 +70,12 @@ class Edges(Mask):
 
     @property
     def csr(self) -> Csr:
-        """The edges, sorted; the queries of all items one behind the other, as far as the last with an edge."""
+        """The sorted edges; the queries of all items are concatenated, each item up to the last query with an edge."""
         return Csr(*self.lists[:5])
 
     @classmethod
     def with_loops(cls, edge_index: Tensor | Sequence[Any], nodes: int) -> "Edges":
-        """The graph of so many nodes, and for every node an edge to itself.
+        """The graph of `nodes` nodes with an additional edge from every node to itself.
 
         Example:
             >>> from regard.attention import weigh
@@ -94,7 +94,7 @@ class Edges(Mask):
         starts, columns = self.lists[:2]
         if self.items == 1:
             return contains(starts, columns, at.query, at.key)
-        # A query beyond the last with edges must not run on into the next item's.
+        # A query beyond the item's last one with edges must not be taken for one of the next item.
         row = torch.where(at.query < self.queries, at.batch * self.queries + at.query, -1)
         return contains(starts, columns, row, at.key)
 
@@ -117,7 +117,7 @@ class Edges(Mask):
         if self.items > 1:
             return None
         csr = self.csr
-        # Nodes behind the last with an edge have lists of their own, which are empty.
+        # Nodes after the last one with an edge have empty lists.
         starts, key_starts = (
             torch.nn.functional.pad(part, (0, more), value=len(csr.keys)) if more else part
             for part, more in ((csr.starts, sizes.queries - self.queries), (csr.key_starts, sizes.keys - self.keys))

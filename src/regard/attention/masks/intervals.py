@@ -1,4 +1,4 @@
-"""Masks that are one stretch of keys for each query: around its own place, at the start, or on the way through."""
+"""Masks that allow one interval of keys for each query: around its position, at the start, or along the diagonal."""
 
 import math
 from collections.abc import Sequence
@@ -53,17 +53,17 @@ class Window(Mask):
     def hides_nothing(self, sizes: Sizes) -> bool:
         if sizes.ragged:
             return super().hides_nothing(sizes)
-        # The last query's place is the last key's, the first query's is so many before it.
+        # The last query has the position of the last key, and the positions of the others precede it.
         first, last = sizes.keys - sizes.queries, sizes.keys - 1
         return 0 in (sizes.queries, sizes.keys) or (last <= self.before and first + self.after >= last)
 
 
 @dataclass(frozen=True)
 class Prefix(Mask):
-    """Every query may attend to the first keys. `Prefix(k) | Causal()` is a language model that sees its prompt whole.
+    """Every query may attend to the first keys. With `Prefix(k) | Causal()` a language model sees its whole prompt.
 
     Args:
-        length: how many keys; a number, or (batch,) one for each item.
+        length: how many keys; a number, or (batch,) with one for each item.
 
     Source: Raffel et al. 2020, T5 (arXiv 1910.10683), section 3.2.1, "causal with prefix".
 
@@ -116,19 +116,21 @@ class Prefix(Mask):
 
 @dataclass(frozen=True)
 class Guided(Mask):
-    """Monotonic attention: a band that moves through the keys, left to right, as the queries advance.
+    """Monotonic attention: a window that moves through the keys, left to right, as the queries advance.
 
-    Query i of m may attend to key j of n where |j - c_i| <= width, with c_i = i n / m: speech and its text run side by
-    side. With lengths, m and n are each item's own.
+    Query i of m may attend to key j of n if |j - c_i| <= width, with c_i = i n / m, as speech and its text advance
+    together. With lengths, m and n are each item's own.
 
     Args:
-        width: how far from the centre a key may be: a whole number of keys, or a share of the item's keys, such as 0.2.
-        centres: where among the keys each query looks, (query,) or (batch, query), if that is known better than
-            i n / m: from an alignment, or from the step before in decoding. They must not go back.
+        width: how far from the centre a key may be: an integer number of keys, or a fraction of the item's keys, such
+            as 0.2.
+        centres: the position among the keys that each query's window is centred on, (query,) or (batch, query), if it
+            is known better than i n / m: from an alignment, or in decoding from the step before. They must not
+            decrease.
 
     Source: the notes, 004 "Guided attention"; Tachibana et al. 2018 (arXiv 1710.08969), section 4: a penalty
-    of 1 - exp(-(i/m - j/n)^2 / 2 g^2) on what is far from the diagonal. This is its hard form; `width` as a share is
-    like g there.
+    of 1 - exp(-(i/m - j/n)^2 / 2 g^2) on weights far from the diagonal. This is its hard form; a fractional `width`
+    corresponds to g.
 
     Example:
         >>> from regard.attention import weigh
@@ -154,10 +156,10 @@ class Guided(Mask):
         centres = torch.as_tensor(self.centres)
         if centres.ndim not in (1, 2) or centres.dtype == torch.bool or centres.is_complex():
             raise ArgumentError(
-                "`centres` of Guided must be places among the keys, (query,) or (batch, query), "
+                "`centres` of Guided must be positions among the keys, (query,) or (batch, query), "
                 f"but is {centres.dtype} of shape {tuple(centres.shape)}."
             )
-        # They choose what is seen, and no gradient passes through a choice.
+        # They select keys, and no gradient passes through a selection.
         centres = centres.detach().double()
         centres = centres.unsqueeze(0) if centres.ndim == 1 else centres
         if not bool(torch.isfinite(centres).all()):
@@ -165,7 +167,7 @@ class Guided(Mask):
         if not bool((centres.diff(dim=1) >= 0).all()):
             raise ArgumentError(
                 "`centres` of Guided must not go back from one query to the next, but do. "
-                "For a band that may, write a function (batch, head, query, key) -> bool."
+                "For a window that may, write a function (batch, head, query, key) -> bool."
             )
         object.__setattr__(self, "centres", centres)
 
@@ -189,17 +191,17 @@ class Guided(Mask):
         return 1 if self.centres is None else len(self.centres)
 
     def _interval(self, item: Tensor, row: Tensor, queries: Tensor | int, keys: Tensor | int) -> tuple[Tensor, Tensor]:
-        """The first and the last key that these queries may see, of which some may lie beyond the ends."""
+        """The first and the last key that these queries may see, possibly beyond the ends."""
         if isinstance(self.centres, Tensor):
             centre = entries(self.centres, item, row)
             reach = self.width if isinstance(self.width, int) else self.width * keys
             return torch.ceil(centre - reach).long(), torch.floor(centre + reach).long()
-        # In whole numbers, so that no rounding decides: |j m - i n| <= width m, or width m n where it is a share.
+        # In integers, so that rounding can't matter: |j m - i n| <= width m, or width m n for a fraction.
         queries = max(queries, 1) if isinstance(queries, int) else queries.clamp(min=1)
         if isinstance(self.width, int):
             reach = self.width * queries
         else:
-            # In double precision for tensors too, as Python has it, so that one item alone is the same in a batch.
+            # In double precision for tensors too, as in Python, so that a single item gets the same as in a batch.
             pairs = queries * keys
             reach = (self.width * pairs.double()).long() if isinstance(pairs, Tensor) else int(self.width * pairs)
         middle = row * keys

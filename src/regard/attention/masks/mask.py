@@ -1,8 +1,8 @@
-"""What a mask is, how masks combine, and those that need no arguments. True = may attend.
+"""The base class of masks, their combinations, and the masks without arguments. True = may attend.
 
-A mask answers two questions: `allows`, pair by pair, and `spans`, row by row: between which keys the allowed ones lie.
-The second lets an engine skip what is hidden without asking pair by pair. Masks compose with `&`, `|` and `~`.
-A function of the user's own, `(batch, head, query, key) -> bool tensor`, is a mask too.
+A mask answers two questions: `allows`, for each pair, and `spans`, for each query: between which keys the allowed ones
+lie. The second lets an engine skip hidden keys without evaluating pairs. Masks compose with `&`, `|` and `~`. A user's
+function `(batch, head, query, key) -> bool tensor` is a mask too.
 """
 
 import difflib
@@ -25,33 +25,33 @@ __all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "
 
 
 class Mask:
-    """A mask: subclass it as a frozen dataclass and write `allows`; write `spans` too if whole stretches are hidden.
+    """A mask: subclass it as a frozen dataclass and write `allows`; write `spans` too if whole ranges are hidden.
 
-    A mask that allows keys here and there writes `columns` as well, and if they are few for each query, `edges`.
+    A mask that allows scattered keys should also write `columns`, and if there are few for each query, `edges`.
     """
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # What was written beside another `allows` says nothing of this one.
+        # A method that was written for another `allows` doesn't apply to this one.
         if "allows" in vars(cls):
             for name in ("spans", "columns", "edges", "hides_nothing"):
                 if name not in vars(cls):
                     setattr(cls, name, getattr(Mask, name))
 
     def allows(self, at: Index) -> Tensor:
-        """Whether each pair may attend: a bool tensor that broadcasts against the index."""
+        """Whether each pair is allowed: a bool tensor that broadcasts against the index."""
         raise NotImplementedError(f"{type(self).__name__} must define allows(at)")
 
     def spans(self, sizes: Sizes) -> Spans:
-        """Where the allowed keys of each query lie."""
+        """Between which keys the allowed keys of each query lie."""
         return Spans.unknown(sizes)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
-        """The keys that any of these queries may see in any item, sorted, on the CPU; None: what the spans say."""
+        """The keys that any of these queries may see in any item, sorted, on the CPU; None if `spans` says enough."""
         return None
 
     def edges(self, sizes: Sizes) -> Csr | None:
-        """The allowed pairs one by one, if they are few and the same for every head; None: they are not."""
+        """The allowed pairs as sorted lists, if they are few and the same for every head; otherwise None."""
         return None
 
     def hides_nothing(self, sizes: Sizes) -> bool:
@@ -59,11 +59,11 @@ class Mask:
         return self.spans(sizes).covers(sizes.keys)
 
     def lengths(self) -> "Lengths | None":
-        """The items' own lengths, if the mask states them: positions are then counted from each item's own end."""
+        """The items' lengths, if the mask gives them; positions are then counted from the end of each item."""
         return None
 
     def check(self, sizes: Sizes) -> None:
-        """Whether the mask fits a request of these sizes.
+        """Check that the mask fits a request of these sizes.
 
         Raises:
             ArgumentError: it doesn't.
@@ -103,7 +103,7 @@ class Dense(Mask):
 
 @dataclass(frozen=True)
 class Causal(Mask):
-    """A query may attend to the keys that are not after it. Aligned at the end, so that a cache just works.
+    """A query may attend to its own position and those before it. Aligned at the end, as decoding with a cache needs.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.3.
 
@@ -130,9 +130,9 @@ class Causal(Mask):
 
 @dataclass(frozen=True)
 class NoSelf(Mask):
-    """A query may attend to every key but the one at its own position.
+    """A query may attend to every key except the one at its own position.
 
-    Source: the notes, 001: does what oneself has to do with oneself matter?
+    Source: the notes, 001, which ask whether attention to oneself matters.
     """
 
     def allows(self, at: Index) -> Tensor:
@@ -145,17 +145,16 @@ class NoSelf(Mask):
 
 @dataclass(frozen=True)
 class Lengths(Mask):
-    """The items of a batch have lengths of their own; what lies beyond is padding, and is hidden.
+    """Each item of the batch has its own length; what lies beyond it is padding, and is hidden.
 
     Args:
-        both: (batch,) the length of each item, for queries and keys alike (self-attention).
-        query: (batch,) lengths of the queries, where they differ from the keys' (cross-attention).
-        key: (batch,) lengths of the keys.
+        both: (batch,), the length of each item, for queries and keys alike (self-attention).
+        query: (batch,), lengths of the queries, if they differ from the keys' (cross-attention).
+        key: (batch,), lengths of the keys.
 
-    A query beyond its length attends to nothing, so its output is zeros.
+    A query beyond its item's length attends to nothing, so its output is zeros.
 
-    Source: the notes, 001: sequences of different length; the padding is that of PyTorch's `key_padding_mask`, as
-    lengths.
+    Source: the notes, 001: sequences of different lengths; PyTorch's `key_padding_mask`, given as lengths.
 
     Example:
         >>> from regard.attention import weigh
@@ -181,16 +180,16 @@ class Lengths(Mask):
 
     @property
     def of_queries(self) -> Tensor | None:
-        """(batch,) how many queries each item has; None: as many as there are rows."""
+        """(batch,), the number of queries of each item; None if it is that of the batch."""
         return self.both if self.query is None else self.query  # pyright: ignore[reportReturnType]
 
     @property
     def of_keys(self) -> Tensor | None:
-        """(batch,) how many keys each item has; None: as many as there are."""
+        """(batch,), the number of keys of each item; None if it is that of the batch."""
         return self.both if self.key is None else self.key  # pyright: ignore[reportReturnType]
 
     def allows(self, at: Index) -> Tensor:
-        # What holds for a whole row or column is not asked pair by pair.
+        # Whole rows or columns are compared once, not pair by pair.
         row = None if self.of_queries is None else at.query < self.of_queries[at.batch]
         column = None if self.of_keys is None else at.key < self.of_keys[at.batch]
         if row is None or column is None:
@@ -202,7 +201,7 @@ class Lengths(Mask):
         if self.of_queries is None:
             stop = torch.zeros_like(sizes.rows) + keys
         else:
-            # 1 for a query of the item's own, 0 for one beyond.
+            # 1 for a query within its item's length, 0 for one beyond it.
             stop = (self.of_queries.cpu().unsqueeze(1) - sizes.rows).clamp_(0, 1) * keys
         outer = (Interval(torch.zeros_like(stop), stop),)
         return Spans(outer, outer)
@@ -233,7 +232,7 @@ class Lengths(Mask):
 
 @dataclass(frozen=True, repr=False)
 class Predicate(Mask):
-    """A function of the user's own: (batch, head, query, key) -> bool tensor; each argument is an index tensor."""
+    """A user's function (batch, head, query, key) -> bool tensor; each argument is an index tensor."""
 
     function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -246,7 +245,7 @@ class Predicate(Mask):
 
 @dataclass(frozen=True)
 class And(Mask):
-    """Both masks allow it."""
+    """A pair is allowed if both masks allow it."""
 
     left: Mask
     right: Mask
@@ -288,7 +287,7 @@ class And(Mask):
 
 @dataclass(frozen=True)
 class Or(Mask):
-    """At least one of the masks allows it."""
+    """A pair is allowed if at least one of the masks allows it."""
 
     left: Mask
     right: Mask
@@ -308,12 +307,12 @@ class Or(Mask):
         return torch.cat([left, right]).unique()
 
     def hides_nothing(self, sizes: Sizes) -> bool:
-        # The sides may do it together, each a part; but it is cheap to see where one does it alone.
+        # The two may also allow every pair together, but first the cheaper question whether one does alone.
         return self.left.hides_nothing(sizes) or self.right.hides_nothing(sizes) or super().hides_nothing(sizes)
 
     def lengths(self) -> Lengths | None:
         left, right = self.left.lengths(), self.right.lengths()
-        # Where one side states none, all rows count for it, and so for both together.
+        # A side without lengths allows rows of any length, and then so do both together.
         if left is None or right is None:
             return None
         query, key = _longer(left.of_queries, right.of_queries), _longer(left.of_keys, right.of_keys)
@@ -326,7 +325,7 @@ class Or(Mask):
 
 @dataclass(frozen=True)
 class Not(Mask):
-    """What the mask hides, and nothing else."""
+    """A pair is allowed if the mask hides it."""
 
     mask: Mask
 
@@ -354,9 +353,9 @@ def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
 
 
 def _filtered(pairs: Csr, other: Mask, sizes: Sizes) -> Csr | None:
-    """Those of the pairs that the other mask allows too; None where that depends on the item or the head."""
+    """The pairs that the other mask allows too; None if that depends on the item or the head."""
     query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
-    # Asked as if for two items and two heads, to see from the shape whether they matter.
+    # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
     item, head = (pairs.keys.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
     allowed = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
     if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
@@ -374,7 +373,7 @@ def _filtered(pairs: Csr, other: Mask, sizes: Sizes) -> Csr | None:
 
 
 def _within(mask: Mask, sizes: Sizes, rows: slice) -> Tensor:
-    """The keys between the first and the last that any of these queries may see, stretch by stretch."""
+    """The keys between the first and the last that any of these queries may see, for each interval of the spans."""
     found = []
     for start, stop in mask.spans(sizes).outer:
         start, stop = start[:, rows], stop[:, rows]
@@ -388,7 +387,7 @@ def allows(mask: Mask, at: Index) -> Tensor:
     """Which of these pairs a mask allows, (1 or group, 1 or query, 1 or key).
 
     Raises:
-        ArgumentError: the mask is a user's own, and says something else.
+        ArgumentError: the mask is a user's own, and returned something else.
     """
     if is_builtin(mask) and type(mask) is not Predicate:
         return mask.allows(at)
@@ -399,7 +398,7 @@ def allows(mask: Mask, at: Index) -> Tensor:
             raise
         raise ArgumentError(
             f"`mask` {mask!r} must combine tensors by & | ~ and bracketed comparisons; and, or, not, if and a < b < c "
-            "want one bool, but are given one for each pair."
+            "need a single bool, but here there is one for each pair."
         ) from error
     if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
         found = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
@@ -407,7 +406,7 @@ def allows(mask: Mask, at: Index) -> Tensor:
     pairs = torch.broadcast_shapes(*(axis.shape for axis in (at.batch, at.head, at.query, at.key)))
     if any(size not in (1, most) for size, most in zip(reversed(allowed.shape), reversed(pairs), strict=False)):
         raise ArgumentError(
-            f"`mask` {mask!r} must say it for each pair that it is asked about, broadcastable to {tuple(pairs)}, but "
+            f"`mask` {mask!r} must return a bool for each pair that it is given, broadcastable to {tuple(pairs)}, but "
             f"returned {tuple(allowed.shape)}. Look a table up by the indices: table[query, key]."
         )
     return allowed
@@ -434,7 +433,7 @@ def as_mask(mask: Any) -> Mask:
     if isinstance(mask, Tensor):
         raise ArgumentError(
             "`mask` must be a rule, not a tensor (a tensor of all pairs takes quadratic memory). Write a function: "
-            "lambda batch, head, query, key: table[query, key]; or, for a bool table that is there, "
+            "lambda batch, head, query, key: table[query, key]; or, for an existing bool table, "
             "regard.modules.Pairs(table)."
         )
     if callable(mask) and not isinstance(mask, type):
@@ -442,5 +441,5 @@ def as_mask(mask: Any) -> Mask:
     raise ArgumentError(f"`mask` must be a mask or a function of (batch, head, query, key), but is {mask!r}.")
 
 
-# Those that need no arguments; the others are to be made: Window(2, 2).
+# Masks without arguments; the others must be constructed, as in Window(2, 2).
 _BY_NAME: dict[str, Callable[[], Mask]] = {"dense": Dense, "causal": Causal, "no_self": NoSelf}

@@ -1,4 +1,4 @@
-"""Tables that masks hold: one row for all items, or one row for each."""
+"""Tables in masks, with one row for all items or a row for each, and the checks of masks' arguments."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ __all__ = ["check_table", "entries", "integer_tensor", "to_tensor"]
 
 
 def entries(table: Tensor, item: Tensor, column: Tensor) -> Tensor:
-    """The table's numbers at these columns, of each item's own row, or of the one that is for all."""
+    """The table's entries at these columns, in each item's own row or in the one for all items."""
     return table[0][column] if len(table) == 1 else table[item, column]
 
 
 def integer_tensor(value: Any, name: str, owner: str, meaning: str, dims: tuple[int, ...]) -> Tensor:
-    """A field's value as integers of one of these numbers of dimensions.
+    """An argument as an integer tensor with one of the given numbers of axes.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it isn't one.
     """
     tensor = to_tensor(value, name, owner, meaning)
     if not isinstance(value, Tensor) and not tensor.numel():
@@ -32,10 +32,10 @@ def integer_tensor(value: Any, name: str, owner: str, meaning: str, dims: tuple[
 
 
 def to_tensor(value: Any, name: str, owner: str, meaning: str) -> Tensor:
-    """A field's value as a tensor.
+    """An argument as a tensor.
 
     Raises:
-        ArgumentError: it can't be one.
+        ArgumentError: it can't be converted.
     """
     try:
         return value if isinstance(value, Tensor) else torch.as_tensor(value)
@@ -44,10 +44,10 @@ def to_tensor(value: Any, name: str, owner: str, meaning: str) -> Tensor:
 
 
 def check_table(table: Tensor, name: str, owner: str, batch: int, size: int, axis: str) -> None:
-    """Whether a table has a row for each item, or one for all, and an entry for each query or key.
+    """Check that a table has one row or a row for each item, and an entry for each query or key.
 
     Raises:
-        ArgumentError: it has not.
+        ArgumentError: it hasn't.
     """
     if table.shape[1] != size:
         raise ArgumentError(f"`{name}` of {owner} must be one for each of {size} {axis}, but is {table.shape[1]}.")

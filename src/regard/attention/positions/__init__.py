@@ -1,7 +1,7 @@
-"""Positions inside the operator: where an item stands, made known to attention, which by itself sees a set.
+"""Position schemes inside the operator: they tell attention, which by itself ignores order, where items are.
 
-A scheme has up to three hooks - on the heads, on the scores, on the outputs - and schemes add up. Those that are added
-to the inputs, before anything else, are modules of another file: input_positions.
+A scheme has up to three hooks (on query and key, on the scores, on the outputs), and schemes can be added. Positional
+encodings that are added to the inputs are modules in another file, positional_encodings.py.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Linear biases: the further apart, the lower the score, at a slope that each head has to itself."""
+"""Linear biases: the larger the distance, the lower the score, with a slope for each head."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ __all__ = ["Alibi", "Slopes", "alibi_slopes"]
 
 @dataclass(frozen=True)
 class Slopes(OffsetBias):
-    """score_ij -= slope |j - i|, with slopes of your own, which may be trained.
+    """score_ij -= slope |j - i|, with any slopes, which may be trained.
 
     Args:
         slopes: (head,), or a single number as a tensor without axes.
@@ -30,7 +30,7 @@ class Slopes(OffsetBias):
         check_tensor("slopes", self.slopes, "() or (head,)", (0, 1))
 
     def bias(self, offset: Tensor) -> Tensor:
-        # Wide, for in half precision a distance of 277 is 276 or 278.
+        # In float32 or wider, because in half precision a distance of 277 would be rounded to 276 or 278.
         return -self.slopes.to(wide_dtype(self.slopes)).reshape(-1, 1, 1) * offset.abs()
 
     def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
@@ -47,18 +47,18 @@ class Slopes(OffsetBias):
 
 
 class Alibi(PositionModule):
-    """score_ij -= slope_h |j - i|: no parameters, and any length; the paper trains on short texts and reads long ones.
+    """score_ij -= slope_h |j - i|: no parameters, any length; the paper trains on short texts and tests on long ones.
 
-    The paper is causal, where |j - i| is how far back the key lies. Without a causal mask keys after the query are
-    lowered alike, so that both directions look the same.
+    In the paper attention is causal, and |j - i| is how far back the key lies. Without a causal mask, keys after the
+    query are lowered in the same way, so that both directions look the same.
 
     Args:
-        heads: how many heads there are; their slopes fall geometrically, from steep (near-sighted) to gentle.
+        heads: how many heads there are; their slopes fall geometrically, from steep (local) to gentle.
 
     Raises:
-        ArgumentError: there is no head.
+        ArgumentError: the number of heads is below 1.
 
-    Source: Press et al. 2022 (arXiv 2108.12409), section 3; where `heads` is no power of two, as its published code.
+    Source: Press et al. 2022 (arXiv 2108.12409), section 3; if `heads` isn't a power of two, as in its published code.
 
     Example:
         >>> from regard.attention import weigh
@@ -81,9 +81,9 @@ class Alibi(PositionModule):
 
 
 def alibi_slopes(heads: int) -> Tensor:
-    """The slopes of ALiBi, (head,): 2^(-8/heads), and each the last one times that again.
+    """The slopes of ALiBi, (head,): a geometric sequence with first term and ratio 2^(-8/heads).
 
-    Where `heads` is no power of two: those of the next lower power, then every other one of those of the next higher.
+    If `heads` isn't a power of two: the slopes for the next lower power, then every other slope for the next higher.
 
     Example:
         >>> alibi_slopes(4)

@@ -1,4 +1,4 @@
-"""A bias for every pair, as a table that exists already."""
+"""A bias for every pair, given as a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +18,14 @@ __all__ = ["Bias"]
 
 @dataclass(frozen=True)
 class Bias(Position):
-    """score_ij += b_ij: what other libraries call a float mask. Quadratic memory, because the table is.
+    """score_ij += b_ij, as a float mask in other libraries. Its memory is quadratic, because the table is.
 
     Args:
-        table: real numbers, broadcastable to (batch, head, query, key); it gets a gradient, if it wants one. An axis of
-            1 is the same for all. Minus infinity hides nothing from the operator's contract: hide by a mask instead.
+        table: real numbers, broadcastable to (batch, head, query, key); it may require grad. An axis of size 1 is
+            shared. Minus infinity is no substitute for a mask: to hide pairs, use a mask.
 
     Raises:
-        ArgumentError: the table isn't real, or has other axes.
+        ArgumentError: the table isn't real, or has another number of axes.
 
     Source: `attn_mask` of PyTorch's scaled_dot_product_attention.
 
@@ -51,7 +51,7 @@ class Bias(Position):
         table, axes = table_indices(self.table, at)
         if at.first_offset is None or table.device.type != "cpu":
             return scores + table[axes].to(scores.dtype)
-        # Neighbours: stretches of the table, where an index for every pair would cost more than the sum.
+        # A contiguous tile is a slice of the table; indexing each pair would cost more than the sum.
         rows, columns = (_slice(axis) for axis in axes[2:])
         groups = [table[item, head, rows, columns] for item, head in _groups(axes[0], axes[1])]
         return scores + (groups[0] if len(groups) == 1 else torch.stack(groups)).to(scores.dtype)
@@ -66,19 +66,19 @@ class Bias(Position):
             block: Any = rows[: sums.shape[1], None], columns[: sums.shape[2]]
         else:
             block = tuple(_slice(axis) for axis in axes[2:])
-        # No pair of row and column comes twice in a group, and groups come one after the other: one order of adding.
+        # No pair occurs twice in a group, and groups are added in order, so the result is reproducible.
         blocks = [((*groups[group % len(groups)], *block), part) for group, part in enumerate(sums)]
         return None, None, SparseGradient(self.table.shape, blocks)
 
 
 def _slice(axis: Tensor) -> slice:
-    """The indices of an axis that are neighbours, or all 0."""
+    """The indices of an axis as a slice; they are contiguous, or all 0."""
     flat = axis.flatten()
     return slice(int(flat[0]), int(flat[-1]) + 1)
 
 
 def _groups(item: Tensor, head: Tensor) -> list[tuple[int, int]]:
-    """Which item and head each group is; one for all, where they share."""
+    """The item and head of each group; only the first if all are the same."""
     both = torch.stack(torch.broadcast_tensors(item.flatten(), head.flatten()), -1)
     pairs = [(int(i), int(h)) for i, h in both.tolist()]
     return pairs[:1] if len(set(pairs)) == 1 else pairs

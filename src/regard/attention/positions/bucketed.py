@@ -1,4 +1,4 @@
-"""Bucketed distances, as T5 has them: near ones have a bias each, far ones share one with others about as far."""
+"""Bucketed distances, as in T5: each short distance has its own bias, long ones share one with similar distances."""
 
 import dataclasses
 import math
@@ -19,11 +19,11 @@ __all__ = ["Bucketed", "Buckets", "bucket"]
 
 @dataclass(frozen=True)
 class Buckets(OffsetBias):
-    """score_ij += b_c, where c = bucket(j - i) is one of a few buckets that widen with the distance.
+    """score_ij += b_c, where c = bucket(j - i) is one of a few buckets that become wider with the distance.
 
     Args:
-        table: (bucket,), or (head, bucket) for biases that each head has to itself.
-        reach: from this distance on, all share the last bucket.
+        table: (bucket,), or (head, bucket) with biases for each head.
+        reach: from this distance on, all distances share the last bucket.
         causal: whether all buckets are for keys before the query; otherwise half of them are for keys after it.
 
     Source: Raffel et al. 2020 (arXiv 1910.10683), section 2.1; edges of the buckets as in its published code.
@@ -61,20 +61,20 @@ class Buckets(OffsetBias):
 
 
 class Bucketed(PositionModule):
-    """Learned biases for distances, exact for near ones and shared by ever more of the far ones. Any length.
+    """Learned biases for distances: one for each short distance, shared by ever more of the long ones. Any length.
 
-    heads x buckets parameters. T5 itself adds them to scores that are not divided by sqrt(d), `score="dot"`, and shares
-    one such module among all layers.
+    There are heads x buckets parameters. T5 itself adds them to scores that are not divided by sqrt(d), `score="dot"`,
+    and shares one such module between all layers.
 
     Args:
-        heads: how many heads there are; each has biases of its own.
+        heads: how many heads there are; each has its own biases.
         buckets: how many biases a head has.
-        reach: from this distance on, all share the last bucket.
+        reach: from this distance on, all distances share the last bucket.
         causal: whether all buckets are for keys before the query (a decoder); otherwise half of them are for keys after
             it.
 
     Raises:
-        ArgumentError: there are too few buckets, or none is left to share among distances up to `reach`.
+        ArgumentError: there are too few buckets, or `reach` leaves none to be shared.
 
     Source: Raffel et al. 2020 (arXiv 1910.10683), section 2.1.
 
@@ -110,10 +110,10 @@ class Bucketed(PositionModule):
 
 
 def bucket(offset: Tensor, buckets: int, reach: int, *, causal: bool) -> Tensor:
-    """Which bucket a distance, key less query, falls into.
+    """The bucket of a distance, which is the position of the key minus that of the query.
 
-    Of the buckets of a side, half are for one distance each; from there on, each is as much wider than the last as the
-    logarithm says, and the last takes all that is left.
+    Of the buckets of a side, half are for one distance each; the others are spaced logarithmically, and the last one
+    takes all longer distances.
 
     Example:
         >>> bucket(torch.tensor([-999, -8, -3, -1, 0, 1, 3, 8, 999]), 8, 16, causal=False)
@@ -125,7 +125,7 @@ def bucket(offset: Tensor, buckets: int, reach: int, *, causal: bool) -> Tensor:
     after = 0 if causal else side * (offset > 0)
     distance = (-offset).clamp(min=0) if causal else offset.abs()
     single = side // 2
-    # In float32 and in this order, as in the published code: on the edge of a bucket the last bit decides.
+    # In float32 and in this order, as in the published code: at the edge of a bucket the last bit matters.
     ratio = torch.log(distance.clamp(min=1).float() / single) / math.log(reach / single)
     shared = (single + (ratio * (side - single)).long()).clamp(max=side - 1)
     return after + torch.where(distance < single, distance, shared)

@@ -1,4 +1,4 @@
-"""Guided attention, soft: what lies far from the diagonal of a text and its speech is scored lower."""
+"""Soft guided attention: pairs far from the diagonal of two sequences, such as a text and its speech, score lower."""
 
 from dataclasses import dataclass
 
@@ -17,17 +17,18 @@ __all__ = ["GuidedBias"]
 class GuidedBias(Position):
     """score_ij -= (i / m - j / n)^2 / (2 width^2), for an item of m queries and n keys: attention near the diagonal.
 
-    With softmax, weights are multiplied by a bell about the diagonal, along which speech moves through its text, and
-    normalised again. Items of unequal length (`Lengths`) have diagonals of their own.
+    With softmax, weights are multiplied by a Gaussian around the diagonal, along which speech advances through its
+    text, and normalised again. Items of different length (`Lengths`) have their own diagonals.
 
     Args:
-        width: how far from the diagonal, as a share of the whole, a score is lowered by 1/2; the paper has 0.2.
+        width: the distance from the diagonal, as a fraction of the length, at which a score is lowered by 1/2; the
+            paper uses 0.2.
 
     Raises:
         ArgumentError: `width` isn't more than 0.
 
     Source: Tachibana et al. 2018 (arXiv 1710.08969), section 4.1: its penalty on weights, 1 - exp(-(n/N - t/T)^2 /
-        (2 g^2)), is 1 less this bell; the notes, 004, "monotonic".
+        (2 g^2)), is 1 minus this Gaussian; the notes, 004, "monotonic".
 
     Example:
         >>> from regard.attention import weigh
@@ -40,7 +41,7 @@ class GuidedBias(Position):
     width: float = 0.2
 
     def __post_init__(self) -> None:
-        check_number("width", self.width, "Write a Position of your own to train it.")
+        check_number("width", self.width, "To train it, write a Position of your own.")
         if not self.width > 0:
             raise ArgumentError(f"`width` must be a share of the whole, more than 0, but is {self.width}.")
 

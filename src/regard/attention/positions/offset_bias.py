@@ -1,4 +1,4 @@
-"""Biases that depend on the distance alone: added to the scores by a view of one line of numbers, never a table."""
+"""Biases that depend only on the distance, added to the scores as a view of one line of numbers instead of a table."""
 
 from functools import partial
 from typing import Any
@@ -33,11 +33,11 @@ class OffsetBias(Position):
     """
 
     def bias(self, offset: Tensor) -> Tensor:
-        """The bias at these distances: whole numbers (1 or group, row, column) to numbers that broadcast so."""
-        raise NotImplementedError(f"{type(self).__name__} must say its bias at a distance")
+        """The bias at these distances: integers (1 or group, row, column) to numbers that broadcast against them."""
+        raise NotImplementedError(f"{type(self).__name__} must define bias(offset)")
 
     def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradients of the operands, from that of the biases (group, row, column); by autograd unless written."""
+        """The gradients of the operands, given that of the biases (group, row, column); by default by autograd."""
         spec, held = flatten_part(self)
         differentiable = [i for i, operand in enumerate(held) if operand.is_floating_point()]
 
@@ -62,7 +62,7 @@ class OffsetBias(Position):
         return scores + skew(self.bias(line).to(scores.dtype).expand(-1, rows, line.shape[-1]))
 
     def scores_vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Tensor | None, ...]:
-        # A subclass with another bias and no gradient for it has the one that autograd finds.
+        # A subclass that overrides `bias` but not `bias_vjp` gets the gradient by autograd.
         vjp_fn = optional_method(self, "bias_vjp", "bias") or partial(OffsetBias.bias_vjp, self)
         line = line_offsets(at, *grad_scores.shape[1:])
         if line is None:

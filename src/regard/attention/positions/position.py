@@ -1,4 +1,4 @@
-"""What a position scheme inside the operator is, and two of them at once."""
+"""The base class of position schemes inside the operator, and the sum of two schemes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,26 +16,26 @@ __all__ = ["Both", "Position", "PositionModule", "SumModule", "check_per_head"]
 
 
 class Position:
-    """A position scheme inside the operator; each hook does nothing unless a subclass says otherwise.
+    """A position scheme inside the operator; hooks that a subclass doesn't override do nothing.
 
-    `heads` is asked once per call, with all of query and key; the other two tile by tile: query (group, query, feature)
-    and key (group, key, feature), where a group is one head of one item, and `at` says which rows and columns of the
-    whole the tile holds. For speed a scheme whose hooks only add something may offer gradients written by hand:
+    `heads` is called once with all of query and key; the other two are called for each tile, with query (group, query,
+    feature) and key (group, key, feature), where a group is one head of one item, and the index `at` of its pairs. A
+    scheme whose hooks only add something may have hand-written gradients, for speed:
 
-    - `pull_scores(grad_scores, query, key, at) -> (grad_query or None, grad_key or None, *grads of its operands)`,
-    - `pull_outputs(grad_output, weights, at) -> (grad_weights or None, *grads of its operands)`,
+    - `scores_vjp(grad_scores, query, key, at) -> (grad_query or None, grad_key or None, *grads of its operands)`,
+    - `outputs_vjp(grad_output, weights, at) -> (grad_weights or None, *grads of its operands)`,
 
-    and `select(heads)`: the same for these heads, (group,), where each head has parameters to itself.
+    and `select(heads)`: the scheme for these heads, (group,), if it has parameters for each head.
 
-    Two schemes add up: `Rotary() + Bias(table)` does what the left one does, then what the right one does.
+    Schemes can be added: `Rotary() + Bias(table)` applies the left one, then the right one.
     """
 
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
-        """Change queries and keys before they are scored (rotary); places broadcast as (..., query) and (..., key)."""
+        """Change query and key before scoring (rotary). Positions broadcast as (..., query) and (..., key)."""
         return query, key
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
-        """Change the scores before they are normalised (relative keys, distance penalties)."""
+        """Change the scores before normalising (relative keys, distance penalties)."""
         return scores
 
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
@@ -43,7 +43,7 @@ class Position:
         return output
 
     def check(self, heads: int, sizes: Sizes) -> None:
-        """Whether the scheme fits a request of these sizes.
+        """Check that the scheme fits a request of these sizes.
 
         Raises:
             ArgumentError: it doesn't.
@@ -54,11 +54,11 @@ class Position:
 
 
 class PositionModule(nn.Module):
-    """A module with parameters that makes a position scheme: `part()` is what `attend` computes with."""
+    """A module with parameters for a position scheme; `part()` returns what `attend` computes with."""
 
     def part(self) -> Position:
         """The part for `attend`, with the parameters as its operands."""
-        raise NotImplementedError(f"{type(self).__name__} must say which part it makes")
+        raise NotImplementedError(f"{type(self).__name__} must define part()")
 
     def __add__(self, other: Any) -> "SumModule":
         return _sum(self, other)  # pyright: ignore[reportReturnType]
@@ -66,7 +66,7 @@ class PositionModule(nn.Module):
 
 @dataclass(frozen=True)
 class Both(Position):
-    """Two schemes at once, the first before the second; what `first + second` makes.
+    """Two schemes at once, the first before the second; the result of `first + second`.
 
     Example:
         >>> from regard.attention.positions import Alibi, Rotary
@@ -80,7 +80,7 @@ class Both(Position):
     def __post_init__(self) -> None:
         for part in (self.first, self.second):
             if not is_builtin(part):
-                # A sum is as foreign as what it holds: engines are more careful with parts of a user's own.
+                # A sum with a user's part counts as a user's part, which engines treat with more care.
                 object.__setattr__(self, "__module__", type(part).__module__)
 
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,7 +100,7 @@ class Both(Position):
     def select(self, heads: Tensor) -> "Both":
         return dataclasses.replace(self, first=select(self.first, heads), second=select(self.second, heads))
 
-    # Properties, so that a sum has a pull only where both of its parts do: else asking for it raises AttributeError.
+    # Properties, so that a sum has a VJP only if both parts do: otherwise reading it raises AttributeError.
     @property
     def scores_vjp(self) -> Callable[..., tuple[Tensor | None, ...]]:
         return _summed(_vjp_of(self.first, "scores", 2), _vjp_of(self.second, "scores", 2), 2)
@@ -111,7 +111,7 @@ class Both(Position):
 
 
 class SumModule(PositionModule):
-    """Two schemes at once, of which one at least has parameters; what `module + other` makes."""
+    """Two schemes at once, of which at least one has parameters; the result of `module + other`."""
 
     def __init__(self, first: Any, second: Any):
         super().__init__()
@@ -123,7 +123,7 @@ class SumModule(PositionModule):
 
 
 def check_per_head(tensor: Tensor, heads: int, what: str) -> None:
-    """Whether there is an entry for each head.
+    """Check that there is an entry for each head.
 
     Raises:
         ArgumentError: there are fewer or more.
@@ -144,7 +144,7 @@ def _sum(first: Any, second: Any) -> Any:
 
 
 def _vjp_of(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tensor | None, ...]]:
-    """A part's pull of a hook; that of a hook which it leaves alone gives nothing."""
+    """A part's VJP of a hook; if the part doesn't override the hook, a function that returns no gradients."""
     if getattr(type(part), hook) is getattr(Position, hook):
         nothing = (None,) * (inputs + len(operands(part)))
         return lambda *arguments: nothing
@@ -157,7 +157,7 @@ def _vjp_of(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tenso
 def _summed(
     first: Callable[..., tuple[Tensor | None, ...]], second: Callable[..., tuple[Tensor | None, ...]], inputs: int
 ) -> Callable[..., tuple[Tensor | None, ...]]:
-    """Two pulls as one: both see the same gradient, since each of them only added something."""
+    """The VJP of a sum: both parts get the same gradient, since each only adds something."""
 
     def vjp_fn(*arguments: Any) -> tuple[Tensor | None, ...]:
         left, right = first(*arguments), second(*arguments)

@@ -1,4 +1,4 @@
-"""Relative positions as Shaw has them: a learned vector for each distance, met by the query, passed on by the value."""
+"""Relative positions of Shaw et al.: a learned vector for each distance, which acts as an addition to key or value."""
 
 import dataclasses
 import math
@@ -20,11 +20,11 @@ __all__ = ["Relative", "RelativeKeys", "RelativeValues"]
 class RelativeKeys(Position):
     """score_ij += q_i . r_c / sqrt(d), where c = clip(j - i, -reach, reach) picks one of 2 reach + 1 learned vectors.
 
-    The products of a query with all 2 reach + 1 vectors come first, and each pair then takes its own: n x reach x d
-    work and n x reach memory, not n x n x d.
+    The products of a query with all 2 reach + 1 vectors are computed first, and each pair then selects its own: n x
+    reach x d work and n x reach memory, instead of n x n x d.
 
     Args:
-        table: (2 reach + 1, feature), or (head, 2 reach + 1, feature) for vectors that each head has to itself.
+        table: (2 reach + 1, feature), or (head, 2 reach + 1, feature) with vectors for each head.
 
     Source: Shaw et al. 2018 (arXiv 1803.02155), equation 4 with section 3.2, on keys.
     """
@@ -58,7 +58,7 @@ class RelativeValues(Position):
     A row's weights are first summed by distance, into 2 reach + 1 numbers.
 
     Args:
-        table: (2 reach + 1, value), or (head, 2 reach + 1, value) for vectors that each head has to itself.
+        table: (2 reach + 1, value), or (head, 2 reach + 1, value) with vectors for each head.
 
     Source: Shaw et al. 2018 (arXiv 1803.02155), equation 3 with section 3.2, on values.
     """
@@ -87,23 +87,23 @@ class RelativeValues(Position):
 
 
 class Relative(PositionModule):
-    """Learned vectors for relative positions: what two items say to each other depends on their distance.
+    """Learned vectors for relative positions, so that what two items exchange depends on their distance.
 
-    Beyond `reach` items every distance is the same, so any length works, those never trained on too.
-    (2 reach + 1) x head_size parameters on each side, times `heads` where each head has its own.
+    All distances of `reach` or more share a vector, so any length works, even lengths that were not trained on. There
+    are (2 reach + 1) x head_size parameters for keys, and as many for values, times `heads` if each head has its own.
 
     Args:
         head_size: the feature size of a head.
-        reach: the largest distance that has a vector of its own.
-        heads: with a number, every head has vectors of its own; otherwise all heads share them.
-        on: "keys", where the vectors change what is attended to; "values", where they change what is passed on; "both".
-        value_size: the size of a head's values, where it isn't `head_size`.
+        reach: the largest distance that has its own vector.
+        heads: with a number, each head has its own vectors; otherwise all heads share them.
+        on: "keys", where the vectors affect what is attended to; "values", where they affect what is passed on; "both".
+        value_size: the size of a head's values, if it isn't `head_size`.
 
     Raises:
-        ArgumentError: `reach` is negative, or `on` names no side.
+        ArgumentError: `reach` is negative, or `on` has another value.
 
     Source: Shaw et al. 2018 (arXiv 1803.02155), section 3.2. Liu et al. 2020 (arXiv 2003.09229), table 1, count it as
-        data-driven and parameter efficient, and as not inductive: distances beyond the reach are told apart by nothing.
+        data-driven and parameter efficient, and as not inductive: distances beyond the reach are not distinguished.
 
     Example:
         >>> from regard import attend
@@ -160,5 +160,5 @@ def _checked(table: Tensor, size: int) -> Tensor:
 
 
 def _of_table(table: Tensor, gradient: Tensor) -> Tensor:
-    """Groups share a table that isn't theirs alone."""
+    """The gradient of a table, summed over groups if all heads share it."""
     return gradient if table.ndim == 3 else gradient.sum(0)

@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys are turned by angles that grow with their place, so that only distance shows."""
+"""Rotary positions: query and key are rotated by angles proportional to position, so that only the distance matters."""
 
 from dataclasses import dataclass
 
@@ -15,19 +15,19 @@ __all__ = ["Rotary"]
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Turns each pair of features of the vector at place p by the angle p base^(-2i/size), for pair i = 0, 1, ...
+    """Rotates each pair of features of the vector at position p by the angle p base^(-2i/size), for pair i = 0, 1, ...
 
-    The inner product of two turned vectors depends on their places by their distance alone, and their norms stay. No
-    parameters; any length. A query's place is counted among the keys, the last beside the last, so a cache works: keep
-    keys as they are, they are turned when they are used.
+    The inner product of two rotated vectors depends on their positions only through the distance, and their norms don't
+    change. No parameters; any length. Positions are counted so that the last query has the position of the last key, so
+    a cache works: store keys unrotated; they are rotated when they are used.
 
     Args:
-        size: how many features are turned, the first ones; None turns all.
-        base: how fast the angles fall from pair to pair. To read texts s times as long as those trained on, the
-            "NTK-aware" choice is base x s^(size / (size - 2)).
+        size: how many features are rotated, the first ones; None rotates all.
+        base: how fast the angles fall from pair to pair. For texts s times as long as those trained on, the "NTK-aware"
+            choice is base x s^(size / (size - 2)).
         pairs: which two features make a pair: "halves", i and i + size/2 (GPT-NeoX; Llama as Hugging Face stores it),
-            or "neighbours", 2i and 2i + 1 (the paper; GPT-J). Weights trained with one need that one.
-        stretch: what places are divided by: "linear position interpolation" of texts so many times as long.
+            or "neighbours", 2i and 2i + 1 (the paper; GPT-J). Trained weights work only with the pairs of training.
+        stretch: the divisor of positions: "linear position interpolation" for texts so many times as long.
 
     Raises:
         ArgumentError: the sizes or the name can't be used.
@@ -37,9 +37,9 @@ class Rotary(Position):
 
     Example:
         >>> query = torch.tensor([[[[1.0, 0.0]] * 3]])
-        >>> place = torch.arange(3)
-        >>> turned, _ = Rotary().heads(query, query, place, place)
-        >>> turned[0, 0]
+        >>> position = torch.arange(3)
+        >>> rotated, _ = Rotary().heads(query, query, position, position)
+        >>> rotated[0, 0]
         tensor([[ 1.0000,  0.0000],
                 [ 0.5403,  0.8415],
                 [-0.4161,  0.9093]])
@@ -52,9 +52,11 @@ class Rotary(Position):
 
     def __post_init__(self) -> None:
         if self.size is not None:
-            check_count("size", self.size, "how many features to turn in pairs", least=0)
+            check_count("size", self.size, "how many features to rotate in pairs", least=0)
             if self.size % 2:
-                raise ArgumentError(f"`size` must be an even number of features to turn in pairs, but is {self.size}.")
+                raise ArgumentError(
+                    f"`size` must be an even number of features to rotate in pairs, but is {self.size}."
+                )
         if self.pairs not in ("halves", "neighbours"):
             raise ArgumentError(f"`pairs` must be 'halves' or 'neighbours', but is {self.pairs!r}.")
         for name in ("base", "stretch"):
@@ -70,8 +72,8 @@ class Rotary(Position):
         size = width if self.size is None else self.size
         if size > width or size % 2:
             raise ArgumentError(
-                f"`position` must turn an even number of features, {width} at most in heads of that size, but turns "
-                f"{size}. Rotary(size) turns the first `size` of them."
+                f"`position` must rotate an even number of features, {width} at most in heads of that size, but turns "
+                f"{size}. Rotary(size) rotates the first `size` of them."
             )
         if not size:
             return vectors
@@ -85,7 +87,7 @@ class Rotary(Position):
         return torch.cat([together.to(vectors.dtype), vectors[..., size:]], -1)
 
     def _angles(self, position: Tensor, size: int) -> Tensor:
-        """(..., length, pair). In float64, where there is one: in float32 a place of a million is off by 0.06."""
+        """(..., length, pair). In float64 if the device has it: in float32, an angle at a million is off by 0.06."""
         if position.device.type == "mps":
             position = position.cpu()
         pair = torch.arange(0, size, 2, dtype=torch.float64, device=position.device)

@@ -1,11 +1,11 @@
-"""From one number for each distance to one for each pair, and back, by views of memory instead of tables of indices.
+"""Skewing: from one number for each distance to one for each pair, and back, by strided views instead of index tables.
 
-In a tile of neighbours the pair in row r and column c stands corner + c - r apart. So row r holds one and the same line
-of numbers, begun r places further left. Laid out in memory line after line, lines of a length L become rows when they
-are read with a step of L - 1: every row starts one place further left than the row above it. No index is computed, and
-the way back is the same view, written.
+In a tile of contiguous rows and columns, the pair in row r and column c has the offset first_offset + c - r. So all
+rows hold the same line of numbers, row r shifted by r to the left. If lines of length L are stored one after the other
+and read with a stride of L - 1, each row is shifted by one against the row above. No index is computed, and the inverse
+is the same view, written instead of read. Music Transformer (Huang et al. 2018, arXiv 1809.04281) calls this skewing.
 
-Where columns were picked there is no such order, and the numbers are gathered one by one.
+If the columns aren't contiguous, the numbers are gathered by index.
 """
 
 import torch
@@ -26,13 +26,13 @@ __all__ = [
     "unskew",
 ]
 
-_SHORT = 16  # a line up to so many times as long as the table is short
+_SHORT = 16  # a line counts as short if it is at most this many times as long as the table
 
 
 def line_offsets(at: Index, rows: int, columns: int) -> Tensor | None:
-    """The distances that a line of `rows + columns` numbers stands for, (1 or group, 1, rows + columns).
+    """The distances of a line of `rows + columns` numbers, (1 or group, 1, rows + columns).
 
-    None where the tile's pairs are no neighbours.
+    None if the tile isn't contiguous.
     """
     if at.first_offset is None:
         return None
@@ -40,7 +40,7 @@ def line_offsets(at: Index, rows: int, columns: int) -> Tensor | None:
 
 
 def skew(lines: Tensor) -> Tensor:
-    """A tile from its lines: (group, row, row + column) to (group, row, column); a view, where the lines are stored.
+    """A tile from its lines: (group, row, row + column) to (group, row, column), as a view if the lines are contiguous.
 
     Example:
         >>> skew(torch.tensor([[[1, 2, 3, 4, 0], [1, 2, 3, 4, 0]]]))[0]
@@ -53,7 +53,7 @@ def skew(lines: Tensor) -> Tensor:
 
 
 def unskew(tile: Tensor) -> Tensor:
-    """The lines of a tile, with zeros at distances that a row doesn't have; the transpose of `shear`.
+    """The lines of a tile, with zeros at distances that a row doesn't have; the transpose of `skew`.
 
     Example:
         >>> unskew(torch.tensor([[[2, 3, 4], [1, 2, 3]]]))[0]
@@ -66,7 +66,7 @@ def unskew(tile: Tensor) -> Tensor:
 
 
 def diagonal_sums(tile: Tensor) -> Tensor:
-    """The sums of a tile's diagonals, one line for all rows: `unshear(tile).sum(1, keepdim=True)`, in one reading.
+    """The sums of a tile's diagonals, as one line: `unskew(tile).sum(1, keepdim=True)`, but reading the tile only once.
 
     Example:
         >>> diagonal_sums(torch.tensor([[[2, 3, 4], [1, 2, 3]]]))[0]
@@ -75,19 +75,19 @@ def diagonal_sums(tile: Tensor) -> Tensor:
     rows, columns = tile.shape[1:]
     if columns < rows:
         return unskew(tile).sum(1, keepdim=True)
-    # Diagonals that cross all rows: read where they stand, each row one place further right than the row above it.
+    # Diagonals that cross all rows: a strided view in which each row is shifted by one against the row above.
     tile = tile.contiguous()
     whole = tile.as_strided((len(tile), rows, columns - rows + 1), (rows * columns, columns + 1, 1)).sum(1)
-    # The others lie in the two ends, and whole in them.
+    # The others lie entirely in the two ends.
     left = unskew(tile[..., : rows - 1]).sum(1)[:, : rows - 1]
     right = unskew(tile[..., columns - rows + 1 :]).sum(1)[:, rows - 1 :]
     return torch.cat([left, whole, right], -1).unsqueeze(1)
 
 
 def expand_offsets(products: Tensor, at: Index, columns: int) -> Tensor:
-    """Each pair's product: (group, row, 2 reach + 1) to (group, row, column) by the pair's distance, clipped.
+    """Expand one number per clipped distance, (group, row, 2 reach + 1), to the pairs of a tile, (group, row, column).
 
-    Beyond the reach, on both sides, the outermost product is repeated.
+    Distances beyond the reach get the outermost number.
     """
     groups, rows, size = products.shape
     if isinstance(at.first_offset, int):
@@ -99,10 +99,10 @@ def expand_offsets(products: Tensor, at: Index, columns: int) -> Tensor:
 
 
 def offset_products(vectors: Tensor, table: Tensor, at: Index, columns: int) -> Tensor:
-    """For each pair, the product of its row's vector and the table's vector for its distance, clipped.
+    """For each pair, the product of its row's vector and the table's vector for the pair's clipped distance.
 
-    It equals `spread(vectors @ table.mT, at, columns)`. If the line is short, the table is stretched to the line before
-    the product: that costs less than stretching the products of every row.
+    Equals `expand_offsets(vectors @ table.mT, at, columns)`. If the line is short, the table is expanded before the
+    product, which costs less than expanding the products of every row.
 
     Args:
         vectors: (group, row, feature).
@@ -115,7 +115,7 @@ def offset_products(vectors: Tensor, table: Tensor, at: Index, columns: int) -> 
 
 
 def sum_by_offset(tile: Tensor, at: Index, size: int) -> Tensor:
-    """Each row's sums by clipped distance: (group, row, column) to (group, row, 2 reach + 1); `spread` transposed."""
+    """The sums of each row by clipped distance, (group, row, 2 reach + 1); the transpose of `expand_offsets`."""
     rows, columns = tile.shape[1:]
     first_offset = at.first_offset
     if not isinstance(first_offset, int):
@@ -123,7 +123,7 @@ def sum_by_offset(tile: Tensor, at: Index, size: int) -> Tensor:
         if line is None:
             return sum_by_index(tile, _clipped(at.offset, size), size)
         return sum_by_index(unskew(tile), _clipped(line, size), size)
-    # Columns that are beyond the reach of all rows need no shearing.
+    # Columns beyond the reach of all rows need no skewing.
     reach = (size - 1) // 2
     start = min(max(1 - reach - first_offset, 0), columns)
     stop = min(max(rows - 1 + reach - first_offset, start), columns)
@@ -139,7 +139,7 @@ def sum_by_offset(tile: Tensor, at: Index, size: int) -> Tensor:
 
 
 def sum_by_index(tile: Tensor, index: Tensor, size: int) -> Tensor:
-    """Each row's sums by index: (group, row, column) to (group, row, size); the same bits at every call."""
+    """The sums of each row by index: (group, row, column) to (group, row, size); bitwise reproducible."""
     if tile.device.type == "cpu":
         sums = tile.new_zeros(*tile.shape[:-1], size)
         return sums.scatter_add(-1, index.expand(tile.shape), tile)
@@ -147,7 +147,7 @@ def sum_by_index(tile: Tensor, index: Tensor, size: int) -> Tensor:
 
 
 def sum_in_order(tile: Tensor, index: Tensor, size: int) -> Tensor:
-    """`collect` by reading the tile once for each index: on a GPU a scatter adds in whatever order its threads come."""
+    """`sum_by_index` by one pass for each index, because on a GPU the order in which a scatter adds is undefined."""
     return torch.stack([torch.where(index == i, tile, 0.0).sum(-1) for i in range(size)], -1)
 
 
@@ -157,7 +157,7 @@ def _clipped(offset: Tensor, size: int) -> Tensor:
 
 
 def _clipped_line(numbers: Tensor, first_offset: int, rows: int, columns: int, axis: int) -> Tensor:
-    """The line of a tile along an axis of 2 reach + 1: beyond the reach, on both sides, the outermost repeated."""
+    """The line of a tile along an axis of 2 reach + 1; beyond the reach, the outermost number is repeated."""
     left, first, last, right = _line_parts(first_offset, rows, columns, numbers.shape[axis])
     before, after = list(numbers.shape), list(numbers.shape)
     before[axis], after[axis] = left, right
@@ -167,9 +167,9 @@ def _clipped_line(numbers: Tensor, first_offset: int, rows: int, columns: int, a
 
 
 def _line_parts(first_offset: int, rows: int, columns: int, size: int) -> tuple[int, int, int, int]:
-    """How a line divides: so many places below the reach, those of the products [first, last), so many above."""
+    """The parts of a line: how many distances lie below the reach, the range [first, last) within, how many above."""
     length = rows + columns
-    # The place in the line where the first product would stand.
+    # The index in the line at which the first product would be.
     start = rows - 1 - first_offset - (size - 1) // 2
     left = min(max(start, 0), length)
     first = min(max(-start, 0), size)
