@@ -48,7 +48,7 @@ def page(name: str) -> str:
     lines = [_spoken(kind, name, made), ""]
     for shown in (name, *(extra for extra in (f"{name}_bias",) if extra in PICTURES)):
         title = re.search(r"<title>(.*?)</title>", PICTURES[shown]())
-        lines += [f"![{title[1] if title else shown}](../pictures/parts/{shown}.svg)", ""]
+        lines += [f"![{title[1] if title else shown}](../../pictures/parts/{shown}.svg)", ""]
     for each in _classes(name, made):
         lines += [*_described(each), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -66,7 +66,7 @@ def input_positions() -> str:
         counts = (f"{sum(p.numel() for p in module.parameters()):,}" for module in modules)
         first: Any = modules[0]
         words = ("yes" if answer else "no" for answer in (first.inductive, first.data_driven))
-        lines.append(f"| [`{name}`](parts/{name}.md) | {' | '.join([*words, *counts])} |")
+        lines.append(f"| [`{name}`](../reference/parts/{name}.md) | {' | '.join([*words, *counts])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -78,17 +78,24 @@ def anchors(text: str) -> set[str]:
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_has_a_page(name):
     """Formula, picture, source, when to use it, an example whose output is shown."""
-    page = ROOT / "docs" / "parts" / f"{name}.md"
+    page = ROOT / "docs" / "reference" / "parts" / f"{name}.md"
     text = page.read_text(encoding="utf-8")
-    for there in ("```math", f"(../pictures/parts/{name}.svg)", "Source: ", "## When to use it", "```python", OUTPUT):
+    for there in (
+        "```math",
+        f"(../../pictures/parts/{name}.svg)",
+        "Source: ",
+        "## When to use it",
+        "```python",
+        OUTPUT,
+    ):
         assert there in text, f"{page.name} lacks {there}"
     # The formula and when to use it are written by hand; a picture has words for who can't see it.
     assert len(text.split("## When to use it")[1].split("##")[0]) > 100
-    assert re.search(rf"!\[.{{20,}}\]\(\.\./pictures/parts/{name}\.svg\)", text)
+    assert re.search(rf"!\[.{{20,}}\]\(\.\./\.\./pictures/parts/{name}\.svg\)", text)
 
 
 def test_every_page_has_a_part():
-    assert {path.stem for path in (ROOT / "docs" / "parts").glob("*.md")} == set(PARTS)
+    assert {path.stem for path in (ROOT / "docs" / "reference" / "parts").glob("*.md")} == set(PARTS)
 
 
 def test_pictures_load_nothing_from_outside():

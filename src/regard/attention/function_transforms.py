@@ -178,7 +178,7 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
             "`score`, `weights`, `mask` or `position` computes with a tensor that is transformed (torch.func.grad, "
             "torch.vmap) or requires grad, but doesn't declare it, so it would get no gradient. Make the part a frozen "
             "dataclass with the tensor as a field, or give the module that owns it a method part() that returns such a "
-            "dataclass (see docs/own.md)."
+            "dataclass (see docs/how-to/own-parts.md)."
         )
 
 

@@ -385,5 +385,5 @@ def refuse_captured(request: Request) -> None:
         raise ArgumentError(
             f"`{names}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "
             "no gradient. Make the part a frozen dataclass with the tensor as a field, or give the module that owns it "
-            "a method part() that returns such a dataclass (see docs/own.md)."
+            "a method part() that returns such a dataclass (see docs/how-to/own-parts.md)."
         )
