@@ -6,7 +6,7 @@
 NAME is one of
 
 - `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
-- `benchmark: NAME`, the table of benchmarks/results/NAME.json,
+- `benchmark: NAME`, the table of benchmarks/results/NAME.json; `headline: NAME`, a few of its rows,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
@@ -27,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import part_tables
@@ -67,19 +68,41 @@ def terminal(command: str, output: str) -> str:
 
 def benchmark(name: str) -> str:
     """A benchmark's table, from the figures that its run left behind."""
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    if not path.exists():
-        return "Not measured yet: `make bench` measures it.\n"
-    result = json.loads(path.read_text(encoding="utf-8"))
-    lines = [f"| {' | '.join(result['columns'])} |", "| " + " | ".join("---" for _ in result["columns"]) + " |"]
-    lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in result["rows"]]
-    return "\n".join(lines) + f"\n\n{result['conditions']}\n"
+    result = measured(name)
+    return tabled(result["columns"], result["rows"], result["conditions"]) if result else UNMEASURED
 
+
+def headline(name: str) -> str:
+    """The rows of a benchmark's table that HEADLINES names, in its first columns."""
+    names, width = HEADLINES[name]
+    if not (result := measured(name)):
+        return UNMEASURED
+    rows = dict(zip(result["details"], result["rows"], strict=True))
+    return tabled(result["columns"][:width], [rows[each][:width] for each in names], result["conditions"])
+
+
+def measured(name: str) -> dict[str, Any] | None:
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def tabled(columns: list[str], rows: list[list[Any]], conditions: str) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines) + f"\n\n{conditions}\n"
+
+
+HEADLINES = {
+    "operator": (("softmax-half", "window-training", "additive-memory", "graph-training-built", "decoding"), 5)
+}
+"""By benchmark: the names of the rows that the README shows, and how many of the columns."""
+
+UNMEASURED = "Not measured yet: `make bench` measures it.\n"
 
 KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),
     "run": shown,
     "benchmark": benchmark,
+    "headline": headline,
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -145,14 +146,24 @@ def test_what_was_learned_may_differ_in_numbers_only(generate):
     assert not kept("98%", "98% 2%")
 
 
-def test_the_chinese_readme_is_in_step():
+@pytest.mark.parametrize(
+    ("english", "chinese"), [("README.md", "README.zh.md"), ("docs/explanation/notes.md", "docs/zh/notes.md")]
+)
+def test_the_chinese_page_is_in_step(english, chinese):
     """Both tell the same story: the same headings in number and order, the same commands, the same blocks."""
-    english = (ROOT / "README.md").read_text(encoding="utf-8")
-    chinese = (ROOT / "README.zh.md").read_text(encoding="utf-8")
-    for pattern in (r"^(#+) ", r"<!-- generated: ([^>]+?) -->", r"^((?:make|regard|git) [^#\n]*)", r"```(\w*)\n"):
-        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
+    texts = [(ROOT / path).read_text(encoding="utf-8") for path in (english, chinese)]
+    for pattern in (r"^(#+) ", r"<!-- generated: ([^>]+?)(?: en| zh)? -->", r"```(\w*)\n"):
+        first, second = (re.findall(pattern, text, re.MULTILINE) for text in texts)
+        assert first == second, pattern
     first, second = (
-        [re.sub(r"#.*", "", block) for block in re.findall(r"```python(.*?)```", text, re.DOTALL)]
-        for text in (english, chinese)
+        [re.sub(r" *#.*", "", block) for block in re.findall(r"```(?:python|sh)\n(.*?)```", text, re.DOTALL)]
+        for text in texts
     )
     assert first == second
+
+
+def test_every_passage_of_the_notes_is_shown():
+    passages = tomllib.loads((ROOT / "docs" / "notes.toml").read_text(encoding="utf-8"))["passage"]
+    for path in ("docs/explanation/notes.md", "docs/zh/notes.md"):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert {each["note"] for each in passages} == set(re.findall(r"<!-- generated: notes: (\d+) ", text))
