@@ -11,6 +11,7 @@ NAME is one of
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
 - `parts`, `combinations`, `input positions`: tables of the operator's parts,
+- `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 """
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import note_tables
 import part_tables
 import task_tables
 from part_pictures import PICTURES as PART_PICTURES
@@ -106,6 +108,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),
+    "notes": note_tables.table,
     "tasks": task_tables.table,
     "calibration": lambda _: task_tables.calibration(),
     "part": part_tables.page,
