@@ -18,50 +18,49 @@ __all__ = ["Recipe"]
 
 @dataclass(frozen=True)
 class Recipe(Settings):
-    """How to train a model; the defaults are the English tagger's, without its auxiliary labels.
+    """How to train a model; the defaults are those of the English tagger, without its auxiliary labels.
 
-    What goes in, and what comes out:
-        task: what the model is to give: settings of one of the kinds in `TASKS`, its name, or an object of settings, as
-            for `input`.
+    Inputs and outputs:
+        task: the kind of task: settings of one of the kinds in `TASKS`, its name, or a mapping of settings, as for
+            `input`.
         input: what the sources are and how they become vectors: settings of one of the kinds in `INPUTS`, its name, or
-            an object of those that differ from the default: `{"word_width": 32}`, `{"kind": "words", "word_width":
-            32}`.
+            a mapping of the settings that differ from the default: `{"word_width": 32}`, `{"kind": "words",
+            "word_width": 32}`.
 
-    The net (`regard.modules`):
-        network: a name in `NETWORKS`: how an item learns of the others. "connected" leaves the attention out and
-            changes nothing else, for comparison; "window" sees `reach` neighbours on each side, and so does each layer
-            of "convolution"; "recurrent" and "bidirectional" have a `cell`, "gru" or "lstm"; "graph_attention" is
-            attention with nothing beside it, for graphs.
+    The network (`regard.modules`):
+        network: a name in `NETWORKS`: how an item receives information from the others. "connected" leaves out the
+            attention and changes nothing else, for comparison; "window" sees `reach` neighbours on each side, and so
+            does each layer of "convolution"; "recurrent" and "bidirectional" use a `cell`, "gru" or "lstm";
+            "graph_attention" is attention without a fully connected part, for graphs.
         width, layers, heads, hidden: of the network; `hidden` is the inner size of its fully connected parts.
         score, weights: of the attention, as in `regard.attend`.
-        position: of the attention: "relative" or another name of a position scheme, or "none".
-        reach: how far apart two items still have a relative position of their own.
+        position: of the attention: "relative" or the name of another position scheme, or "none".
+        reach: the largest distance between two items that has a relative position of its own.
 
-    Against overfitting:
-        dropout: on the items' vectors, and on what each sublayer adds.
+    Regularisation:
+        dropout: on the items' vectors, and on the output of each sublayer.
         attention_dropout: on the attention weights.
-        members: of a tagger or a classifier, so many nets learn side by side, from other first weights and with other
-            dropout, and the model answers by the mean of what they say: less of it is chance, for so many times the
-            time and the size. Each has a loss of its own; the best epoch, and where gradients are clipped, are found
-            for all of them together.
-
-        consistency: of a tagger or a classifier: how much it counts beside 1, in training, that the net says the same
-            of a thing under four drawings of dropout, whether or not its answer is known: so it also learns from what
-            nobody has labelled. It takes two to four times as long. 0: each batch is seen once.
+        members: of a tagger or a classifier: the number of networks in an ensemble, trained side by side from
+            different initial weights and with different dropout. The mean of their outputs is the prediction, which
+            depends less on chance; time and size grow with the number. Each has its own loss; the best epoch and the
+            clipping of gradients are shared.
+        consistency: of a tagger or a classifier: the weight, beside 1 for the loss, of the agreement between four
+            passes with different dropout, whether or not the target is known: so the network also learns from
+            unlabelled sources. Training takes two to four times as long. 0: each batch is passed once.
 
     Training:
-        optimizer: "adamw", or "muon": the same for vectors and tables, while matrices turn in all directions alike; it
-            learns more from a batch, of which it likes larger ones, and its time doesn't depend on how large they are.
+        optimizer: "adamw", or "muon": AdamW for vectors and tables, orthogonalised updates for matrices. Muon learns
+            more from a batch, prefers larger batches, and its cost for each batch doesn't depend on the batch's size.
         epochs, batch_items, learning_rate, weight_decay, beta2, gradient_clip: of both; `beta2` is of AdamW alone. A
-            batch has at most so many items (words, ...), padding included.
-        warm_up: the share of training in which the learning rate rises; then it falls to zero by a half cosine,
-            or in a straight line, as `schedule` says ("cosine" or "linear").
+            batch has at most `batch_items` items (words, ...), including padding.
+        warm_up: the fraction of training during which the learning rate rises; then it falls to zero by a half cosine
+            or linearly, as `schedule` says ("cosine" or "linear").
         smoothing: label smoothing.
         average: the decay of the moving average of the weights; 0: no average.
-        patience: stop after so many epochs without a better score on the dev examples.
-        minutes: stop after the epoch in which so many minutes have passed; None: no limit. A run that this
-            stopped can't be repeated exactly.
-        seed: of the first weights, the order of examples and dropout.
+        patience: stop after this many epochs without a better score on dev.
+        minutes: stop after the epoch in which this time is over; None: no limit. A run that stops in this way can't be
+            repeated exactly.
+        seed: of the initial weights, the order of examples and dropout.
 
     Raises:
         UnknownNameError: a field that there isn't; names the nearest.

@@ -16,8 +16,8 @@ class ClassifierSettings(Settings):
 
     Args:
         pooling: how the vectors of a source become one, a name in `POOLINGS`.
-        auxiliary: further answers that the same net learns beside its own, as for a tagger; they may be of any kind,
-            and known of other sources.
+        auxiliary: further targets that the network learns in training only, as for a tagger; they may be of any kind,
+            and of only some of the sources.
 
     Raises:
         ArgumentError: there is no such pooling, or a share that is none.

@@ -16,33 +16,32 @@ ARCHITECTURES = ("transformer", "attentive", "recurrent")
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(Settings):
-    """A text for each source, whose length the model decides.
+    """A text for each source; the model decides its length.
 
-    The recipe's `layers` read, and `layers` of "attentive" and "recurrent" also write; `network` plays no part, nor do
-    `hidden` and `position` of RNNs.
+    The recipe's `layers` are those of the encoder, and of the decoder too in "attentive" and "recurrent". Its `network`
+    has no effect, and neither have `hidden` and `position` on RNNs.
 
     Args:
         architecture: one of `ARCHITECTURES`.
-        vocabulary: how the texts to write are cut, a name in `inputs.VOCABULARIES`.
-        size: at most so many pieces are known.
-        decoder_layers: of a "transformer", how many write.
-        tied: whether a piece is scored by the vector that it is read with.
-        bidirectional: whether RNNs read from both ends.
-        keys, values: of "attentive", what of the source is matched and what is received: "states", "outputs" or
-            "inputs".
-        guide: for tasks that go from left to right: how far, as a share of the source, each piece may look to either
-            side of where it should be at that time; None: anywhere.
-        monotonic: for tasks that go from left to right: how much it counts beside 1, in training, that the source's
-            vectors spell the text by themselves, in order; then what is written is what the decoder says, or what they
-            spell, whichever both find likelier (`modules.agreed`). 0: nothing is spelt.
-        spelling_weight: how much, in that choice, the spelling counts beside 1 for the decoder.
-        beams, length_penalty, no_repeat_ngram_size, longest, spare: how a text is sought, as in `modules.beam_search`;
-            the n-grams are of pieces of `vocabulary`.
-        measure: what models are chosen by, a name in `TEXT_MEASURES`.
-        tokenize: of "bleu", how sacrebleu cuts texts: "13a", or "zh" for Chinese.
-        lowercase: of "bleu", whether "A" and "a" are the same.
-        judged: of the dev examples so many, evenly spread, are written after each epoch, greedily: without a beam, and
-            without `no_repeat_ngram_size`, so that the epoch chosen doesn't depend on how texts are sought later.
+        vocabulary: how the target texts are split, a name in `inputs.VOCABULARIES`.
+        size: the largest number of pieces in the vocabulary.
+        decoder_layers: of a "transformer".
+        tied: whether the output layer shares its weights with the embedding of the pieces.
+        bidirectional: whether RNNs read the source in both directions.
+        keys, values: of "attentive": the decoder attends by the source's "states", "outputs" or "inputs", and receives
+            one of these.
+        guide: for tasks that run from left to right: how far, as a fraction of the source, each piece may attend to
+            either side of its expected position; None: anywhere.
+        monotonic: for tasks that run from left to right: the weight, beside 1, of a CTC loss on the source's vectors.
+            Generation then rescores the texts of the decoder and of the CTC head by both (`modules.agreed`). 0: no CTC.
+        spelling_weight: the weight of the CTC head, beside 1 for the decoder, in that rescoring.
+        beams, length_penalty, no_repeat_ngram_size, longest, spare: how texts are generated, as in
+            `modules.beam_search`; the n-grams are of pieces of `vocabulary`.
+        measure: the measure that models are chosen by, a name in `TEXT_MEASURES`.
+        tokenize: of "bleu": sacrebleu's tokenizer: "13a", or "zh" for Chinese.
+        lowercase: of "bleu": whether case is ignored.
+        judged: how many dev examples, evenly spread, are generated after each epoch. Generation is then greedy, without
+            `no_repeat_ngram_size`, so that the best epoch doesn't depend on later settings of the search.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.

@@ -11,24 +11,24 @@ __all__ = ["SynthesisSettings"]
 
 @dataclass(frozen=True)
 class SynthesisSettings(Settings):
-    """A sound for each source, of a length that the model decides: filter banks, heard through Griffin-Lim.
+    """A sound for each source; the model decides its length. It predicts filter banks, which Griffin-Lim inverts.
 
-    The recipe's `layers` read; `network` plays no part.
+    The recipe's `layers` are those of the encoder; `network` has no effect.
 
     Args:
-        rate: samples a second of what is said.
-        filters: how many bands of pitch a frame of 10 ms has.
-        together: so many frames are said at a step.
-        decoder_layers: how many layers speak.
-        frame_dropout: the share dropped, in training, of what a frame becomes before the decoder hears it: one that
-            hears too well what it has said repeats it instead of reading on.
-        own: the share of steps that the decoder hears, in the last epoch, as it would have said them itself, not as
-            they truly were: else it never learns to go on from what it says. It rises from 0 in the first, as who only
-            hears itself doesn't find its place in the source.
-        guide: how far, as a share of the source, each step may look to either side of where it is; None: anywhere, and
-            the net is not told where it is.
-        parts: with a guide, how many parts of a sound each item of the source is, from its beginning to its end.
-        longest, spare: a sound has at most `longest` x the items of its source + `spare` seconds.
+        rate: samples per second of the sound.
+        filters: number of mel bands in a frame of 10 ms.
+        together: number of frames in a decoder step.
+        decoder_layers: number of decoder layers.
+        frame_dropout: dropout, in training, on the previous step that the decoder receives: a decoder that relies too
+            much on its last step repeats it instead of reading on.
+        own: scheduled sampling: the fraction of previous steps, in the last epoch, that are the model's own predictions
+            instead of the true ones. It rises from 0 in the first epoch: a model that hears only itself doesn't find
+            its position in the source.
+        guide: how far, as a fraction of the source, each step may attend to either side of its position; None:
+            anywhere, and the network isn't told its position.
+        parts: with a guide: the number of parts, from beginning to end, that each item of the source is divided into.
+        longest, spare: a sound has at most `longest` x the number of source items + `spare` seconds.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.

@@ -14,8 +14,8 @@ class TaggerSettings(Settings):
     """A label for each item of a source.
 
     Args:
-        auxiliary: further label sets that the same net learns beside its own, in training only: the name of each, and
-            how much it counts beside 1 for its own.
+        auxiliary: further label sets that the network learns in training only: the name of each and its weight, beside
+            1 for the main labels.
 
     Raises:
         ArgumentError: a share that is none.

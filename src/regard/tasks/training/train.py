@@ -49,36 +49,37 @@ def train(
     matmul: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Train a model, and keep the weights that do best on the dev examples.
+    """Train a model, and keep the weights that score best on dev.
 
     Args:
         examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
-            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None, or None where the answer isn't
-            known; for seq2seq the same with texts, for synthesis with sounds.
-        dev: more of them, which aren't trained on: they decide which epoch is best and when to stop. None: about a
+            `Example`s, whose targets are labels, numbers, or tuples of 1, 0 and None; None as a target is unknown. For
+            seq2seq the targets are texts, for synthesis sounds.
+        dev: further examples, which aren't trained on; they decide which epoch is best and when to stop. None: about a
             tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
-        recipe: how. None: `tasks.default_recipe`, which depends on what the examples are and how many.
-        auxiliary: for each further answer that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
-            of `examples` for it; None where one isn't known.
-        out: a new folder for checkpoints, log and model; None: nothing is written. Resumed after a kill, a run ends
-            with the weights, bit for bit, of one that was never interrupted.
-        resume: go on with the run in `out`; one that is finished is loaded.
+        recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
+        auxiliary: for each auxiliary target that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
+            of `examples`; None where one is unknown.
+        out: a new folder for checkpoints, log and model; None: nothing is written. A run that was killed and resumed
+            ends with the same weights, bit for bit, as an uninterrupted one.
+        resume: continue the run in `out`; the model of a finished run is loaded.
         progress: "bar", "lines", "none", or "auto": a bar on a terminal, else lines. On standard error.
         device: "cpu", "gpu", or "auto": a GPU if there is one.
-        threads: of the CPU. The nets are small: more threads gain little, and on a busy machine lose much; and the
-            weights depend on their number in the last bits. A resumed run has as many as it began with.
-        devices: how many processes of this machine share every batch, on the CPU, each with so many threads. An update
-            sees the same examples as with one, weighted alike; dropout differs, and so do last bits, so the result is
-            as good, not the same. The first judges, writes and shows. A resumed run has as many as it began with.
-        matmul: how exactly float32 matrices are multiplied, as `torch.set_float32_matmul_precision` has it: "highest",
-            "high" or "medium"; on a GPU the last two are TensorFloat-32, on a CPU "medium" is bfloat16 where the
-            processor multiplies matrices of it (AMX), else float32 by oneDNN, which may be quicker than what multiplies
-            them otherwise. None: as PyTorch is set. A resumed run goes on as it began.
-        data: where the sentences come from, for the card: name, title, licence, source, files.
+        threads: number of CPU threads. The networks are small: more threads gain little, and lose much on a busy
+            machine. The last bits of the weights depend on the number, so a resumed run keeps its number.
+        devices: number of CPU processes on this machine that share each batch, each with `threads` threads. An update
+            sees the same examples with the same weights as in one process; dropout and rounding differ, so the result
+            is equally good but not identical. The first process evaluates, writes and shows progress. A resumed run
+            keeps its number.
+        matmul: precision of float32 matrix products, as in `torch.set_float32_matmul_precision`: "highest", "high" or
+            "medium". On a GPU the last two are TensorFloat-32. On a CPU "medium" is bfloat16 if the processor has
+            instructions for it (AMX), else float32 by oneDNN, which may be faster than the default library. None:
+            PyTorch's current setting. A resumed run keeps its precision.
+        data: where the examples come from, for the card: name, title, licence, source, files.
 
     Returns:
         the `Tagger`, `Classifier`, `Seq2SeqModel` or `Synthesizer`. Its weights are rounded to float16, as in its saved
-        folder, so that it is what it will be when loaded.
+        folder, so that loading it gives the same model.
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,
