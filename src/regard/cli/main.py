@@ -45,7 +45,7 @@ app = typer.Typer(
 app.command(cls=Command, short_help="Tag words, and show what each attended to.")(tag)
 for _name, _short in SHORT_NAMES.items():
     app.command(_name, cls=Command, help=_short.help, short_help=_short.summary)(command_of(_name))
-app.command(cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
+app.command("predict", cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
 app.command(cls=Command, short_help="Say texts, and write the sound as WAV files.")(say)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")

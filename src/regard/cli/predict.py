@@ -1,8 +1,9 @@
 """`regard predict`: predictions for sources of any kind, and the attention behind them."""
 
+import inspect
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -29,7 +30,7 @@ from regard.cli.options import (
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.errors import ArgumentError
 
-__all__ = ["Wanted", "answer_all", "predict"]
+__all__ = ["Wanted", "answer_all", "command_with", "predict"]
 
 _TOP = 3
 # Fewer sources, or fewer bytes of a file that lists them, are done before a bar could be read.
@@ -37,41 +38,49 @@ _WORTH_A_BAR, _BYTES_WORTH_A_BAR = 20, 20_000
 
 
 class Wanted(NamedTuple):
-    """What the command line asked for."""
+    """What the command line asked for: the arguments and options that `regard predict` and its short names share."""
 
-    sources: list[str] | None
-    file: str | None
-    script: str | None
-    top: int | None
-    map: bool
-    layer: int | None
-    head: int | None
-    html: str | None
-    force: bool
-    format: Written
-    plain: bool
-    width: int | None
-    colour: bool | None
-    skip_broken: str | None = None
+    sources: SourcesArgument = None
+    file: ListOption = None
+    script: ScriptOption = None
+    skip_broken: SkipBrokenOption = None
+    top: TopOption = None
+    map: MapOption = False
+    layer: LayerOption = None
+    head: HeadOption = None
+    html: HtmlOption = None
+    force: BothForceOption = False
+    format: WrittenOption = Written.text
+    plain: PlainOption = False
+    width: WidthOption = None
+    colour: ColourOption = None
 
 
-def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
-    sources: SourcesArgument = None,
-    file: ListOption = None,
-    script: ScriptOption = None,
-    skip_broken: SkipBrokenOption = None,
-    top: TopOption = None,
-    map: MapOption = False,
-    layer: LayerOption = None,
-    head: HeadOption = None,
-    html: HtmlOption = None,
-    force: BothForceOption = False,
-    format: WrittenOption = Written.text,
-    plain: PlainOption = False,
-    width: WidthOption = None,
-    color: ColourOption = None,
-) -> None:
+def command_with(
+    run: Callable[[Any, Wanted], None], model: inspect.Parameter, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """A command for typer with the parameters of `Wanted`, which are declared there alone.
+
+    Args:
+        run: what the command does, given its model and what else was asked for.
+        model: the parameter that names the model.
+        without: the fields of `Wanted` that the command lacks.
+    """
+
+    def command(**given: Any) -> None:
+        run(given.pop(model.name), Wanted(**given))
+
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=Wanted._field_defaults[name], annotation=kind)
+        for name, kind in Wanted.__annotations__.items()
+        if name not in without
+    ]
+    command.__signature__ = inspect.Signature([model, *shared])  # type: ignore[attr-defined]
+    command.__doc__ = run.__doc__
+    return command
+
+
+def _predict(model: str, wanted: Wanted) -> None:
     """Predict for each source, and show what the model attended to.
 
     A source is what the model was trained on: a text, the name of a file with a sound, a picture or vectors, a molecule
@@ -94,7 +103,6 @@ def predict(
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    wanted = Wanted(sources, file, script, top, map, layer, head, html, force, format, plain, width, color, skip_broken)
     loaded: list[Any] = []
 
     def model_of(line: Line) -> Any:
@@ -105,6 +113,10 @@ def predict(
         return loaded[0]
 
     answer_all(model_of, wanted, "regard predict")
+
+
+_MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")]
+predict = command_with(_predict, inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL))
 
 
 def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) -> None:

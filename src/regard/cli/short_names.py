@@ -8,24 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli.asking import load_to_ask
-from regard.cli.options import (
-    BothForceOption,
-    ColourOption,
-    HeadOption,
-    HtmlOption,
-    LayerOption,
-    ListOption,
-    MapOption,
-    PlainOption,
-    ScriptOption,
-    SkipBrokenOption,
-    SourcesArgument,
-    TopOption,
-    WidthOption,
-    Written,
-    WrittenOption,
-)
-from regard.cli.predict import Wanted, answer_all
+from regard.cli.predict import Wanted, answer_all, command_with
 from regard.cli.reading import Line, is_chinese
 from regard.errors import ArgumentError
 
@@ -115,36 +98,20 @@ Examples:
 """The short names."""
 
 
+_MODEL = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
+]
+
+
 def command_of(name: str) -> Callable[..., None]:
-    """The command of a short name: they differ in the model, and in what they say of themselves."""
+    """The command of a short name; they differ in their model and in their help."""
     short = SHORT_NAMES[name]
 
-    def command(
-        sources: SourcesArgument = None,
-        file: ListOption = None,
-        script: ScriptOption = None,
-        skip_broken: SkipBrokenOption = None,
-        model: Annotated[
-            str | None,
-            typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
-        ] = None,
-        top: TopOption = None,
-        map: MapOption = False,
-        layer: LayerOption = None,
-        head: HeadOption = None,
-        html: HtmlOption = None,
-        force: BothForceOption = False,
-        format: WrittenOption = Written.text,
-        plain: PlainOption = False,
-        width: WidthOption = None,
-        color: ColourOption = None,
-    ) -> None:
-        wanted = Wanted(
-            sources, file, script, top, map, layer, head, html, force, format, plain, width, color, skip_broken
-        )
+    def run(model: str | None, wanted: Wanted) -> None:
         loaded: dict[str, Any] = {}
-        if model is None and sources and len(sources) > 1:
-            _tell_of_model(sources[0])
+        if model is None and wanted.sources and len(wanted.sources) > 1:
+            _tell_of_model(wanted.sources[0])
 
         def model_of(line: Line) -> Any:
             chosen = model if model is not None else short.model_for(line.text)
@@ -154,11 +121,8 @@ def command_of(name: str) -> Callable[..., None]:
 
         answer_all(model_of, wanted, f"regard {name}")
 
-    if not short.reads_texts:
-        signature = inspect.signature(command)
-        kept = [each for option, each in signature.parameters.items() if option != "script"]
-        command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-    return command
+    parameter = inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_MODEL)
+    return command_with(run, parameter, () if short.reads_texts else ("script",))
 
 
 def _tell_of_model(source: str) -> None:
