@@ -1,10 +1,12 @@
-"""A command whose usage line shows its arguments as they are documented: MODEL, [TEXT]."""
+"""Commands for typer: their usage lines, and options that several of them declare once."""
 
+import inspect
+from collections.abc import Callable, Collection
 from typing import Any
 
 from typer.core import TyperCommand
 
-__all__ = ["Command"]
+__all__ = ["Command", "command_with"]
 
 
 class Command(TyperCommand):
@@ -14,3 +16,34 @@ class Command(TyperCommand):
         """What stands behind the command's name in its usage line."""
         arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
         return ["[OPTIONS]", *(each.metavar or str(each.name).upper() for each in arguments)]
+
+
+def command_with(
+    run: Callable[..., None], options: Any, *first: inspect.Parameter, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """A command whose parameters are the fields of a NamedTuple, which declares each with its typer annotation.
+
+    Args:
+        run: what the command does, given the parameters in `first` by name and the options; its docstring is the help.
+        options: the NamedTuple.
+        first: parameters that stand before the options.
+        without: fields that this command lacks; they have their defaults.
+    """
+
+    def command(**given: Any) -> None:
+        own = {each.name: given.pop(each.name) for each in first}
+        run(**own, options=options(**given))
+
+    shared = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=options._field_defaults.get(name, inspect.Parameter.empty),
+            annotation=annotation,
+        )
+        for name, annotation in options.__annotations__.items()
+        if name not in without
+    ]
+    command.__signature__ = inspect.Signature([*first, *shared])  # type: ignore[attr-defined]
+    command.__doc__ = run.__doc__
+    return command

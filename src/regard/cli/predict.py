@@ -3,13 +3,14 @@
 import inspect
 import json
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from regard.cli.asking import check_readable, check_script
 from regard.cli.broken_lines import BrokenLines, raise_with_option
+from regard.cli.command import command_with
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
@@ -30,7 +31,7 @@ from regard.cli.options import (
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.errors import ArgumentError
 
-__all__ = ["Wanted", "answer_all", "command_with", "predict"]
+__all__ = ["Wanted", "answer_all", "predict"]
 
 _TOP = 3
 # Fewer sources, or fewer bytes of a file that lists them, are done before a bar could be read.
@@ -56,31 +57,7 @@ class Wanted(NamedTuple):
     colour: ColourOption = None
 
 
-def command_with(
-    run: Callable[[Any, Wanted], None], model: inspect.Parameter, without: Collection[str] = ()
-) -> Callable[..., None]:
-    """A command for typer with the parameters of `Wanted`, which are declared there alone.
-
-    Args:
-        run: what the command does, given its model and what else was asked for.
-        model: the parameter that names the model.
-        without: the fields of `Wanted` that the command lacks.
-    """
-
-    def command(**given: Any) -> None:
-        run(given.pop(model.name), Wanted(**given))
-
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=Wanted._field_defaults[name], annotation=kind)
-        for name, kind in Wanted.__annotations__.items()
-        if name not in without
-    ]
-    command.__signature__ = inspect.Signature([model, *shared])  # type: ignore[attr-defined]
-    command.__doc__ = run.__doc__
-    return command
-
-
-def _predict(model: str, wanted: Wanted) -> None:
+def _predict(model: str, options: Wanted) -> None:
     """Predict for each source, and show what the model attended to.
 
     A source is what the model was trained on: a text, the name of a file with a sound, a picture or vectors, a molecule
@@ -112,11 +89,11 @@ def _predict(model: str, wanted: Wanted) -> None:
             loaded.append(load(model))
         return loaded[0]
 
-    answer_all(model_of, wanted, "regard predict")
+    answer_all(model_of, options, "regard predict")
 
 
 _MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")]
-predict = command_with(_predict, inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL))
+predict = command_with(_predict, Wanted, inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL))
 
 
 def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) -> None:

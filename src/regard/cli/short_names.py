@@ -8,7 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli.asking import load_to_ask
-from regard.cli.predict import Wanted, answer_all, command_with
+from regard.cli.command import command_with
+from regard.cli.predict import Wanted, answer_all
 from regard.cli.reading import Line, is_chinese
 from regard.errors import ArgumentError
 
@@ -108,10 +109,10 @@ def command_of(name: str) -> Callable[..., None]:
     """The command of a short name; they differ in their model and in their help."""
     short = SHORT_NAMES[name]
 
-    def run(model: str | None, wanted: Wanted) -> None:
+    def run(model: str | None, options: Wanted) -> None:
         loaded: dict[str, Any] = {}
-        if model is None and wanted.sources and len(wanted.sources) > 1:
-            _tell_of_model(wanted.sources[0])
+        if model is None and options.sources and len(options.sources) > 1:
+            _tell_of_model(options.sources[0])
 
         def model_of(line: Line) -> Any:
             chosen = model if model is not None else short.model_for(line.text)
@@ -119,10 +120,10 @@ def command_of(name: str) -> Callable[..., None]:
                 loaded[chosen] = _load(chosen, short.kind, asked=model is not None)
             return loaded[chosen]
 
-        answer_all(model_of, wanted, f"regard {name}")
+        answer_all(model_of, options, f"regard {name}")
 
     parameter = inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_MODEL)
-    return command_with(run, parameter, () if short.reads_texts else ("script",))
+    return command_with(run, Wanted, parameter, without=() if short.reads_texts else ("script",))
 
 
 def _tell_of_model(source: str) -> None:

@@ -1,38 +1,17 @@
 """`regard train`: from labelled sentences, recordings, pictures, ... to a trained, evaluated and saved model."""
 
-import inspect
 from collections.abc import Callable
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from regard.cli.command import Command
-from regard.cli.options import ColumnOption, LabelNamesOption, PlainOption, SkipBrokenOption, SkipForceOption
+from regard.cli.command import Command, command_with
+from regard.cli.train_options import TrainOptions
 from regard.tasks.registry import TASKS
 from regard.tasks.task import Task
 
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None)
-
-
-class Precision(StrEnum):
-    """How exactly float32 matrices are multiplied, as `torch.set_float32_matmul_precision` has it."""
-
-    highest = "highest"
-    high = "high"
-    medium = "medium"
-
-
-class Shown(StrEnum):
-    """How the progress of training is shown."""
-
-    auto = "auto"
-    bar = "bar"
-    lines = "lines"
-    none = "none"
 
 
 @app.callback(invoke_without_command=True)
@@ -54,70 +33,15 @@ def _train(context: typer.Context) -> None:
 def _command(task: Task) -> Callable[..., None]:
     """The command that trains models of one kind; the kinds differ in their help and their options."""
 
-    def command(
-        data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set's name, a file, or a folder.")],
-        out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder, for checkpoints, log and model.")],
-        recipe: Annotated[
-            str | None,
-            typer.Option(metavar="FILE|NAME", help="A JSON file, or the name of a recipe  [default: by data set]"),
-        ] = None,
-        input: Annotated[
-            str | None,
-            typer.Option(metavar="KIND", help="How to read the sources, if there is a choice  [default: by data]"),
-        ] = None,
-        resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-        final: Annotated[
-            bool, typer.Option("--final", help="Also evaluate on test: once, when all choices are made.")
-        ] = False,
-        seed: Annotated[int | None, typer.Option(metavar="N", help="A seed  [default: the recipe's]")] = None,
-        label: Annotated[
-            str | None, typer.Option(help="What to predict, if there is a choice  [default: by data set]")
-        ] = None,
-        column: ColumnOption = None,
-        renamed: LabelNamesOption = None,
-        skip_broken: SkipBrokenOption = None,
-        force: SkipForceOption = False,
-        device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto",
-        threads: Annotated[int, typer.Option(metavar="N", help="Number of CPU threads.")] = 1,
-        devices: Annotated[int, typer.Option(metavar="N", help="Number of CPU processes that share each batch.")] = 1,
-        matmul: Annotated[
-            Precision | None,
-            typer.Option(help="Precision of float32 matrix products: high and medium may be faster."),
-        ] = None,
-        progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto,
-        plain: PlainOption = False,
-    ) -> None:
+    def run(options: TrainOptions) -> None:
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
-        from regard.cli.broken_lines import BrokenLines
         from regard.cli.console import output_console
         from regard.cli.training import train_and_save
         from regard.page import show
 
-        page = train_and_save(
-            task.name,
-            data,
-            out,
-            recipe=recipe,
-            source=input,
-            resume=resume,
-            final=final,
-            seed=seed,
-            label=label,
-            columns=column,
-            names=renamed,
-            broken=None if skip_broken is None else BrokenLines(skip_broken, force=force),
-            device=device,
-            threads=threads,
-            devices=devices,
-            matmul=None if matmul is None else matmul.value,
-            progress=progress.value,
-        )
-        show(page, output_console(), plain=plain)
+        show(train_and_save(task, options), output_console(), plain=options.plain)
 
-    signature = inspect.signature(command)
-    kept = [each for name, each in signature.parameters.items() if name not in task.options_without]
-    command.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-    return command
+    return command_with(run, TrainOptions, without=task.options_without)
 
 
 for _task in TASKS.values():

@@ -15,11 +15,12 @@ from regard.cli.broken_lines import BrokenLines
 from regard.cli.columns import column_names
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData
+from regard.cli.train_options import TrainOptions
 from regard.datasets import label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import nearest
 from regard.page import Page, Prose, Table
-from regard.tasks import RECIPES, TASKS, Recipe, bundled, train
+from regard.tasks import RECIPES, Recipe, Task, bundled, train
 from regard.tasks.card import readings_said
 from regard.tasks.intervals import interval_said
 from regard.tasks.training.run import RunFolder
@@ -33,40 +34,12 @@ _UNREAD = "Test was not read. Read it once, when nothing more is chosen by it or
 _FEW_LABELS = 20
 
 
-def train_and_save(
-    task: str,
-    data: str,
-    out: Path,
-    *,
-    recipe: str | None = None,
-    source: str | None = None,
-    resume: bool = False,
-    final: bool = False,
-    seed: int | None = None,
-    label: str | None = None,
-    columns: Sequence[str] | None = None,
-    names: str | None = None,
-    broken: BrokenLines | None = None,
-    device: str = "auto",
-    threads: int = 1,
-    devices: int = 1,
-    matmul: str | None = None,
-    progress: str = "auto",
-) -> Page:
+def train_and_save(task: Task, options: TrainOptions) -> Page:
     """Train a model of a kind, evaluate it on dev, save it with a card.
 
     Args:
         task: the kind of the model.
-        data: a data set's name, or a folder.
-        recipe: a recipe's name, or a JSON file; None for what is usual for the data.
-        source: the kind of input, where the data leave a choice.
-        final: also evaluate it on test.
-        seed: another than the recipe's.
-        label: what to predict, where there is a choice.
-        columns: USUAL=NAME for each column of a table of the user's own that isn't called as usual.
-        names: OLD=NEW,... for labels that get other names.
-        broken: takes the lines that are broken, and are left out; None where they are an error.
-        out, resume, device, threads, devices, matmul, progress: as `regard.tasks.train` has them.
+        options: what the command line asked for.
 
     Returns:
         what to tell the user: the scores, and what to type next.
@@ -75,8 +48,12 @@ def train_and_save(
         ArgumentError: an argument that can't be used, or `final` where there is no test.
         RegardError: data that can't be read, or training that can't go on.
     """
-    found = TaskData.find(task, data, label, column_names(columns)).divided()
-    found = dataclasses.replace(found, names=None if names is None else label_names(names), broken=broken)
+    data, out, recipe, source, seed = options.data, options.out, options.recipe, options.input, options.seed
+    resume, final = options.resume, options.final
+    broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
+    found = TaskData.find(task.name, data, options.label, column_names(options.column)).divided()
+    names = None if options.renamed is None else label_names(options.renamed)
+    found = dataclasses.replace(found, names=names, broken=broken)
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
     # Read now, though it is evaluated at the end or later: a broken line is reported before hours of training.
@@ -87,9 +64,9 @@ def train_and_save(
         broken.write()
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
-    if chosen.task.kind != task:
+    if chosen.task.kind != task.name:
         step = usual if recipe in RECIPES else "Set its task."
-        raise ArgumentError(f"`--recipe` must be a {task}'s, but is a {chosen.task.kind}'s. {step}")
+        raise ArgumentError(f"`--recipe` must be a {task.name}'s, but is a {chosen.task.kind}'s. {step}")
     kinds = found.kinds(examples)
     if chosen.input.kind not in kinds:
         said = " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
@@ -116,11 +93,11 @@ def train_and_save(
             auxiliary=auxiliary,
             out=out,
             resume=resume,
-            progress=progress,
-            device=device,
-            threads=threads,
-            devices=devices,
-            matmul=matmul,
+            progress=options.progress.value,
+            device=options.device,
+            threads=options.threads,
+            devices=options.devices,
+            matmul=None if options.matmul is None else options.matmul.value,
             data=found.about(),
         )
     scores, about = {"dev": model.evaluate(dev)}, model.about
@@ -134,13 +111,13 @@ def train_and_save(
         **about,
         # As it is called now: a run may have begun on the same examples elsewhere, in columns of other names.
         "data": {**found.about(), "splits": model.about["data"]["splits"]},
-        "title": f"{task.capitalize()} of {found.name}" + (f": {said}" if said else ""),
+        "title": f"{task.name.capitalize()} of {found.name}" + (f": {said}" if said else ""),
         "scores": evaluated,
     }
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
-    if TASKS[task].sounds:
+    if task.sounds:
         model.about["example"] = dev[0].source
     # Saved first: a warning must not cost the model.
     folder = model.save(out / "model")
@@ -155,9 +132,9 @@ def train_and_save(
     return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
 
 
-def _check_repeats(task: str, data: str, examples: Sequence[Any]) -> None:
+def _check_repeats(task: Task, data: str, examples: Sequence[Any]) -> None:
     """Refuse texts to be written as labels: few of them stand twice, and none that is new could be answered."""
-    if "label" not in TASKS[task].targets:
+    if "label" not in task.targets:
         return
     labels = [each.target for each in examples if isinstance(each.target, str)]
     if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
