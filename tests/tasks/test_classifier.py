@@ -64,7 +64,7 @@ def test_agreement_counts_beside_being_right_and_asks_no_answer():
     given = torch.stack([objective.network(batch.sources) for _ in range(4)])
     assert not torch.equal(given[0], given[1])
     answer = objective.answers[0]
-    losses = [answer.loss(each, batch.wanted[0], 0.0)[0].item() for each in given]
+    losses = [answer.loss(each, batch.targets[0], 0.0)[0].item() for each in given]
     assert own.mean.item() == pytest.approx(sum(losses) / 4)
     assert agreement.mean.item() == pytest.approx(0.5 * answer.disagreement(given).item())
     # Nothing is dropped: the drawings are one, and only making up its mind is left to learn.
@@ -234,7 +234,7 @@ def test_the_loss_adds_up_each_answer_by_its_share():
     for place, term in ((1, length), (2, first), (3, both)):
         given = objective.auxiliary[0][place - 1](features)
         assert term.mean.item() == pytest.approx(
-            0.5 * objective.answers[place].loss(given, batch.wanted[place], 0.0)[0].item()
+            0.5 * objective.answers[place].loss(given, batch.targets[place], 0.0)[0].item()
         )
 
 

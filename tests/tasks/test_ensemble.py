@@ -140,7 +140,7 @@ def test_members_agree_each_with_itself_about_what_nobody_labelled():
         drawn = [member.features(batch.sources) for _ in range(4)]
         given = torch.stack([member.output(features) for features in drawn])
         for features, numbers in zip(drawn, given, strict=True):
-            expected[0] += label.loss(numbers, batch.wanted[0], recipe.smoothing)[0].detach() / 8
-            expected[1] += 0.5 * other.loss(head(features), batch.wanted[1], 0.0)[0].detach() / 8
+            expected[0] += label.loss(numbers, batch.targets[0], recipe.smoothing)[0].detach() / 8
+            expected[1] += 0.5 * other.loss(head(features), batch.targets[1], 0.0)[0].detach() / 8
         expected[2] += 2.0 * label.disagreement(given).detach() / 2
     torch.testing.assert_close(torch.stack([own.mean, beside.mean, agreement.mean]).detach(), expected)

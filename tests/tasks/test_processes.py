@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import test_classifier
 import test_sources
-import test_speaker
+import test_synthesis
 import test_writer
 import torch
 from toys import BY_HEART, SAWS, generated, tiny
@@ -246,7 +246,7 @@ WRITERS = {name: (test_writer.with_task(architecture=name), test_writer.PAIRS) f
 
 OTHERS = {
     "spelling": (test_writer.with_task(monotonic=0.5), test_writer.PAIRS),
-    "speaker": (test_speaker.RECIPE, test_speaker.PAIRS),
+    "speaker": (test_synthesis.RECIPE, test_speaker.PAIRS),
 }
 
 

@@ -106,7 +106,7 @@ def test_the_loss_is_of_each_piece_and_the_end():
     job = Seq2SeqData(RECIPE, [("ab", "b"), ("abc", "cba")], PAIRS, None)
     objective = job.objective()
     batch = objective.dataset.batch([0, 1])
-    (wanted,) = batch.wanted
+    (wanted,) = batch.targets
     assert wanted.tolist()[0][1:] == [-1, -1]
     objective.eval()
     loss = objective.loss(batch)
@@ -154,7 +154,7 @@ def test_the_spelling_is_learned_beside_and_not_shown(architecture):
     objective = objective_of(with_task(monotonic=0.25, architecture=architecture))
     batch = objective.dataset.batch([0, 2])
     memory = objective.network.encode(batch.sources.vectors, batch.sources.lengths)
-    ids = batch.wanted[0].clamp(min=PADDING)
+    ids = batch.targets[0].clamp(min=PADDING)
     spelt = objective.network.spelling.loss(memory, ids, torch.tensor([2, 3]))
     loss = objective.loss(batch)
     assert spelt.item() > 0
