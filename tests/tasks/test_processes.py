@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import test_classifier
+import test_seq2seq_model as seq2seq
 import test_sources
 import test_synthesis
-import test_writer
 import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
@@ -35,7 +35,11 @@ TOY = list(zip(test_classifier.TEXTS, test_classifier.LABELS, strict=True))
 LEARNED = {
     "tagger": (tiny(**BY_HEART | {"epochs": 4, "batch_items": 31}, average=0.9), generated(37), Tagger),
     "classifier": (dataclasses.replace(test_classifier.RECIPE, patience=5, batch_items=7), TOY, Classifier),
-    "writer": (dataclasses.replace(test_writer.RECIPE, epochs=6, batch_items=12), test_writer.PAIRS, Seq2SeqModel),
+    "writer": (
+        dataclasses.replace(seq2seq.RECIPE, epochs=6, batch_items=12),
+        seq2seq.PAIRS,
+        Seq2SeqModel,
+    ),
 }
 
 
@@ -241,12 +245,12 @@ SOURCES = {
     )
     for kind, (source, sources, _) in test_sources.CASES.items()
 }
-WRITERS = {name: (test_writer.with_task(architecture=name), test_writer.PAIRS) for name in test_writer.ARCHITECTURES}
+WRITERS = {name: (seq2seq.with_task(architecture=name), seq2seq.PAIRS) for name in seq2seq.ARCHITECTURES}
 
 
 OTHERS = {
-    "spelling": (test_writer.with_task(monotonic=0.5), test_writer.PAIRS),
-    "speaker": (test_synthesis.RECIPE, test_speaker.PAIRS),
+    "spelling": (seq2seq.with_task(monotonic=0.5), seq2seq.PAIRS),
+    "speaker": (test_synthesis.RECIPE, test_synthesis.PAIRS),
 }
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from test_seq2seq import RECIPE, with_task
+from test_seq2seq_model import RECIPE, with_task
 
 from regard import train
 from regard.errors import ArgumentError
