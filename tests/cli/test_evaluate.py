@@ -38,7 +38,7 @@ def test_text(place, capsys):
         "model on all 3 sentences of ",
         "of 9 words in 3 sentences are right (95% interval",
         "Wilson score interval over sentences",
-        "Of 1 words that training never had",
+        "Of 1 out-of-vocabulary words, which training never had",
     ):
         assert text in said
     for text in ("hardest labels", "precision", "Most frequent confusions", "words a second"):
@@ -49,10 +49,10 @@ def test_text(place, capsys):
 def test_json(place, capsys):
     assert command(place, "--format", "json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["model"], found["split"], found["words"], found["sentences"]) == ("model", "all", 9, 3)
+    assert (found["model"], found["split"], found["examples"], found["sources"]) == ("model", "all", 9, 3)
     low, high = found["interval"]
     assert 0 <= low <= found["score"] <= high <= 1
-    assert sum(label["words"] for label in found["labels"].values()) == 9
+    assert sum(label["examples"] for label in found["labels"].values()) == 9
     assert sum(count for *_, count in found["confusions"]) == round(9 * (1 - found["score"]))
     assert found["out_of_vocabulary"] == 1
 

@@ -34,7 +34,7 @@ def test_a_model_has_the_new_labels_and_two_may_become_one(folder):
 
 def test_labels_that_are_not_named_stay(folder):
     assert main(start(folder, "some", "--labels", "0=negative")) == 0
-    assert load(folder / "some").answer.names == ("1", "2", "negative")
+    assert load(folder / "some").target.names == ("1", "2", "negative")
 
 
 def test_evaluate_remembers_them_and_says_so(folder, capsys):

@@ -6,9 +6,12 @@ import pytest
 
 from regard.cli import model_warnings as warned
 from regard.datasets import Answers, Example
-from regard.tasks import Evaluation
+from regard.inputs import Bytes
+from regard.tasks import TASKS, Evaluation
 from regard.tasks.measure import ACCURACY
+from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.tagger.evaluation import evaluate_labels
+from regard.tasks.targets import Label, MultiLabel
 
 GOOD = [Example("x", label) for label in ("yes", "no") * 150]
 DONE = [{"epoch": epoch, "best": 0.9, "best_epoch": 3} for epoch in range(1, 11)]
@@ -21,11 +24,14 @@ def model_warnings(model, examples, dev, score, rows, test=None):
     return warned.model_warnings(model, splits, scores, rows)
 
 
-def model(kind="classifier", answer="label", said=None):
-    """What a doubt asks of a model."""
+def model(kind="classifier", target=Label(("no", "yes")), said=None):  # noqa: B008, as a target is frozen
+    """What a warning asks of a model."""
     written = [None if each is None else SimpleNamespace(text=each) for each in said or ()]
     return SimpleNamespace(
-        kind=kind, answer=SimpleNamespace(kind=answer), measure=ACCURACY, write=lambda sources: written[: len(sources)]
+        task=TASKS[kind],
+        target=target if said is None else TextTarget(Bytes(), rate=1.0),
+        measure=ACCURACY,
+        write=lambda sources: written[: len(sources)],
     )
 
 
@@ -89,9 +95,9 @@ def test_empty_texts_are_counted():
 
 def test_several_questions():
     examples = [Example("x", Answers((1, 0), ("a", "b")))] * 300
-    (found,) = model_warnings(model(answer="several"), examples, examples, judged(0.5), DONE)
+    (found,) = model_warnings(model(target=MultiLabel(("x", "y"))), examples, examples, judged(0.5), DONE)
     assert "no better than guessing" in found
-    assert not model_warnings(model(answer="several"), examples, examples, judged(0.7), DONE)
+    assert not model_warnings(model(target=MultiLabel(("x", "y"))), examples, examples, judged(0.7), DONE)
 
 
 def test_the_items_of_a_tagger_count():

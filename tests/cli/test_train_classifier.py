@@ -219,7 +219,7 @@ def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
             csv.writer(file).writerows([("review", "likes", "buys"), *rows])
     words = [*start(trained), "--data", str(data), "--out", out, "--column", "text=review"]
     assert main([*words, "--column", "labels=likes", "--column", "labels=buys"]) == 0
-    assert load(out).answer.names == ("likes", "buys")
+    assert load(out).target.names == ("likes", "buys")
     # They are known from training, and each side of an example may be called anew.
     for given, told in (
         ([], "--column text=review --column labels=likes --column labels=buys"),

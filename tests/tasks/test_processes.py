@@ -164,7 +164,7 @@ def test_a_script_runs_once_and_a_signal_ends_all(tmp_path, number, last):
 @several
 @pytest.mark.slow
 def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
-    real, begun, judged = subprocess.Popen, [], Training.judged
+    real, begun, judged = subprocess.Popen, [], Training.evaluated
 
     def popen(*given, **options):
         begun.append(real(*given, **options))
@@ -175,7 +175,7 @@ def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
         return judged(self)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
-    monkeypatch.setattr(Training, "judged", kill)
+    monkeypatch.setattr(Training, "evaluated", kill)
     with pytest.raises(RegardError, match=r"Process 2 of 2 was ended by signal 9, so training stopped. If memory is"):
         fit(tiny(), SAWS, devices=2, out=tmp_path / "run")
     assert not torch.distributed.is_initialized()

@@ -280,7 +280,7 @@ def test_every_measure_tells_right_from_wrong(name):
 
 
 def test_every_measure_is_in_the_docs():
-    page = (Path(__file__).parents[2] / "docs" / "seq2seq.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "seq2seq.md").read_text(encoding="utf-8")
     assert [name for name in TEXT_MEASURES if f"\n| {name} |" not in page] == []
 
 
