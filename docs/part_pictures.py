@@ -23,9 +23,9 @@ def wave(*shape: int, step: float = 0.7) -> Tensor:
 
 def toy() -> tuple[Tensor, Tensor]:
     """Queries and keys of 24 items, (1, 1, 24, 8): neighbours are alike, and every fifth key is a long vector."""
-    place = torch.arange(ITEMS, dtype=torch.float64).unsqueeze(1)
+    position = torch.arange(ITEMS, dtype=torch.float64).unsqueeze(1)
     feature = torch.arange(SIZE, dtype=torch.float64)
-    vectors = torch.cos(place * (0.1 + 0.15 * feature) + feature)
+    vectors = torch.cos(position * (0.1 + 0.15 * feature) + feature)
     length = torch.where(torch.arange(ITEMS) % 5 == 2, 2.5, 1.0).double().unsqueeze(1)
     return (1.5 * vectors)[None, None], (vectors * length)[None, None]
 
@@ -119,15 +119,15 @@ _MASKS: dict[str, Callable[[], Any]] = {
 }
 _MASK_TITLES = {
     "dense": "Dense(): everything is allowed",
-    "causal": "Causal(): a query sees the keys up to its own place",
+    "causal": "Causal(): a query sees the keys up to its own position",
     "window": "Window(4, 2): four keys back, two keys ahead",
     "lengths": "Lengths([17]): an item of 17 in a batch of 24; what lies beyond is padding",
     "documents": "Documents.of_lengths([5, 11, 8]): three documents in one sequence",
     "prefix": "Prefix(6) | Causal(): the first six keys are seen by all, the others by what comes after them",
-    "guided": "Guided(3) on 24 queries and 36 keys: a band that moves along",
+    "guided": "Guided(3) on 24 queries and 36 keys: a window along the diagonal",
     "edges": "Edges of a ring of 24 nodes with some chords: only pairs with an edge are computed",
     "blocks": "Blocks of 4: each block sees itself and the first one",
-    "no_self": "NoSelf(): everything but a query's own place",
+    "no_self": "NoSelf(): everything but a query's own position",
 }
 
 
@@ -182,7 +182,7 @@ def of_position(name: str) -> str:
         lines = {f"head {head + 1}": line for head, line in enumerate(found)}
         title = "What ALiBi adds to the scores of four heads, by distance"
     points = {label: list(zip(range(-reach, reach + 1), line.tolist(), strict=True)) for label, line in lines.items()}
-    return curves(points, title, across="place of the key less that of the query", up="added to the score")
+    return curves(points, title, across="position of the key minus that of the query", up="added to the score")
 
 
 def of_input_position(name: str) -> str:
@@ -200,12 +200,12 @@ def of_input_position(name: str) -> str:
         largest = max(abs(value) for row in vectors for value in row)
         limits = (-round(largest, 1), round(largest, 1))
     title = {
-        "sinusoidal": "The vectors of 24 places, 32 features: waves, ever slower to the right",
-        "learned": "The vectors of the 16 places of a table, here filled with waves; there is no 17th",
-        "recurrent": "The vectors of 24 places, read one by one by an RNN with wavy weights",
-        "flow": "The vectors of 24 places along the flow of a network with wavy weights",
+        "sinusoidal": "The vectors of 24 positions, 32 features: waves, ever slower to the right",
+        "learned": "The vectors of the 16 positions of a table, here filled with waves; there is no 17th",
+        "recurrent": "The vectors of 24 positions, read one by one by an RNN with wavy weights",
+        "flow": "The vectors of 24 positions along the flow of a network with wavy weights",
     }[name]
-    return heat_map(vectors, title, rows="place", columns="feature", low=limits[0], high=limits[1])
+    return heat_map(vectors, title, rows="position", columns="feature", low=limits[0], high=limits[1])
 
 
 def guided_bias() -> str:

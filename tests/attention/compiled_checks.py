@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.attention import SCORES, WEIGHTS, attend, masks, positions, scores, weights
-from regard.attention import custom_operator as custom_operator
+from regard.attention import custom_operator
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 from regard.modules import MultiHeadAttention
 

@@ -47,15 +47,15 @@ class Blocks(Mask):
     blocks: Tensor = field(init=False)
     keys: int = field(init=False)
     # Whether the table lists every block, even those that see nothing.
-    whole: bool = field(init=False)
+    complete: bool = field(init=False)
 
     def __post_init__(self, table: Tensor | Sequence[Any]) -> None:
         if not isinstance(self.size, int) or isinstance(self.size, bool) or self.size < 1:
             raise ArgumentError(f"`size` of Blocks must be how many a block holds, 1 or more, but is {self.size!r}.")
         meaning = "a bool table (query block, key block), or (2, pairs) numbers of blocks"
         table = to_tensor(table, "table", "Blocks", meaning)
-        whole = table.dtype == torch.bool and table.ndim == 2
-        if whole:
+        complete = table.dtype == torch.bool and table.ndim == 2
+        if complete:
             queries, keys = table.shape
             row, column = table.nonzero(as_tuple=True)
         else:
@@ -67,7 +67,7 @@ class Blocks(Mask):
             column, row = pairs
             keys, queries = (int(axis.max()) + 1 if axis.numel() else 0 for axis in pairs)
         csr = csr_of(torch.stack([column, row]), queries, keys)
-        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys), ("whole", whole)):
+        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys), ("complete", complete)):
             object.__setattr__(self, name, value)
 
     @property
@@ -92,14 +92,14 @@ class Blocks(Mask):
         return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
 
     def spans(self, sizes: Sizes) -> Spans:
-        start, stop, whole = extents(self.starts.cpu(), self.blocks.cpu())
+        start, stop, contiguous = extents(self.starts.cpu(), self.blocks.cpu())
         missing = max(-(-sizes.queries // self.size) - self._queries, 0)
         start, stop = (
             torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: sizes.queries]
             for edge in (start, stop)
         )
         outer = (Interval(*(edge.clamp(max=sizes.keys).unsqueeze(0) for edge in (start, stop))),)
-        return Spans(outer, outer if whole else ())
+        return Spans(outer, outer if contiguous else ())
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self._queries) for row in (rows.start // self.size, -(-rows.stop // self.size)))
@@ -110,7 +110,7 @@ class Blocks(Mask):
     def check(self, sizes: Sizes) -> None:
         for name, blocks, length in (("queries", self._queries, sizes.queries), ("keys", self.keys, sizes.keys)):
             wanted = -(-length // self.size)
-            if blocks > wanted or (self.whole and blocks < wanted):
+            if blocks > wanted or (self.complete and blocks < wanted):
                 raise ArgumentError(
                     f"`table` of Blocks must be for {wanted} blocks of {name}, as {length} make of {self.size} each, "
                     f"but is for {blocks}."
