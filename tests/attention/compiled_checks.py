@@ -24,8 +24,7 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.attention import SCORES, WEIGHTS, attend, masks, positions, scores, weights
-from regard.attention import custom_operator
+from regard.attention import SCORES, WEIGHTS, attend, custom_operator, masks, positions, scores, weights
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 from regard.modules import MultiHeadAttention
 

@@ -101,7 +101,7 @@ def test_causal_and_window_are_aligned_at_the_end():
     assert picture(Causal() & Lengths(query=[2], key=[3]), queries=4, keys=4) == ["xx..", "xxx.", "....", "...."]
 
 
-def test_a_cached_query_is_in_the_document_of_its_place():
+def test_a_cached_query_is_in_the_document_of_its_position():
     assert picture(Documents([0, 0, 1, 1]), queries=1) == ["..xx"]
     assert picture(Documents([0, 0, 1]), queries=4, keys=3) == ["...", "xx.", "xx.", "..x"]
 
@@ -133,7 +133,7 @@ def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine
     torch.testing.assert_close(output, torch.as_tensor(expected, dtype=torch.float32))
 
 
-def test_a_guided_band_keeps_to_each_items_own_lengths():
+def test_a_guided_window_keeps_to_each_items_own_lengths():
     # Six keys for three queries: two keys a step; of two queries and two keys, one.
     mask = Guided(1) & Lengths(query=[3, 2], key=[6, 2])
     assert picture(mask, 3, 6, item=0, batch=2) == ["xx....", ".xxx..", "...xxx"]
@@ -143,7 +143,7 @@ def test_a_guided_band_keeps_to_each_items_own_lengths():
     assert picture(mask, 3, 6, item=1, batch=2) == ["xx....", "xx....", "......"]
 
 
-def test_a_guided_band_between_the_keys():
+def test_a_guided_window_between_the_keys():
     # Centres 0, 4/3 and 8/3.
     assert picture(Guided(1), 3, 4) == ["xx..", ".xx.", "..xx"]
     # Centres 0, 3/4, 6/4 and 9/4.

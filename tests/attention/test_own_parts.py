@@ -398,7 +398,7 @@ class First(Lengths):
 )
 @pytest.mark.parametrize("weights", ["softmax", "entmax"])
 def test_a_mask_that_changes_a_built_in(make, weights):
-    """It says what is allowed; what its parent says of stretches, columns and edges is of another mask."""
+    """It says what is allowed; what its parent says of spans, columns and edges is of another mask."""
     equal_everywhere(Case(weights=weights), {"mask": make})
 
 

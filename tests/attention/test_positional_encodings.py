@@ -34,7 +34,7 @@ class TestEvery:
         distinct = {tuple(row.tolist()) for row in position.encode(11).float()}
         assert len(distinct) == 11
 
-    def test_a_place_has_one_vector_whatever_the_length(self, name):
+    def test_a_position_has_one_vector_whatever_the_length(self, name):
         position = made(name)
         for length in (0, 1, 2, 5):
             # Products of one row and of many may differ in their last bit.
@@ -92,7 +92,7 @@ class TestEvery:
 
 
 class TestSinusoidal:
-    def test_any_width_and_far_places(self):
+    def test_any_width_and_far_positions(self):
         wave = Sinusoidal(5).encode(129)
         angle = 128 / 10000 ** (torch.tensor([0, 0, 2, 2, 4], dtype=torch.float64) / 5)
         expected = torch.where(torch.tensor([True, False, True, False, True]), angle.sin(), angle.cos())

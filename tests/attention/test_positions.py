@@ -84,7 +84,7 @@ SCHEMES = {
     "sum": lambda: Rotary(size=4) + Buckets(numbers(HEADS, 8), reach=11) + RelativeValues(numbers(5, VALUE)),
 }
 
-# (first row, rows, first column, columns, shift): at a corner, far left and right of the band, wider and taller.
+# (first row, rows, first column, columns, shift): at a corner, far left and right of the reach, wider and taller.
 TILES = {
     "all": (0, 29, 0, 31, 2),
     "left": (23, 5, 0, 7, 2),
@@ -143,7 +143,7 @@ class TestHooks:
     def test_views_give_what_indices_give(self, scheme, tile):
         fast = index(tile)
         each = copy.copy(fast)
-        # A corner for each group, as items with shifts of their own have it.
+        # An offset for each group, as items with their own shifts have it.
         object.__setattr__(each, "first_offset", torch.full((len(fast.batch), 1, 1), fast.first_offset))
         part = selected(SCHEMES[scheme](), fast)
         for hook in hooks(part):
@@ -275,7 +275,7 @@ class TestShearing:
 
     @pytest.mark.parametrize("tile", TILES)
     @pytest.mark.parametrize("size", [1, 3, 9, 101])
-    def test_fold_is_spread_transposed(self, tile, size):
+    def test_sum_by_offset_is_expand_offsets_transposed(self, tile, size):
         at = index(tile)
         rows, columns = at.query.shape[1], at.key.shape[2]
         products, tile_of = numbers(6, rows, size), numbers(6, rows, columns, seed=1)
@@ -389,14 +389,14 @@ class TestRotary:
             )
             torch.testing.assert_close(row[:, :, 0], whole[:, :, step - 1], rtol=1e-9, atol=1e-9)
 
-    def test_far_places_are_as_exact_as_near_ones(self):
+    def test_far_positions_are_as_exact_as_near_ones(self):
         vectors = torch.tensor([[1.0, 0.0]])
         position = torch.tensor([10_000_019])
         rotated, _ = Rotary().heads(vectors, vectors, position, position)
         expected = torch.tensor([math.cos(10_000_019), math.sin(10_000_019)])
         torch.testing.assert_close(rotated[0], expected, rtol=0, atol=1e-6)
 
-    def test_stretch_divides_places(self):
+    def test_stretch_divides_positions(self):
         vectors, position = numbers(5, 6), torch.arange(5)
         slow, _ = Rotary(stretch=4.0).heads(vectors, vectors, position * 4, position)
         plain, _ = Rotary().heads(vectors, vectors, position, position)

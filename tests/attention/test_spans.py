@@ -29,11 +29,11 @@ from regard.attention.masks import (
 BATCH = 2
 
 
-def within(stretches: tuple[Interval, ...], batch: int, queries: int, keys: int) -> Tensor:
-    """The pairs inside the stretches, (batch, query, key)."""
+def within(intervals: tuple[Interval, ...], batch: int, queries: int, keys: int) -> Tensor:
+    """The pairs inside the intervals, (batch, query, key)."""
     key = torch.arange(keys)
     inside = torch.zeros(batch, queries, keys, dtype=torch.bool)
-    for start, stop in stretches:
+    for start, stop in intervals:
         assert start.shape == stop.shape
         assert start.shape in ((1, queries), (batch, queries))
         inside |= (key >= start.unsqueeze(-1)) & (key < stop.unsqueeze(-1))
@@ -51,9 +51,9 @@ def check_spans(mask: Mask, queries: int, keys: int, batch: int = BATCH) -> Span
         assert torch.equal(outer, every)
     assert 1 <= len(spans.outer) <= 2
     assert len(spans.inner) <= 2
-    for stretches in (spans.outer, spans.inner):
+    for intervals in (spans.outer, spans.inner):
         last = 0
-        for start, stop in stretches:
+        for start, stop in intervals:
             assert (start >= last).all(), "the first stands before the second"
             assert (start <= stop).all()
             assert (stop <= keys).all()
@@ -62,7 +62,7 @@ def check_spans(mask: Mask, queries: int, keys: int, batch: int = BATCH) -> Span
 
 
 def runs(mask: Mask, queries: int, keys: int) -> int:
-    """The most stretches of allowed keys that a query has."""
+    """The most intervals of allowed keys that a query has."""
     every = allowed(mask, BATCH, queries, keys)
     before = torch.nn.functional.pad(every, (1, 0))[..., :-1]
     return int((every & ~before).sum(-1).max()) if every.numel() else 0
@@ -165,7 +165,7 @@ def test_columns_never_lie(data, size):
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SIZES)
 def test_two_stretches_of_exact_masks_stay_exact(data, size):
-    """Whatever two exact masks make: where no query has more than two stretches, it is exact too."""
+    """Whatever two exact masks make: where no query has more than two intervals, it is exact too."""
     queries, keys = size
     leaves = st.one_of(
         lazy(Window, st.integers(0, 3), st.integers(0, 3)),
@@ -222,9 +222,9 @@ def test_one_stretch_is_left_where_one_is_enough():
 
 
 def test_three_stretches_close_the_smallest_gap_and_keep_the_longest():
-    stretches = [(0, 1), (3, 6), (7, 11)]
+    intervals = [(0, 1), (3, 6), (7, 11)]
     spans = None
-    for start, stop in stretches:
+    for start, stop in intervals:
         one = Spans.only(torch.tensor([[start]]), torch.tensor([[stop]]), 13)
         spans = one if spans is None else spans | one
     assert spans is not None

@@ -166,7 +166,7 @@ class TestTop:
         assert (found.top_index[0, :, 4:] == torch.tensor([0, 1, 2])).all()
 
     def test_ties_further_down(self, engine):
-        """Two values only: all of the larger first, each lowest key first, across stretches and cells."""
+        """Two values only: all of the larger first, each lowest key first, across chunks and cells."""
         key = (torch.arange(1500) % 7 == 5).float().view(1, 1, -1, 1)
         found = summarise(torch.ones(1, 1, 1, 1), key, weights="relu", score="dot", top=300, engine=engine)
         ones = [j for j in range(1500) if j % 7 == 5]

@@ -24,7 +24,7 @@ tiles = importlib.import_module("regard.attention.engines.blocked.tiles")
 
 HEADS = 2
 
-# Rows and numbers in a tile, and how close two stretches of keys must be to be taken as one.
+# Rows and numbers in a tile, and the gap below which two intervals of keys are merged.
 CUTS = covering((1, 3, 5, 256), (1, 40, 10**9), (0, 64))
 
 

@@ -256,7 +256,7 @@ class TestExtraKeys:
         "mask", [Causal(), Window(2, 0), ~Window(1, 1), Lengths(key=[11, 3]), Causal() | Window(0, 2)]
     )
     def test_what_may_be_skipped_and_what_need_not_be_asked(self, mask):
-        """Outside of the outer stretches nothing is allowed, inside of the inner ones everything."""
+        """Outside of the outer intervals nothing is allowed, inside of the inner ones everything."""
         beside = ExtraKeys(1, 4, zero=True).beside(mask)
         lengths = beside.lengths()
         sizes = Sizes(2, 7, 13, None, None if lengths is None else lengths.of_keys)
@@ -267,8 +267,8 @@ class TestExtraKeys:
         )
         allowed = beside.allows(sizes.index(item, torch.zeros_like(item), row, column, tile=None)).expand(2, 7, 13)
 
-        def held(stretches):
-            inside = [(column >= part.start[..., None]) & (column < part.stop[..., None]) for part in stretches]
+        def held(intervals):
+            inside = [(column >= part.start[..., None]) & (column < part.stop[..., None]) for part in intervals]
             return sum(inside, torch.zeros(2, 7, 13, dtype=torch.bool)) > 0
 
         spans = beside.spans(sizes)
