@@ -15,7 +15,7 @@ from regard import attention
 from regard.attention.engines import ENGINES
 from regard.attention.positions import RelativeValues
 from regard.attention.request import Request
-from regard.modules.named import part_by_name
+from regard.modules.make_part import make_part
 
 __all__ = ["combinations", "engines_of", "input_positions", "page", "parts"]
 
@@ -234,7 +234,7 @@ def _choices() -> dict[str, dict[str, Any]]:
             made[kind][name] = (
                 masks[name]()
                 if kind == "mask" and name in masks
-                else part_by_name(kind, name, KINDS[kind], head_size=_SIZE, heads=_HEADS)
+                else make_part(kind, name, KINDS[kind], head_size=_SIZE, heads=_HEADS)
             )
         made[kind][OWN] = own[kind]
     return made

@@ -158,7 +158,7 @@ class TestProject:
             MultiHeadAttention(6, heads=3, project="key")
         with pytest.raises(ArgumentError, match='`share` must be "none" where only queries are projected'):
             MultiHeadAttention(6, heads=3, project="query", share="all")
-        with pytest.raises(ArgumentError, match="`key_width` must be 6, the heads of keys side by side"):
+        with pytest.raises(ArgumentError, match="`key_width` must be 6, the size of all key heads together"):
             MultiHeadAttention(6, heads=3, project="query", key_width=5)
         with pytest.raises(ArgumentError, match="`value_width` must be 6"):
             MultiHeadAttention(6, heads=3, project="query", value_width=5)
@@ -257,7 +257,7 @@ class TestExtraKeys:
     )
     def test_what_may_be_skipped_and_what_need_not_be_asked(self, mask):
         """Outside of the outer intervals nothing is allowed, inside of the inner ones everything."""
-        beside = ExtraKeys(1, 4, zero=True).beside(mask)
+        beside = ExtraKeys(1, 4, zero=True).extend_mask(mask)
         lengths = beside.lengths()
         sizes = Sizes(2, 7, 13, None, None if lengths is None else lengths.of_keys)
         item, row, column = (

@@ -6,9 +6,9 @@ from torch import nn
 
 from regard.errors import ArgumentError
 from regard.inspection.observe import observed
-from regard.modules.frame_seq2seq import FrameSeq2Seq, speak
+from regard.modules.duration_plan import DurationPlan
+from regard.modules.frame_seq2seq import FrameSeq2Seq, generate_frames
 from regard.modules.guide import Guide
-from regard.modules.outline import Outline
 from regard.modules.seq2seq import embed_source
 
 LENGTHS, FEATURES = [5, 2, 0, 1], 4
@@ -52,19 +52,19 @@ class TestModel:
         memory = model.encode(ids(), torch.tensor(LENGTHS))
         said, last = model(memory, frames())
         total = said.square().sum() + last.square().sum()
-        if memory.outline is not None:
+        if memory.duration_plan is not None:
             # The decoder's gradients don't pass through it: it learns from the target itself.
-            total = total + memory.outline.frames.square().sum() + memory.outline.durations.square().sum()
+            total = total + memory.duration_plan.frames.square().sum() + memory.duration_plan.durations.square().sum()
         total.backward()
         still = [key for key, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 1e-12]
         assert [key for key in still if not key.endswith("key.bias")] == []
 
     def test_spoken_alone_as_in_company(self, parts):
         model = make(**parts)
-        together = speak(model, ids(), torch.tensor(LENGTHS), longest=2.0, spare=3)
+        together = generate_frames(model, ids(), torch.tensor(LENGTHS), longest=2.0, spare=3)
         for item, length in enumerate(LENGTHS):
             own = ids()[item : item + 1, :length]
-            (alone,) = speak(model, own, torch.tensor([length]), longest=2.0, spare=3)
+            (alone,) = generate_frames(model, own, torch.tensor([length]), longest=2.0, spare=3)
             assert alone.ended == together[item].ended
             torch.testing.assert_close(alone.frames, together[item].frames)
 
@@ -81,7 +81,7 @@ class TestOutlined:
     def outline(self, durations):
         count = durations.shape[1]
         drawn = torch.arange(2.0 * count, dtype=torch.float64).reshape(1, count, 2)
-        return Outline(durations, drawn, torch.tensor([count]), per_item=2)
+        return DurationPlan(durations, drawn, torch.tensor([count]), per_item=2)
 
     def test_by_hand(self):
         """Parts of 1, 2, 1 and 3 strides: seven, which four frames of two are nearest to."""
@@ -98,8 +98,8 @@ class TestOutlined:
             model.outliner.duration.weight.zero_()
             model.outliner.duration.bias.fill_(20.0)
         source, lengths = torch.tensor([[3, 4, 5]]), torch.tensor([3])
-        total = model.encode(source, lengths).outline.durations.sum().item()
-        (said,) = speak(model, source, lengths, longest=1000.0)
+        total = model.encode(source, lengths).duration_plan.durations.sum().item()
+        (said,) = generate_frames(model, source, lengths, longest=1000.0)
         assert said.ended
         assert abs(2 * len(said.frames) - total) <= 1
 
@@ -111,7 +111,7 @@ class TestOutlined:
         memory = model.encode(torch.tensor([[3, 3]]), torch.tensor([2]))
         for times in (durations, [2.0, 4.0]):
             drawn = torch.zeros(1, 2, FEATURES, dtype=torch.float64)
-            model(memory, frames(6)[:1], Outline(torch.tensor([times]), drawn, torch.tensor([2]), 1))
+            model(memory, frames(6)[:1], DurationPlan(torch.tensor([times]), drawn, torch.tensor([2]), 1))
         (given, keys), (other, _) = entered
         assert not torch.allclose(given, other)
         torch.testing.assert_close(
@@ -121,16 +121,16 @@ class TestOutlined:
         torch.testing.assert_close(keys - plain, model.waves.encode(2)[None])
 
     def test_what_can_t_be(self):
-        with pytest.raises(ArgumentError, match="`features` must be whole strides, but 4 is no multiple of 3"):
+        with pytest.raises(ArgumentError, match="`features` must be a multiple of `strides`, 3, but is 4"):
             make(guide=Guide(1, 0.5), strides=3)
         model = make()
         memory = model.encode(ids(), torch.tensor(LENGTHS))
-        with pytest.raises(ArgumentError, match="`outline` must be None for a model without a guide"):
+        with pytest.raises(ArgumentError, match="`duration_plan` must be None for a model without a guide"):
             model(memory, frames(), self.outline(torch.ones(4, 2)))
         model = self.model()
         nn.init.constant_(model.outliner.duration.bias, torch.nan)
         with pytest.raises(ArgumentError, match="`model` must give finite frames"):
-            speak(model, ids(), torch.tensor(LENGTHS))
+            generate_frames(model, ids(), torch.tensor(LENGTHS))
 
     @pytest.mark.parametrize("width", [0, 0.05])
     def test_however_narrow_the_guide_each_frame_sees_an_item(self, width):
@@ -144,7 +144,7 @@ class TestOutlined:
 
 
 def places(durations):
-    own = Outline(torch.tensor([durations]), torch.zeros(1, 2, 1), torch.tensor([2]), 1)
+    own = DurationPlan(torch.tensor([durations]), torch.zeros(1, 2, 1), torch.tensor([2]), 1)
     return own.at(0, 6)[0]
 
 
@@ -155,7 +155,7 @@ class TestSpeaking:
         with torch.no_grad():
             model.output.weight[-1] = 0.0
             model.output.bias[-1] = score
-        said = speak(model, ids(), torch.tensor(LENGTHS), longest=1.0, spare=2)
+        said = generate_frames(model, ids(), torch.tensor(LENGTHS), longest=1.0, spare=2)
         assert [len(one.frames) for one in said] == expected
         assert [one.ended for one in said] == [score > 0] * 4
 
@@ -167,21 +167,21 @@ class TestSpeaking:
             return frame, torch.full((4,), 1.0 if next(steps) == 3 else -1.0), state
 
         monkeypatch.setattr(model, "step", step)
-        said = speak(model, ids(), torch.tensor(LENGTHS), longest=1.0, spare=2)
+        said = generate_frames(model, ids(), torch.tensor(LENGTHS), longest=1.0, spare=2)
         assert [(len(one.frames), one.ended) for one in said] == [(3, True), (3, True), (2, False), (3, True)]
 
     def test_what_is_said_is_what_it_says_of_what_it_said(self):
         model = make().eval()
         source, lengths = ids()[:1], torch.tensor(LENGTHS[:1])
-        (said,) = speak(model, source, lengths, longest=1.0, spare=2)
+        (said,) = generate_frames(model, source, lengths, longest=1.0, spare=2)
         inputs = torch.cat([torch.zeros_like(said.frames[:1]), said.frames[:-1]]).unsqueeze(0)
         torch.testing.assert_close(model(model.encode(source, lengths), inputs)[0][0].detach(), said.frames)
 
     @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
     def test_few_sources_or_none(self, shape):
         given = torch.zeros(shape, dtype=torch.int64), torch.full(shape[:1], shape[1])
-        assert [len(one.frames) <= 3 for one in speak(make(), *given, spare=3)] == [True] * shape[0]
-        assert [len(one.frames) for one in speak(make(), *given, spare=0)] == [0] * shape[0]
+        assert [len(one.frames) <= 3 for one in generate_frames(make(), *given, spare=3)] == [True] * shape[0]
+        assert [len(one.frames) for one in generate_frames(make(), *given, spare=0)] == [0] * shape[0]
 
     def test_errors(self):
         model, lengths = make(), torch.tensor(LENGTHS)
@@ -189,7 +189,7 @@ class TestSpeaking:
         with pytest.raises(ArgumentError, match=r"`inputs` must be frames \(4, length, 4\), but are \(4, 6, 3\)"):
             model(memory, frames()[:, :, :3])
         with pytest.raises(ArgumentError, match="`longest` must be a number, 0 or more"):
-            speak(model, ids(), lengths, longest=-1.0)
+            generate_frames(model, ids(), lengths, longest=-1.0)
         nn.init.constant_(model.output.weight, torch.nan)
         with pytest.raises(ArgumentError, match="`model` must give finite frames"):
-            speak(model, ids(), lengths)
+            generate_frames(model, ids(), lengths)

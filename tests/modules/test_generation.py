@@ -10,7 +10,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.modules.generation import Generated, beam_search, greedy
 from regard.modules.guide import Guide
-from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
+from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.repetition import block_repeated_ngrams
 from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
@@ -100,7 +100,7 @@ def exhaustive(model, number, most, length_penalty, vocabulary=6, no_repeat_ngra
 
 REAL = {
     "vector": lambda **parts: RecurrentSeq2Seq(9, 8, 6, **parts),
-    "attentive": lambda **parts: AttentiveSeq2Seq(9, 8, 6, guide=Guide(2, 1.0), **parts),
+    "attentive": lambda **parts: AttentionSeq2Seq(9, 8, 6, guide=Guide(2, 1.0), **parts),
     "transformer": lambda **parts: TransformerSeq2Seq(9, 8, 6, layers=2, heads=2, hidden=11, **parts),
 }
 

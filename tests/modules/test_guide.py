@@ -6,7 +6,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.inspection.observe import observed
 from regard.modules.guide import Guide
-from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq
+from regard.modules.recurrent_seq2seq import AttentionSeq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 
@@ -18,7 +18,7 @@ def test_the_band_moves_and_stays_at_the_end():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda guide: AttentiveSeq2Seq(7, 7, 6, guide=guide),
+        lambda guide: AttentionSeq2Seq(7, 7, 6, guide=guide),
         lambda guide: TransformerSeq2Seq(7, 7, 6, layers=1, heads=2, hidden=11, guide=guide),
     ],
 )

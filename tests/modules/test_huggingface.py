@@ -237,7 +237,7 @@ class TestMask:
         assert isinstance(found, Lengths)
         assert found.of_keys.tolist() == [5, 2]
         found = self.made(attention_mask=right.flip(1)).mask
-        assert isinstance(found.right, huggingface.Between)
+        assert isinstance(found.right, huggingface.KeyRange)
         assert (found.right.start.tolist(), found.right.stop.tolist()) == ([0, 3], [5, 5])
 
     @pytest.mark.parametrize("padding", ["none", "left", "right", "holes", "all of one"])
@@ -296,12 +296,12 @@ class TestRefusals:
         ("options", "message"),
         [
             ({"cache": object()}, "`cache` asks for a paged cache"),
-            ({"indices": torch.zeros(1)}, "`indices` asks for attention to picked keys"),
+            ({"indices": torch.zeros(1)}, "`indices` asks for attention to selected keys"),
             ({"unheard_of": torch.zeros(1)}, "`unheard_of` asks for what regard does not know"),
             ({"sliding_window": 3}, "takes windows and packed sequences from the mask"),
             ({"cu_seq_lens_q": torch.zeros(3)}, "takes windows and packed sequences from the mask"),
-            ({"causal": True, "keys": 7}, "can't tell where 3 queries stand among 7 keys"),
-            ({"mask": torch.ones(2, 3)}, r"must be a rule made for regard or a 4-D tensor, but is \(2, 3\)"),
+            ({"causal": True, "keys": 7}, "can't tell the positions of 3 queries among 7 keys"),
+            ({"mask": torch.ones(2, 3)}, r"must be a mask made by regard or a 4-D tensor, but is \(2, 3\)"),
             ({"s_aux": torch.zeros(4), "softcap": 2.0}, "can't put sinks beside soft-capped scores or a bias"),
         ],
     )

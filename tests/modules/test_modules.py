@@ -113,7 +113,7 @@ class TestMultiHeadAttention:
             (lambda: MultiHeadAttention(12, heads=3, position="relativ"), "Did you mean 'relative'"),
             (lambda: MultiHeadAttention(12, heads=3, score="scaled"), "Did you mean 'scaled_dot'"),
             (lambda: MultiHeadAttention(12, heads=3, engine="quick"), "`engine` must be one of auto"),
-            (lambda: MultiHeadAttention(12, heads=3, dropout=2.0), "`dropout` must be a share from 0 to 1"),
+            (lambda: MultiHeadAttention(12, heads=3, dropout=2.0), "`dropout` must be a fraction from 0 to 1"),
             (lambda: MultiHeadAttention(12, heads=3, head_size=0), "`head_size` must be at least 1"),
             (lambda: Encoder(12, 1, 3, hidden=17, position="sinusoid"), "Did you mean 'sinusoidal'"),
         ],

@@ -104,7 +104,7 @@ class TestByHand:
         torch.testing.assert_close(pooling(self.x, torch.tensor([3]))[0], pooling.vector)
 
     def test_one_without_a_rule_says_so(self):
-        with pytest.raises(NotImplementedError, match="Pooling must say how it pools"):
+        with pytest.raises(NotImplementedError, match="Pooling must implement `pool`"):
             Pooling(2)(self.x, torch.tensor([3]))
 
 

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError
 from regard.inspection.observe import observed
 from regard.modules.generation import greedy
 from regard.modules.guide import Guide
-from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
+from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.seq2seq import ScaledEmbedding
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 from regard.special_ids import END, START
@@ -25,9 +25,9 @@ def transformer(source, vocabulary, width, **parts):
 MODELS = {
     "vector": (RecurrentSeq2Seq, {"layers": 2}),
     "vector, both ends": (RecurrentSeq2Seq, {"bidirectional": True, "tied": True}),
-    "attentive": (AttentiveSeq2Seq, {"layers": 2}),
-    "attentive, dot": (AttentiveSeq2Seq, {"score": "dot", "heads": 3, "keys": "outputs", "values": "inputs"}),
-    "attentive, guided": (AttentiveSeq2Seq, {"bidirectional": False, "values": "states", "guide": GUIDE}),
+    "attentive": (AttentionSeq2Seq, {"layers": 2}),
+    "attentive, dot": (AttentionSeq2Seq, {"score": "dot", "heads": 3, "keys": "outputs", "values": "inputs"}),
+    "attentive, guided": (AttentionSeq2Seq, {"bidirectional": False, "values": "states", "guide": GUIDE}),
     "transformer": (transformer, {}),
     "transformer, relative": (transformer, {"position": "relative", "decoder_layers": 1, "tied": True}),
     "transformer, learned": (transformer, {"position": "learned", "score": "additive"}),
@@ -220,9 +220,9 @@ class TestWhatIsRemembered:
     @pytest.mark.parametrize(
         ("make_model", "message"),
         [
-            (lambda: AttentiveSeq2Seq(7, 7, 6, keys="state"), "`keys` must be one of .*Did you mean 'states'"),
-            (lambda: AttentiveSeq2Seq(7, 7, 6, score="aditive"), "Did you mean 'additive'"),
-            (lambda: AttentiveSeq2Seq(7, 7, 5), "`width` must be even"),
+            (lambda: AttentionSeq2Seq(7, 7, 6, keys="state"), "`keys` must be one of .*Did you mean 'states'"),
+            (lambda: AttentionSeq2Seq(7, 7, 6, score="aditive"), "Did you mean 'additive'"),
+            (lambda: AttentionSeq2Seq(7, 7, 5), "`width` must be even"),
             (lambda: RecurrentSeq2Seq(7, 7, 6, layers=0), "`layers` must be"),
             (lambda: transformer(7, 7, 6, decoder_layers=0), "`decoder_layers` must be .* 1 or more"),
             (lambda: transformer(7, 7, 6, position="sinusoid"), "Did you mean 'sinusoidal'"),
@@ -297,7 +297,7 @@ class TestLearning:
 
     def test_with_attention(self):
         torch.manual_seed(0)
-        model = AttentiveSeq2Seq(VOCABULARY, VOCABULARY, 32)
+        model = AttentionSeq2Seq(VOCABULARY, VOCABULARY, 32)
         assert learned(model, 80, lambda row: row.flip(0), longest=4, rate=0.02) > 0.6
 
     def test_by_attention_alone(self):

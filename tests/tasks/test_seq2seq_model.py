@@ -168,7 +168,7 @@ def test_a_recipe_says_how_much_the_spelling_counts(monkeypatch):
     pairs = [(source, source.upper()) for source, _ in PAIRS]
     model, asked = fit(pairs, with_task(monotonic=0.5, spelling_weight=0.25), epochs=1), []
     monkeypatch.setattr(
-        "regard.tasks.seq2seq.generation.agreed", lambda *given, weight, **_: asked.append(weight) or given[3]
+        "regard.tasks.seq2seq.generation.rescore", lambda *given, weight, **_: asked.append(weight) or given[3]
     )
     model.write(SOURCES)
     assert set(asked) == {0.25}

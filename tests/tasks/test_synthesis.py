@@ -11,7 +11,7 @@ from regard import Recipe, load, train
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inputs import Sound, write_sound
 from regard.inspection import observed
-from regard.modules import speak
+from regard.modules import generate_frames
 from regard.tasks import Synthesizer
 from regard.tasks.synthesis.data import SynthesisData
 from regard.tasks.synthesis.dataset import SpeechDataset
@@ -153,7 +153,7 @@ def test_what_a_step_looked_at_is_what_it_looked_at_while_it_was_said(speaker):
     assert record.queries == tuple(f"{0.04 * step:.2f} s" for step in range(round(said.sound.seconds / 0.04)))
     batch = speaker.encode(["low high"])
     with observed(speaker.network.decoder.layers[0].source_attention) as seen:
-        speak(speaker.network, batch.vectors, batch.lengths, **limits_of(RECIPE.task, speaker.target))
+        generate_frames(speaker.network, batch.vectors, batch.lengths, **limits_of(RECIPE.task, speaker.target))
     (layer,) = record.layers
     torch.testing.assert_close(layer.weights, torch.cat([each.weights[0] for each in seen], dim=1))
     # It looks at the word that it says: at one alone to begin with, and at the end.
@@ -220,7 +220,7 @@ def test_the_loss_of_who_keeps_time_by_hand(epoch):
     distance, drawn, times, count, parts = 0.0, 0.0, 0.0, 0, 0
     for place in range(len(PAIRS)):
         true, memory, inputs = by_hand(objective, batch, place)
-        length, own = torch.tensor([len(true)]), memory.outline
+        length, own = torch.tensor([len(true)]), memory.duration_plan
         found = own.aligned(true[None].float(), length) if epoch else own.even(length)
         said, _ = objective.network(memory, inputs, found)
         distance += (said.reshape(-1, 20)[: len(true)] - true).abs().sum().item() / 20

@@ -1,12 +1,14 @@
-"""Modules made of attention, and what they are compared with."""
+"""Modules built on attention, and the other architectures that they are compared with."""
 
 from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention, Observation, ObserverHandle
 from regard.modules.cache import Cache
+from regard.modules.ctc import CTCHead
 from regard.modules.decoder import Decoder, DecoderLayer
+from regard.modules.duration_plan import DurationPlan, DurationPredictor
 from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
-from regard.modules.frame_seq2seq import FrameSeq2Seq, Spoken, speak
+from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.modules.generation import Generated, beam_search, greedy
 from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
@@ -22,7 +24,6 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
-from regard.modules.outline import Outline, Outliner
 from regard.modules.pairs import Pairs, torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
 from regard.modules.pooling import (
@@ -34,9 +35,9 @@ from regard.modules.pooling import (
     Pooling,
     SumPooling,
 )
-from regard.modules.recurrent_seq2seq import AttentiveSeq2Seq, RecurrentSeq2Seq
+from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
+from regard.modules.rescoring import rescore
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
-from regard.modules.spelling import Spelling, agreed
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 __all__ = [
@@ -44,8 +45,9 @@ __all__ = [
     "POOLINGS",
     "AttentionNetwork",
     "AttentionPooling",
-    "AttentiveSeq2Seq",
+    "AttentionSeq2Seq",
     "BidirectionalNetwork",
+    "CTCHead",
     "Cache",
     "ChannelAttention",
     "ClassVector",
@@ -53,11 +55,14 @@ __all__ = [
     "ConvolutionNetwork",
     "Decoder",
     "DecoderLayer",
+    "DurationPlan",
+    "DurationPredictor",
     "Encoder",
     "EncoderLayer",
     "ExtraKeys",
     "FrameSeq2Seq",
     "Generated",
+    "GeneratedFrames",
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
@@ -69,25 +74,21 @@ __all__ = [
     "Network",
     "Observation",
     "ObserverHandle",
-    "Outline",
-    "Outliner",
     "Pairs",
     "Pooling",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
     "ScaledEmbedding",
     "Seq2Seq",
-    "Spelling",
-    "Spoken",
     "SumPooling",
     "TransformerSeq2Seq",
     "WindowNetwork",
-    "agreed",
     "beam_search",
     "build_network",
+    "generate_frames",
     "greedy",
     "monotonic_alignment",
-    "speak",
+    "rescore",
     "to_picture",
     "to_vectors",
     "torch_masks",

@@ -1,4 +1,4 @@
-"""Which items of a target belong to which parts of its source, where both run from left to right."""
+"""Monotonic alignment of a target to its source, where both run from left to right."""
 
 import torch
 from jaxtyping import Float, Int
@@ -13,24 +13,24 @@ __all__ = ["even_alignment", "monotonic_alignment"]
 def monotonic_alignment(
     costs: Float[Tensor, "batch target part"], targets: Int[Tensor, " batch"], parts: Int[Tensor, " batch"]
 ) -> Int[Tensor, "batch part"]:
-    """The cheapest way through the parts of a source from its first to its last, one target item after the other.
+    """The alignment of lowest cost between target items and the parts of a source, both in order.
 
-    Each part has one target item at least, and none is gone back to. Where there are fewer target items than parts,
-    costs don't count: the items are spread evenly, and some parts have none.
+    Each part gets at least one target item, and the path never goes back. If there are fewer target items than parts,
+    the costs are ignored: the items are spread evenly, and some parts get none.
 
     Args:
-        costs: what it costs that a target item belongs to a part; those of padding are not looked at.
-        targets: how many target items each example has.
-        parts: how many parts.
+        costs: the cost of assigning a target item to a part; costs at padding are ignored.
+        targets: the number of target items of each example.
+        parts: the number of parts of each example.
 
     Returns:
-        How many target items belong to each part; 0 at padding.
+        The number of target items of each part; 0 at padding.
 
     Raises:
-        ArgumentError: target items without a part to belong to, or numbers that are more than the costs.
+        ArgumentError: target items but no parts, or a number larger than the costs allow.
 
-    Source: Kim et al. 2020, "Glow-TTS" (arXiv 2005.11129), section 3.2, monotonic alignment search; the path is
-        Viterbi's, of a hidden Markov model from left to right.
+    Source: Kim et al. 2020, "Glow-TTS" (arXiv 2005.11129), section 3.2, monotonic alignment search; it is the Viterbi
+        path of a left-to-right hidden Markov model.
 
     Example:
         >>> costs = torch.tensor([[[0.0, 5.0], [1.0, 5.0], [3.0, 0.0]]])
@@ -44,8 +44,8 @@ def monotonic_alignment(
     if bool(((parts == 0) & (targets > 0)).any()):
         raise ArgumentError("`parts` must be 1 or more wherever there are target items, but is 0.")
     rows = torch.arange(batch, device=costs.device)
-    # What the best way to each part has cost so far, and whether its last step was out of the part before. Into the
-    # first part it comes with the first target item, and then no more.
+    # The cost of the best path to each part so far, and whether its last step came from the previous part. The first
+    # part can only be entered with the first target item.
     best = costs.new_full((batch, most), torch.inf)
     moved: list[Tensor] = []
     for now, cost in enumerate(costs.unbind(1)):
@@ -60,25 +60,27 @@ def monotonic_alignment(
         real = now < targets
         found[rows, part] += real
         part = part - (moved[now][rows, part] & real & (part > 0)).long()
-    places = torch.arange(most, device=costs.device)
+    positions = torch.arange(most, device=costs.device)
     spread = even_alignment(targets, parts, most)
-    return torch.where((targets < parts).unsqueeze(1), spread, found).where(places < parts.unsqueeze(1), 0)
+    return torch.where((targets < parts).unsqueeze(1), spread, found).where(positions < parts.unsqueeze(1), 0)
 
 
 def even_alignment(
     targets: Int[Tensor, " batch"], parts: Int[Tensor, " batch"], room: int
 ) -> Int[Tensor, "batch part"]:
-    """As many target items for one part as for another, or one more: what there is to begin with.
+    """The target items spread evenly over the parts, to within one: the alignment before anything is learned.
 
     Args:
-        targets: how many target items each example has.
-        parts: how many parts.
-        room: how many parts the answer has room for, zeros behind.
+        targets: the number of target items of each example.
+        parts: the number of parts of each example.
+        room: the number of columns of the result, which is filled up with zeros.
 
     Example:
         >>> even_alignment(torch.tensor([5]), torch.tensor([2]), 3).tolist()
         [[2, 3, 0]]
     """
-    places = torch.arange(room, device=targets.device)
-    begins, ends = (targets.unsqueeze(1) * each // parts.clamp(min=1).unsqueeze(1) for each in (places, places + 1))
-    return (ends - begins).where(places < parts.unsqueeze(1), 0)
+    positions = torch.arange(room, device=targets.device)
+    begins, ends = (
+        targets.unsqueeze(1) * each // parts.clamp(min=1).unsqueeze(1) for each in (positions, positions + 1)
+    )
+    return (ends - begins).where(positions < parts.unsqueeze(1), 0)

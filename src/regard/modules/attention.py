@@ -1,4 +1,4 @@
-"""Attention as a module: Q, K, V from one or several sources, heads, one linear behind."""
+"""Multi-head attention as a module: projections of queries, keys and values, heads, and an output projection."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from regard.attention.positions import Bias
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.extra_keys import ExtraKeys
-from regard.modules.named import part_by_name
+from regard.modules.make_part import make_part
 
 __all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
 
@@ -26,7 +26,7 @@ _PROJECTS = ("all", "query")
 
 @dataclass(frozen=True)
 class Observation:
-    """What an observer is told of one pass: the module, and its weights (batch, head, query, key), detached."""
+    """What an observer receives for one pass: the module, and its weights (batch, head, query, key), detached."""
 
     module: nn.Module
     weights: Tensor
@@ -36,12 +36,12 @@ _Observers = dict[object, Callable[[Observation], None]]
 
 
 class ObserverHandle:
-    """What `observe` returns: `remove()` ends the observation, and so does leaving a `with` block."""
+    """What `observe` returns: `remove()` ends the observation, as does leaving a `with` block."""
 
     def __init__(self, observers: "_Observers", observer: Callable[[Observation], None]):
         self._observers = observers
-        # Not by the observer: the same function may observe twice, and each handle ends its own. Nor by the handle,
-        # which nobody need keep: another may stand at its address then.
+        # The key isn't the observer, because the same function may observe twice; nor is it the handle's id, because a
+        # handle that nobody keeps is freed, and its id may be reused.
         self._key = object()
         observers[self._key] = observer
 
@@ -59,33 +59,35 @@ class ObserverHandle:
 class MultiHeadAttention(nn.Module):
     """Multi-head attention over [batch, length, width].
 
-    Each head projects the sources to queries, keys and values of its own, attends, and the heads' outputs are
-    concatenated and mixed by one linear. With `heads=1, bias=False, output=False` the parameters are exactly the
-    notes' three matrices Wq, Wk, Wv.
+    Each head projects the inputs to its own queries, keys and values and attends; the heads' outputs are concatenated
+    and mixed by one linear layer. With `heads=1, bias=False, output=False` the parameters are exactly the notes' three
+    matrices Wq, Wk, Wv.
 
     Args:
         width: the size of the query vectors and of the output.
-        heads: how many heads.
-        head_size: the size of a head; by default width / heads, but any size will do.
-        key_width: the size of the key vectors, where they come from elsewhere (cross-attention).
+        heads: the number of heads.
+        head_size: the size of a head, any number; by default width / heads.
+        key_width: the size of the key vectors, if they come from another source (cross-attention).
         value_width: the size of the value vectors; by default that of the keys.
-        kv_heads: how many heads of keys and values there are, where fewer than `heads`: each serves as many queries
-            (grouped queries; with 1, multi-query).
-        share: which projections are one matrix (the notes: must it be three?): "none", "query_key" (queries are
-            keys), or "all" (queries, keys and values are the same vectors).
-        project: "all", or "query": keys and values are the vectors as they come, cut into heads. One matrix says all
-            that those of queries and keys say in a scaled product; the values' can stand before or behind.
+        kv_heads: the number of heads of keys and values, if smaller than `heads`: each serves an equal number of query
+            heads (grouped queries; 1 is multi-query).
+        share: which projections share one matrix (the notes ask: must it be three?): "none", "query_key" (queries and
+            keys are the same vectors), or "all" (queries, keys and values are the same vectors).
+        project: which inputs are projected: "all", or "query": keys and values are the input vectors, split into heads.
+            In a scaled product one matrix is as general as one for queries and one for keys, and the matrix of the
+            values can be merged into the layer before or after.
         bias: whether the projections add a bias.
-        output: whether a linear follows; without, the output is the heads side by side, heads x head_size wide.
-        score, weights, position: as in `regard.attend`; the name of a part with parameters makes one of this module's
-            own, and a module is trained with this one.
-        dropout: the share of weights dropped in training.
+        output: whether an output projection follows; without it, the output is the concatenated heads, heads x
+            head_size wide.
+        score, weights, position: as in `regard.attend`. If a name stands for a part with parameters, this module gets
+            one of its own; a part that is a module is trained with this one.
+        dropout: the fraction of weights dropped in training.
         engine: as in `regard.attend`.
-        extra: keys beside the sequence's own, to which every query may attend.
+        extra: keys in addition to the sequence's own, to which every query may attend.
 
     Raises:
         ArgumentError: `heads` doesn't divide `width` and `head_size` isn't given, `kv_heads` doesn't divide `heads`,
-            what is shared has unequal sizes, or vectors of the wrong size arrive.
+            shared projections have unequal sizes, or an input has the wrong size.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2; the notes, 001, 002, 004. Shared matrices: Kitaev et
         al. 2020 (arXiv 2001.04451), section 2, shared-QK. Grouped queries: Ainslie et al. 2023 (arXiv 2305.13245).
@@ -127,7 +129,7 @@ class MultiHeadAttention(nn.Module):
         if head_size is not None and head_size < 1:
             raise ArgumentError(f"`head_size` must be at least 1, but is {head_size}.")
         if not 0.0 <= dropout <= 1.0:
-            raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
+            raise ArgumentError(f"`dropout` must be a fraction from 0 to 1, but is {dropout!r}.")
         named = (("engine", engine, _ENGINES), ("share", share, _SHARES), ("project", project, _PROJECTS))
         for kind, name, known in named:
             if name not in known:
@@ -158,18 +160,18 @@ class MultiHeadAttention(nn.Module):
             for name, size in (("key_width", key_width), ("value_width", value_width)):
                 if size != kept:
                     raise ArgumentError(
-                        f"`{name}` must be {kept}, the heads of keys side by side, where only queries are projected, "
-                        f"but is {size}."
+                        f"`{name}` must be {kept}, the size of all key heads together, where only queries are "
+                        f"projected, but is {size}."
                     )
         self.query = nn.Linear(width, inner, bias=bias)
-        # What is shared stands once, under the name of the first: a file of weights must not hold it twice.
+        # A shared projection is stored once, under the name of the first, so that a file of weights holds it once.
         self.key = nn.Linear(key_width, kept, bias=bias) if shared < 1 and project == "all" else None
         self.value = nn.Linear(value_width, kept, bias=bias) if shared < 2 and project == "all" else None
         self.output = nn.Linear(inner, width, bias=bias) if output else None
         sizes = {"head_size": self.head_size, "heads": heads}
-        self.score = part_by_name("score", score, SCORES, **sizes)
-        self.weights = part_by_name("weights", weights, WEIGHTS, **sizes)
-        self.position = part_by_name("position", position, POSITIONS, **sizes)
+        self.score = make_part("score", score, SCORES, **sizes)
+        self.weights = make_part("weights", weights, WEIGHTS, **sizes)
+        self.position = make_part("position", position, POSITIONS, **sizes)
         self.extra = extra
         self.dropout = dropout
         self.engine = engine
@@ -189,14 +191,14 @@ class MultiHeadAttention(nn.Module):
         """Attend from `query` to `key` (by default to itself) and sum `value` (by default what `key` came from).
 
         Args:
-            query: the vectors that look.
-            key: the vectors looked at.
-            value: the vectors summed.
+            query: the vectors that attend.
+            key: the vectors that they attend to.
+            value: the vectors that are summed.
             mask: as in `regard.attend`.
-            bias: a table added to the scores, broadcastable to (batch, head, query, key), where one exists already.
-            cache: keys and values of earlier calls; those of this one are added to it. Causal masks and positions count
-                from the end, so that a step's output is that of the full pass.
-            lengths: (batch,) how many of these vectors each item really has, where a cache serves unequal items.
+            bias: a table that is added to the scores, broadcastable to (batch, head, query, key).
+            cache: the keys and values of earlier calls; those of this call are added to it. Causal masks and positions
+                count from the end, so that a step gives the same output as the full pass.
+            lengths: (batch,) the number of real vectors of each item, for a cache whose items differ in length.
 
         Raises:
             ArgumentError: an argument can't be used.
@@ -207,7 +209,7 @@ class MultiHeadAttention(nn.Module):
         try:
             return self._pass(query, key, value, mask, bias, cache, lengths)
         except Exception:
-            # A call that fails must not leave its keys behind: it will be made again.
+            # A failed call must not leave its keys in the cache, because it will be repeated.
             cache.length, cache.lengths = before
             raise
 
@@ -218,12 +220,12 @@ class MultiHeadAttention(nn.Module):
         *,
         lengths: Tensor | Sequence[int] | None = None,
     ) -> Cache:
-        """The keys and values of one source, projected once for every step of a decoder that looks at it.
+        """Project the keys and values of one source once, for all steps of a decoder that attends to it.
 
         Args:
-            key: the vectors looked at.
-            value: the vectors summed; by default what `key` came from.
-            lengths: (batch,) how many of them each item really has.
+            key: the vectors that the decoder attends to.
+            value: the vectors that are summed; by default `key`.
+            lengths: (batch,) the number of real vectors of each item.
 
         Example:
             >>> attention, encoded = MultiHeadAttention(4, heads=2), torch.ones(1, 5, 4)
@@ -239,18 +241,18 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.Module) -> "MultiHeadAttention":
-        """The same attention as one of PyTorch's: copies of its weights, equal output.
+        """Convert PyTorch's `nn.MultiheadAttention`: the weights are copied, and the output is the same.
 
-        Ours is always batch first: (length, batch, width) wants `.transpose(0, 1)`, a single sequence `.unsqueeze(0)`.
-        `torch_masks` turns its masks, where True hides, into ours. For its weights (`need_weights`) observe the module,
-        or take `.weights.mean(1)` for the average over the heads; they are those before dropout, and those of extra
-        keys (`add_bias_kv`, `add_zero_attn`) stand in front.
+        This module is always batch first: transpose (length, batch, width) by `.transpose(0, 1)`, and add a batch axis
+        to a single sequence by `.unsqueeze(0)`. `torch_masks` converts PyTorch's masks, in which True hides. To get the
+        weights (`need_weights`), observe the module; `.weights.mean(1)` is the average over heads. They are the weights
+        before dropout, and the extra keys (`add_bias_kv`, `add_zero_attn`) come first.
 
         Args:
-            module: what to copy.
+            module: the module to convert.
 
         Raises:
-            ArgumentError: it is no `nn.MultiheadAttention`.
+            ArgumentError: it isn't an `nn.MultiheadAttention`.
 
         Example:
             >>> theirs = nn.MultiheadAttention(12, 3, batch_first=True)
@@ -300,7 +302,8 @@ class MultiHeadAttention(nn.Module):
     def observe(self, observer: Callable[[Observation], None]) -> ObserverHandle:
         """Call `observer` with the weights of every pass until the handle is removed.
 
-        The weights are computed only while somebody observes, and beside the pass: its output doesn't change.
+        The weights are computed only while there is an observer, in a separate computation that doesn't change the
+        output.
 
         Example:
             >>> attention, seen = MultiHeadAttention(4, heads=2), []
@@ -327,7 +330,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None and cache.sealed:
             if key is not None or value is not None or lengths is not None:
                 raise ArgumentError(
-                    "`cache` is sealed, it remembers its source whole: leave `key`, `value` and `lengths` out."
+                    "`cache` is sealed, it holds a whole source: leave `key`, `value` and `lengths` out."
                 )
             keys, values = cache.key, cache.value
         else:
@@ -338,9 +341,9 @@ class MultiHeadAttention(nn.Module):
             ragged = Lengths(query=None if cache.sealed else lengths, key=cache.lengths)
             mask = ragged if mask is None else ragged & mask
         if self.extra is not None:
-            bias = None if bias is None else self.extra.widen(bias, keys.shape[2])
+            bias = None if bias is None else self.extra.pad_bias(bias, keys.shape[2])
             keys, values = self.extra(keys, values)
-            mask = None if mask is None else self.extra.beside(as_mask(mask))
+            mask = None if mask is None else self.extra.extend_mask(as_mask(mask))
         parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
         dropout = self.dropout if self.training else 0.0
         heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
@@ -349,14 +352,14 @@ class MultiHeadAttention(nn.Module):
                 seen = Observation(self, weigh(queries, keys, **parts))
             for observer in tuple(self._observers.values()):
                 observer(seen)
-        # (batch head query feature) -> (batch query width): the heads side by side.
+        # (batch head query feature) -> (batch query width): the heads are concatenated.
         joined = heads.transpose(1, 2).flatten(2)
         return joined if self.output is None else self.output(joined)
 
     def _keys_and_values(
         self, key: Tensor, value: Tensor | None, known: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor]:
-        """Projected keys and values; `known`: the query's vectors and their projection, to be used again if shared."""
+        """Projected keys and values. `known`: the query vectors and their projection, which a shared one reuses."""
         value = key if value is None else value
         if self.project == "query":
             keys = self._split(None, key, "key", self.kv_heads)
@@ -394,7 +397,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def _copy(module: Any, name: str, source: Tensor | None) -> None:
-    """Copy one parameter, and whether it is trained."""
+    """Copy one parameter and its `requires_grad`."""
     if source is not None:
         target = getattr(module, name)
         target.copy_(source).requires_grad_(source.requires_grad)

@@ -1,4 +1,4 @@
-"""The keys and values of earlier calls, kept for decoding: a step projects what is new and attends to all of it."""
+"""A cache of keys and values for decoding: a step projects the new vectors only and attends to all of them."""
 
 from collections.abc import Sequence
 
@@ -11,24 +11,24 @@ __all__ = ["Cache"]
 
 
 class Cache:
-    """The keys and values that one layer has seen; hand the same one to every call of that layer.
+    """The keys and values of one layer so far; pass the same cache to every call of that layer.
 
-    The storage doubles when it is full, so that n steps copy O(n) numbers in all, not O(n^2); what is handed out are
-    views of it, never copies. It is for decoding, not for training: storage that is written again can't be
-    differentiated through.
+    The storage doubles when it is full, so that n steps copy O(n) numbers in total, not O(n^2). `key` and `value` are
+    views of the storage, never copies. A cache is for decoding, not for training: gradients can't pass through storage
+    that is overwritten.
 
-    Items of unequal length: pass each item's number of new vectors as `lengths`. An item's keys then stand without
-    gaps from column 0 on, whatever the others' lengths, so that causal masks and positions count as they do for the
-    item alone; what lies beyond `cache.lengths` is padding, hidden by `Lengths(query=lengths, key=cache.lengths)`
-    (`MultiHeadAttention` adds that mask by itself).
+    For items of unequal length, pass the number of new vectors of each item as `lengths`. The keys of an item are then
+    stored without gaps from column 0 on, so that causal masks and positions count as they do for the item alone. What
+    lies beyond `cache.lengths` is padding, which `Lengths(query=lengths, key=cache.lengths)` hides
+    (`MultiHeadAttention` adds that mask itself).
 
     Args:
-        room: how many keys to make room for at first.
+        room: the initial capacity, in keys.
 
     Attributes:
-        length: how many keys are kept; of the longest item, where they differ.
-        lengths: (batch,) how many keys each item has, or None while all have as many.
-        sealed: whether the cache holds all there is, as `MultiHeadAttention.remember` makes it: nothing is added.
+        length: the number of keys; that of the longest item if they differ.
+        lengths: (batch,) the number of keys of each item, or None while all items have the same.
+        sealed: whether nothing may be added, as in a cache from `MultiHeadAttention.remember`.
 
     Example:
         >>> from regard.modules import MultiHeadAttention
@@ -51,32 +51,32 @@ class Cache:
 
     @property
     def key(self) -> Tensor:
-        """(batch, head, key, feature): a view of the keys kept."""
+        """(batch, head, key, feature): a view of the stored keys."""
         return self._key.narrow(2, 0, self.length)
 
     @property
     def value(self) -> Tensor:
-        """(batch, head, key, value): a view of the values kept."""
+        """(batch, head, key, value): a view of the stored values."""
         return self._value.narrow(2, 0, self.length)
 
     def append(
         self, key: Tensor, value: Tensor, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Keep new keys and values, and give all that are kept by now.
+        """Add new keys and values, and return all keys and values.
 
         Args:
             key: (batch, head, new, feature).
             value: (batch, head, new, value).
-            lengths: (batch,) how many of the new ones each item really has; by default all of them.
+            lengths: (batch,) the number of real new vectors of each item; by default all of them.
 
         Raises:
-            ArgumentError: the sizes don't fit what is kept, a gradient is wanted, or the cache is sealed.
+            ArgumentError: the sizes don't match the stored ones, a gradient is required, or the cache is sealed.
         """
         new = key.shape[2]
         if self.length == 0 and self.lengths is None:
             self._check_first(key, value)
             capacity = max(self._room, new)
-            # Zeros, not what the memory held: beyond an item's own length stands padding, which must be finite.
+            # Zeros, not uninitialised memory: the padding beyond an item's length must be finite.
             self._key = key.new_zeros(*key.shape[:2], capacity, key.shape[3])
             self._value = value.new_zeros(*value.shape[:2], capacity, value.shape[3])
         elif not _fits(key, self._key) or not _fits(value, self._value) or value.shape[2] != new:
@@ -91,7 +91,7 @@ class Cache:
                 "call under torch.no_grad(), or train without a cache."
             )
         if self.sealed:
-            raise ArgumentError("`cache` is sealed: it remembers one source whole. Make a new Cache() to add to.")
+            raise ArgumentError("`cache` is sealed: it holds a whole source. Make a new Cache() to add to.")
         if lengths is not None or self.lengths is not None:
             self._write_each(key, value, lengths)
         else:
@@ -102,10 +102,10 @@ class Cache:
         return self._key.narrow(2, 0, self.length), self._value.narrow(2, 0, self.length)
 
     def reorder(self, index: Tensor) -> None:
-        """Keep these items of the batch, in this order, for beam search: an item may be picked often, or not at all.
+        """Select items of the batch, in this order, for beam search: an item may be selected repeatedly or not at all.
 
         Args:
-            index: (any number,) which items of the batch to keep.
+            index: (any number,) the items of the batch.
         """
         self._key = self._key.index_select(0, index)
         self._value = self._value.index_select(0, index)
@@ -120,7 +120,7 @@ class Cache:
             )
 
     def _grow(self, needed: int) -> None:
-        """Make room for so many keys, at least doubling: on average each number is then copied but once or twice."""
+        """Grow the storage to this many keys, at least by doubling, so that each number is copied twice at most."""
         capacity = self._key.shape[2]
         if needed <= capacity:
             return
@@ -131,7 +131,7 @@ class Cache:
             setattr(self, name, new)
 
     def _write_each(self, key: Tensor, value: Tensor, lengths: Tensor | Sequence[int] | None) -> None:
-        """Write each item's new keys right behind its own last one."""
+        """Write the new keys of each item directly after its last one."""
         batch, new = key.shape[0], key.shape[2]
         start = torch.full((batch,), self.length) if self.lengths is None else self.lengths
         added = torch.full((batch,), new) if lengths is None else torch.as_tensor(lengths).cpu().long()
@@ -141,11 +141,11 @@ class Cache:
                 f"but is {added.tolist()}."
             )
         if batch and new:
-            # Padding is written too, behind each item's own: it is hidden, and the item's next keys overwrite it.
+            # Padding is written too, after each item's own keys: it is hidden, and the item's next keys overwrite it.
             self._grow(int(start.max()) + new)
             item = torch.arange(batch, device=key.device).unsqueeze(1)
             column = (start.unsqueeze(1) + torch.arange(new)).to(key.device)
-            # (batch head new feature) -> (batch new head feature): the two picked axes come first.
+            # (batch head new feature) -> (batch new head feature): the two indexed axes come first.
             self._key[item, :, column] = key.transpose(1, 2)
             self._value[item, :, column] = value.transpose(1, 2)
         self.lengths = start + added
@@ -153,7 +153,7 @@ class Cache:
 
 
 def _fits(new: Tensor, kept: Tensor) -> bool:
-    """Whether the new ones could stand beside those kept; copying would stretch or convert them without a word."""
+    """Whether new keys match the stored ones; copying would broadcast or convert them silently."""
     a, b = new.shape, kept.shape
     return len(a) == 4 and a[0] == b[0] and a[1] == b[1] and a[3] == b[3] and new.dtype == kept.dtype
 

@@ -1,4 +1,4 @@
-"""The decoder: causal self-attention, attention to a source, and fully connected, in turn."""
+"""The decoder: layers of causal self-attention, cross-attention to the source, and a feed-forward network."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,26 +9,26 @@ from torch import Tensor, nn
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
 from regard.modules.dropout import Dropout
-from regard.modules.encoder import EncoderLayer, place_position
+from regard.modules.encoder import EncoderLayer, resolve_position
 
 __all__ = ["Decoder", "DecoderLayer", "LayerCaches"]
 
 
 @dataclass(frozen=True)
 class LayerCaches:
-    """What a layer keeps while it decodes: the keys and values of its own steps, and those of the source."""
+    """What a layer caches while decoding: the keys and values of its own steps, and those of the source."""
 
     own: Cache
     source: Cache
 
 
 class DecoderLayer(nn.Module):
-    """One turn: x + attention(norm(x)), x + source_attention(norm(x), source), then x + connected(norm(x)).
+    """One layer: x + attention(norm(x)), x + source_attention(norm(x), source), then x + connected(norm(x)).
 
     Args:
         width, heads, hidden, dropout, attention_dropout: as in `EncoderLayer`.
-        position: how distance matters among the targets; between target and source there is none.
-        **parts: what else `MultiHeadAttention` takes, for both.
+        position: the position scheme of self-attention; cross-attention has none.
+        **parts: other arguments of `MultiHeadAttention`, for both kinds of attention.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
@@ -60,24 +60,24 @@ class DecoderLayer(nn.Module):
         mask: Any = None,
         caches: LayerCaches | None = None,
     ) -> Float[Tensor, "batch length width"]:
-        """Each vector, having looked at those before it and at the source.
+        """The target vectors after attending to the previous targets and to the source.
 
         Args:
             vectors: the targets.
-            source: what they look at; None where the caches hold it.
+            source: the encoded source; None if the caches hold it.
             mask: which target may attend to which source item.
-            caches: what this layer knows of earlier steps; None for all targets at once.
+            caches: the caches of earlier steps; None for all targets at once.
         """
         own = None if caches is None else caches.own
-        seen = self.attention(self.attention_norm(vectors), mask="causal", cache=own)
-        vectors = vectors + self.dropout(seen)
+        attended = self.attention(self.attention_norm(vectors), mask="causal", cache=own)
+        vectors = vectors + self.dropout(attended)
         known = None if caches is None else caches.source
-        seen = self.source_attention(self.source_norm(vectors), source, mask=mask, cache=known)
-        return self.connected(vectors + self.dropout(seen))
+        attended = self.source_attention(self.source_norm(vectors), source, mask=mask, cache=known)
+        return self.connected(vectors + self.dropout(attended))
 
 
 class Decoder(nn.Module):
-    """Layers of self-attention, attention to the source, and fully connected, over embedded targets.
+    """A stack of decoder layers over embedded targets.
 
     Args:
         width, layers, heads, hidden, dropout, position, **parts: as in `Encoder`.
@@ -104,7 +104,7 @@ class Decoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        self.position, inside = place_position(position, width)
+        self.position, inside = resolve_position(position, width)
         self.layers = nn.ModuleList(
             DecoderLayer(width, heads, hidden=hidden, dropout=dropout, position=inside, **parts) for _ in range(layers)
         )
@@ -117,7 +117,7 @@ class Decoder(nn.Module):
         *,
         mask: Any = None,
     ) -> Float[Tensor, "batch length width"]:
-        """All targets at once, each knowing those before it. `mask` says which may attend to which source item."""
+        """Decode all at once, each from the ones before it; `mask` says which source items each may attend to."""
         if self.position is not None:
             vectors = self.position(vectors)
         for layer in self.layers:
@@ -125,14 +125,14 @@ class Decoder(nn.Module):
         return self.norm(vectors)
 
     def start(self, source: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> list[LayerCaches]:
-        """What `step` needs: for each layer the source's keys and values, made once, and room for the targets' own."""
+        """The caches that `step` needs: for each layer the source's keys and values, and an empty cache for targets."""
         layers: list[Any] = list(self.layers)
         return [LayerCaches(Cache(), layer.source_attention.remember(source, lengths=lengths)) for layer in layers]
 
     def step(
         self, vectors: Float[Tensor, "batch length width"], caches: list[LayerCaches], *, mask: Any = None
     ) -> Float[Tensor, "batch length width"]:
-        """The next targets, one or more: what `forward` gives for them behind all earlier ones. It adds to the caches.
+        """Decode the next targets, one or more, as `forward` would after all earlier ones, and add them to the caches.
 
         Example:
             >>> import torch
@@ -146,8 +146,8 @@ class Decoder(nn.Module):
         """
         if self.position is not None and caches:
             before = caches[0].own.length
-            places = self.position.encode(before + vectors.shape[1])[before:]
-            vectors = vectors + places.to(vectors)
+            encodings = self.position.encode(before + vectors.shape[1])[before:]
+            vectors = vectors + encodings.to(vectors)
         for layer, known in zip(self.layers, caches, strict=True):
             vectors = layer(vectors, mask=mask, caches=known)
         return self.norm(vectors)

@@ -1,4 +1,4 @@
-"""Dropout that draws quickly on a CPU, where drawing takes longer than everything else it does."""
+"""Dropout with fast random numbers on a CPU, where drawing them takes most of the time of `nn.Dropout`."""
 
 import torch
 from jaxtyping import Float
@@ -10,13 +10,14 @@ _DRAWS = 1 << 16
 
 
 class Dropout(nn.Dropout):
-    """Zeros for a share of the numbers during training; the others are that much larger. The share is kept to 1/65536.
+    """Set a fraction of the numbers to zero in training and scale the others up, as `nn.Dropout` does.
 
-    It does what `nn.Dropout` does. On a CPU that one asks the generator for each number, 25 ns of one core, which is
-    more than a third of the time in which a small net is trained; here a draw of 64 bits serves four numbers, 2.5 ns.
+    On a CPU `nn.Dropout` calls the generator for each number, which takes 25 ns on one core and more than a third of
+    the training time of a small network. Here a draw of 64 bits serves four numbers, which takes 2.5 ns each. The
+    fraction is rounded to a multiple of 1/65536.
 
     Args:
-        p: the share, from 0 to 1.
+        p: the fraction, from 0 to 1.
 
     Source: Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", JMLR 15.
 
@@ -27,12 +28,12 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, input: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """The numbers with some of them left out, where training."""
+        """Apply dropout, in training only."""
         if not self.training or not self.p or input.device.type != "cpu":
             return super().forward(input)
         if self.p == 1:
             return input * 0
         draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        # From -32768 on, so many of the 65536 that a draw can be fall below.
+        # A draw is uniform over 65536 integers from -32768 on; a fraction p of them lies below the threshold.
         kept = draws[: input.numel()] >= round(self.p * _DRAWS) - _DRAWS // 2
         return input * (kept.to(input.dtype) / (1 - self.p)).view(input.shape)

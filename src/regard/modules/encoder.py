@@ -1,4 +1,4 @@
-"""The encoder: attention and fully connected layers in turn, each beside a residual connection."""
+"""The encoder: layers of self-attention and a feed-forward network, each with a residual connection."""
 
 from typing import Any
 
@@ -11,23 +11,23 @@ from regard.errors import UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
 
-__all__ = ["Encoder", "EncoderLayer", "place_position"]
+__all__ = ["Encoder", "EncoderLayer", "resolve_position"]
 
 
 class EncoderLayer(nn.Module):
-    """One turn: x + attention(norm(x)), then x + connected(norm(x)).
+    """One layer: x + attention(norm(x)), then x + connected(norm(x)).
 
-    The norm stands before each sublayer, so that the residual path from input to output has nothing in it and deep
-    stacks train without a warm-up of their own.
+    The norm comes before each sublayer (pre-norm), so that the residual path is the identity from input to output, and
+    deep stacks train without learning rate warm-up.
 
     Args:
         width: the size of the vectors.
-        heads: how many heads.
-        hidden: the size of the fully connected layer inside.
-        dropout: the share dropped of what each sublayer adds.
-        attention: False leaves attention out: each vector is then on its own.
-        **parts: what else `MultiHeadAttention` takes (score, weights, position, share, kv_heads, ...), and its
-            `dropout` as `attention_dropout`.
+        heads: the number of heads.
+        hidden: the size of the hidden layer of the feed-forward network.
+        dropout: the fraction dropped of what each sublayer adds.
+        attention: False leaves attention out, so that each vector is transformed alone.
+        **parts: other arguments of `MultiHeadAttention` (score, weights, position, share, kv_heads, ...), whose
+            `dropout` is called `attention_dropout` here.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
@@ -53,14 +53,17 @@ class EncoderLayer(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """Each vector, having looked at the others; `mask` and `bias` as in `MultiHeadAttention`."""
+        """The vectors after attending to each other; `mask` and `bias` are those of `MultiHeadAttention`."""
         if self.attention is not None and self.attention_norm is not None:
             vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask, bias=bias))
         return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
 
 
-def place_position(position: Any, width: int) -> tuple[PositionalEncoding | None, Any]:
-    """Where a position scheme acts: on the inputs, as a module, or inside each layer's attention, as it was given.
+def resolve_position(position: Any, width: int) -> tuple[PositionalEncoding | None, Any]:
+    """Resolve a position scheme to a module that acts on the inputs, or a scheme inside each layer's attention.
+
+    Returns:
+        the module or None, and the scheme or None; one of the two is None.
 
     Raises:
         UnknownNameError: no scheme has that name.
@@ -74,17 +77,17 @@ def place_position(position: Any, width: int) -> tuple[PositionalEncoding | None
 
 
 class Encoder(nn.Module):
-    """Layers of attention and fully connected in turn, over any number of vectors.
+    """A stack of encoder layers over any number of vectors.
 
     Args:
         width, heads, hidden, dropout, attention, **parts: as in `EncoderLayer`.
-        layers: how many.
-        position: the name of one that is added to the inputs ("sinusoidal", "learned", ...), or of one that acts inside
-            each layer's attention, which then makes its own ("relative", "rotary", ...); a module or part is used as it
-            is; None leaves a set without order.
+        layers: the number of layers.
+        position: the name of a scheme that is added to the inputs ("sinusoidal", "learned", ...), or of one that acts
+            inside each layer's attention ("relative", "rotary", ...), in which case each layer gets its own. A module
+            or part is used as it is. None: the vectors are a set without order.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001: fully connected and self-attention
-        used in turn.
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001: fully connected layers and
+        self-attention alternate.
 
     Example:
         >>> import torch
@@ -107,7 +110,7 @@ class Encoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        self.position, inside = place_position(position, width)
+        self.position, inside = resolve_position(position, width)
         self.layers = nn.ModuleList(
             self._layer(
                 number,
@@ -123,13 +126,13 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def _layer(self, number: int, width: int, heads: int, **parts: Any) -> nn.Module:
-        """Layer `number`, from 0: a module (vectors, mask=..., bias=...) -> vectors."""
+        """Make layer `number`, from 0: a module (vectors, mask=..., bias=...) -> vectors."""
         return EncoderLayer(width, heads, **parts)
 
     def forward(
         self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """The vectors in context. `mask` and `bias` go to every layer's attention, for example `Lengths(lengths)`."""
+        """The contextual vectors. `mask`, such as `Lengths(lengths)`, and `bias` go to every layer's attention."""
         if self.position is not None:
             vectors = self.position(vectors)
         for layer in self.layers:

@@ -1,4 +1,4 @@
-"""Keys beside the sequence's own, which every query may attend to: somewhere to look when nothing fits."""
+"""Extra keys that every query may attend to (attention sinks), in addition to the sequence's own."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from regard.attention.intervals import Interval
 from regard.attention.masks import allows
 from regard.errors import ArgumentError
 
-__all__ = ["BesideExtra", "ExtraKeys"]
+__all__ = ["ExtraKeys", "ExtraKeysMask"]
 
 
 class ExtraKeys(nn.Module):
-    """Extra keys and values in front of the sequence's own; no mask hides them.
+    """Keys and values that are prepended to the sequence's own and that no mask hides.
 
     Args:
-        heads: how many heads of keys there are.
+        heads: the number of key heads.
         head_size: the size of a key and of a value.
-        learned: whether one key and one value are learned for each head.
-        zero: whether one more key and value are all zeros: its score is 0, and attending to it adds nothing.
+        learned: whether each head has one learned key and value.
+        zero: whether there is a key and value of zeros: its score is 0, and attending to it adds nothing.
 
     Raises:
-        ArgumentError: neither `learned` nor `zero`: there would be nothing.
+        ArgumentError: neither `learned` nor `zero`.
 
-    Source: `add_bias_kv` and `add_zero_attn` of PyTorch's nn.MultiheadAttention; what such a key is good for: Xiao et
-        al. 2023, attention sinks (arXiv 2309.17453), section 3.
+    Source: `add_bias_kv` and `add_zero_attn` of PyTorch's nn.MultiheadAttention; why such keys help: Xiao et al. 2023,
+        attention sinks (arXiv 2309.17453), section 3.
 
     Example:
         >>> key = torch.ones(2, 3, 5, 4)
@@ -49,22 +49,22 @@ class ExtraKeys(nn.Module):
 
     @property
     def count(self) -> int:
-        """How many keys there are in front."""
+        """The number of extra keys."""
         return (self.key is not None) + self.zero
 
     def forward(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, (batch, head, key, size), with the extra ones in front."""
-        return self._in_front(key, self.key), self._in_front(value, self.value)
+        """Prepend the extra keys and values to those of the sequence, (batch, head, key, size)."""
+        return self._prepend(key, self.key), self._prepend(value, self.value)
 
-    def beside(self, mask: Mask) -> Mask:
-        """The mask for what `forward` gives: as it was for the sequence's own keys, and the extra ones are allowed."""
-        return BesideExtra(mask, self.count)
+    def extend_mask(self, mask: Mask) -> Mask:
+        """The mask for the output of `forward`: the extra keys are allowed, and the others are as before."""
+        return ExtraKeysMask(mask, self.count)
 
-    def widen(self, bias: Tensor, keys: int) -> Tensor:
-        """A bias (..., query, key) for what `forward` gives of so many keys: the extra ones have none."""
+    def pad_bias(self, bias: Tensor, keys: int) -> Tensor:
+        """The bias (..., query, key) for the output of `forward` on `keys` keys: 0 at the extra keys."""
         return nn.functional.pad(bias.expand(*bias.shape[:-1], keys), (self.count, 0))
 
-    def _in_front(self, own: Tensor, learned: Tensor | None) -> Tensor:
+    def _prepend(self, own: Tensor, learned: Tensor | None) -> Tensor:
         batch, heads, _, size = own.shape
         extra = [] if learned is None else [learned.to(own.dtype).expand(batch, -1, -1, -1)]
         if self.zero:
@@ -73,8 +73,8 @@ class ExtraKeys(nn.Module):
 
 
 @dataclass(frozen=True)
-class BesideExtra(Mask):
-    """A mask that knows nothing of the `extra` keys in front: all may be attended to; the rest is as `mask` says."""
+class ExtraKeysMask(Mask):
+    """The mask of keys that follow `extra` extra ones: those are allowed, and `mask` decides about the others."""
 
     mask: Mask
     extra: int
@@ -91,8 +91,8 @@ class BesideExtra(Mask):
             tuple(Interval(part.start + self.extra, part.stop + self.extra) for part in parts)
             for parts in (own.outer, own.inner)
         )
-        nothing = torch.zeros(1, sizes.queries, dtype=torch.long)
-        return Spans.only(nothing, nothing + self.extra, sizes.keys) | Spans(outer, outer if own.exact else inner)
+        zeros = torch.zeros(1, sizes.queries, dtype=torch.long)
+        return Spans.only(zeros, zeros + self.extra, sizes.keys) | Spans(outer, outer if own.exact else inner)
 
     def lengths(self) -> Lengths | None:
         lengths: Any = self.mask.lengths()
@@ -104,7 +104,7 @@ class BesideExtra(Mask):
         self.mask.check(self._own(sizes))
 
     def _own(self, sizes: Sizes) -> Sizes:
-        """The sizes of the sequence's own keys."""
+        """The sizes without the extra keys."""
         lengths = sizes.key_lengths
         return dataclasses.replace(
             sizes, keys=sizes.keys - self.extra, key_lengths=None if lengths is None else lengths - self.extra

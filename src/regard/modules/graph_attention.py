@@ -1,4 +1,4 @@
-"""Graph attention: layers of attention, and nothing beside it."""
+"""Graph attention networks: layers of attention without residual connections and feed-forward networks."""
 
 from typing import Any
 
@@ -14,22 +14,23 @@ __all__ = ["GraphAttentionEncoder", "GraphAttentionLayer"]
 
 
 class GraphAttentionLayer(nn.Module):
-    """What the neighbours and the vector itself say, weighed, in place of the vector: no residual, and no matrix.
+    """Replace each vector by a weighted average of its neighbours and itself, without residual or value projection.
 
-    A residual path lets a net answer by what a node is itself, and learn that of the few that have a label. Here what
-    comes out has been averaged over neighbours. It averages the vectors as they come: a linear map before the first
-    layer or behind the last does what one inside would, and each matrix more is one that few labels have to fill.
+    A residual connection would let a network classify a node by its own features and memorise the few labelled nodes.
+    Here the output is always an average over neighbours. The vectors are averaged as they are: a linear map before the
+    first layer or after the last can do what a value projection would, and with few labels each further matrix is hard
+    to train.
 
     Args:
         width: the size of the vectors.
-        heads: how many heads, side by side in what comes out.
-        activation: whether the vectors that come in go through elu.
-        dropout: the share dropped of them then.
+        heads: the number of heads, which are concatenated.
+        activation: whether the inputs pass through an ELU.
+        dropout: the fraction dropped after the activation.
         attention_dropout, **parts: as in `EncoderLayer`.
 
-    Source: Velickovic et al. 2018 (arXiv 1710.10903), equations 1 to 5: the matrix of a net's first layer is the linear
-        map before it, that of its last, which commutes with averaging, the one behind. Queries have a matrix of their
-        own: with additive scores of leaky_relu that is Brody et al. 2022 (arXiv 2105.14491), equation 7.
+    Source: Velickovic et al. 2018 (arXiv 1710.10903), equations 1 to 5; the matrix of the first layer is the linear map
+        before it, and that of the last layer, which commutes with averaging, is the one after it. Queries have a matrix
+        of their own: with additive leaky_relu scores that is Brody et al. 2022 (arXiv 2105.14491), equation 7.
 
     Example:
         >>> import torch
@@ -50,7 +51,7 @@ class GraphAttentionLayer(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        self.given = nn.Sequential(nn.ELU() if activation else nn.Identity(), Dropout(dropout))
+        self.activation = nn.Sequential(nn.ELU() if activation else nn.Identity(), Dropout(dropout))
         self.attention = MultiHeadAttention(
             width, heads, project="query", output=False, dropout=attention_dropout, **parts
         )
@@ -58,30 +59,30 @@ class GraphAttentionLayer(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "batch length width"], *, mask: Any = None, bias: Tensor | None = None
     ) -> Float[Tensor, "batch length width"]:
-        """What each vector has seen; `mask` and `bias` as in `MultiHeadAttention`."""
-        return self.attention(self.given(vectors), mask=mask, bias=bias)
+        """The weighted averages; `mask` and `bias` are those of `MultiHeadAttention`."""
+        return self.attention(self.activation(vectors), mask=mask, bias=bias)
 
 
 class GraphAttentionEncoder(Encoder):
-    """Layers of graph attention in turn, in place of the layers of an `Encoder`; elu between them, no norm at the end.
+    """An `Encoder` whose layers are graph attention layers, with an ELU between them and no norm at the end.
 
     Args:
         width, layers, heads, position, **parts: as in `Encoder`.
-        hidden: not used: nothing in it is fully connected.
-        dropout: the share dropped of what each layer but the first is given.
+        hidden: not used, as there are no feed-forward networks.
+        dropout: the fraction dropped of the input of each layer but the first.
 
     Raises:
-        ArgumentError: it is to be without attention.
+        ArgumentError: `attention` is false.
     """
 
     def __init__(self, width: int, layers: int, heads: int, **parts: Any):
         super().__init__(width, layers, heads, **parts)
-        # What comes out is an average of vectors, as it is: a linear behind it makes labels of it.
+        # The output is an average of vectors; the classifier that follows is linear.
         self.norm: nn.Module = nn.Identity()
 
     def _layer(self, number: int, width: int, heads: int, **parts: Any) -> nn.Module:
         if not parts["attention"]:
-            raise ArgumentError("`attention` must be true for a GraphAttentionEncoder: nothing else is in it.")
+            raise ArgumentError("`attention` must be true for a GraphAttentionEncoder, which consists of attention.")
         kept = {name: part for name, part in parts.items() if name not in ("hidden", "attention", "dropout")}
         between = {"activation": True, "dropout": parts["dropout"]} if number else {}
         return GraphAttentionLayer(width, heads, **between, **kept)

@@ -1,7 +1,7 @@
-"""`regard.attend` inside Hugging Face's models: registered once, then chosen by name.
+"""`regard.attend` inside Hugging Face's models: registered once, then selected by name.
 
-A model asks two functions. The first makes the mask of a forward pass: here a rule, from the lengths in the model's
-2-D `attention_mask`, not a table of all pairs. The second attends.
+A model calls two functions. The mask function makes the mask of a forward pass, here without a table of all pairs, from
+the lengths in the model's 2-D `attention_mask`. The attention function attends.
 """
 
 import inspect
@@ -17,13 +17,13 @@ from regard.attention.masks import as_mask
 from regard.attention.positions import Bias
 from regard.errors import RefusedError
 from regard.extras import require
-from regard.modules.extra_keys import BesideExtra
+from regard.modules.extra_keys import ExtraKeysMask
 from regard.modules.pairs import Pairs
 
-__all__ = ["Between", "Rule", "SoftCapped", "register"]
+__all__ = ["KeyRange", "MaskHandle", "SoftCapped", "register"]
 
-# What models hand on to every layer that can't change what the layer computes, or that the mask holds already.
-_HARMLESS = {
+# Arguments that models pass to every layer and that don't change its result, or that are in the mask already.
+_IGNORED = {
     "cache_position",
     "cu_seq_lens_k",
     "cu_seq_lens_q",
@@ -36,25 +36,25 @@ _HARMLESS = {
     "position_ids",
     "token_type_ids",
 }
-_DECLINED = {
-    "block_indices": "attention to picked blocks",
+_UNSUPPORTED = {
+    "block_indices": "attention to selected blocks",
     "cache": "a paged cache",
-    "indices": "attention to picked keys",
+    "indices": "attention to selected keys",
     "sinks": "sinks of this form (s_aux, one number for each head, is known)",
 }
 
 
 def register(name: str = "regard") -> None:
-    """Make `attn_implementation="regard"` known to Hugging Face's transformers, for every model that lets one choose.
+    """Register `attn_implementation="regard"` in Hugging Face's transformers, for all models that support the choice.
 
-    Causal, bidirectional and sliding-window models, padding on either side, grouped queries, soft-capped scores, sinks
-    (`s_aux`), position biases, caches and `generate` work; outputs where nothing is padded, and gradients, are those of
-    `attn_implementation="eager"` up to rounding. Masks are rules in linear memory, but for three cases in which the
-    model brings a table of all pairs or a rule that takes one: a 4-D mask, a position bias, a static cache. What can't
-    be done is refused, never passed over.
+    Supported are causal, bidirectional and sliding-window models, padding on either side, grouped queries, soft-capped
+    scores, sinks (`s_aux`), position biases, caches and `generate`. Gradients, and outputs at real tokens, equal those
+    of `attn_implementation="eager"` up to rounding. Masks take linear memory, except in three cases in which the model
+    itself makes a table of all pairs or needs one: a 4-D mask, a position bias, and a static cache. What isn't
+    supported is refused, never ignored.
 
     Args:
-        name: the name to register it by.
+        name: the name to register.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -64,7 +64,7 @@ def register(name: str = "regard") -> None:
         >>> regard.huggingface.register()                        # doctest: +SKIP
         >>> model.set_attn_implementation("regard")              # doctest: +SKIP
     """
-    # Both before either: a version of transformers that lacks one must not be left with half.
+    # Both are looked up before either is registered: a version of transformers may lack one.
     attention = require("transformers", extra="huggingface").AttentionInterface
     masks = require("transformers.masking_utils", extra="huggingface").AttentionMaskInterface
     attention.register(name, _attend)
@@ -72,29 +72,29 @@ def register(name: str = "regard") -> None:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A mask on its way from where a model has it made to where its layers attend.
+class MaskHandle:
+    """A mask on its way from the mask function of a model to its layers.
 
-    Transformers takes it for a finished 4-D mask and hands it on; whatever else a model would do to a tensor raises.
+    Transformers takes it for a finished 4-D mask and passes it on; any other operation on a tensor raises an error.
     """
 
     mask: Mask
     shape: tuple[int, int, int, int]
     ndim = 4
 
-    def contiguous(self) -> "Rule":
-        """`generate` asks for this before each step with a static cache."""
+    def contiguous(self) -> "MaskHandle":
+        """`generate` calls this before each step with a static cache."""
         return self
 
 
 @dataclass(frozen=True)
-class Between(Mask):
-    """Each item has its keys from `start` up to, not including, `stop`: padding on the left, or on both sides.
+class KeyRange(Mask):
+    """The keys from `start` up to, not including, `stop` of each item are real: padding on the left, or on both sides.
 
-    Unlike `Lengths`, it doesn't move the places that causal masks and positions count by.
+    Unlike `Lengths`, it doesn't shift the positions that causal masks and position schemes count.
 
     Args:
-        start, stop: (batch,) whole numbers.
+        start, stop: (batch,) integers.
     """
 
     start: Tensor
@@ -110,7 +110,7 @@ class Between(Mask):
 
 @dataclass(frozen=True)
 class SoftCapped:
-    """score_ij = cap tanh(scale q_i . k_j / cap): never beyond the cap, and the inner product where it is small.
+    """score_ij = cap tanh(scale q_i . k_j / cap): bounded by the cap, and nearly the scaled product if that is small.
 
     Source: Gemma Team 2024, Gemma 2 (arXiv 2408.00118), section 2, logit soft-capping.
 
@@ -142,7 +142,7 @@ def _attend(
     output_attentions: bool | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """What a layer calls: (batch, head, length, size) in, (batch, query, head, size) out, and the weights if asked."""
+    """The attention function of a layer: (batch, head, length, size) in, (batch, query, head, size) and weights out."""
     _refuse_others(others)
     mask, bias = _received(attention_mask)
     if mask is None and bias is None:
@@ -159,7 +159,7 @@ def _attend(
         if softcap is not None or bias is not None:
             raise RefusedError("`regard` can't put sinks beside soft-capped scores or a bias. Use 'eager'.")
         query, key, value = _with_sinks(query, key, value, s_aux, scale)
-        mask = None if mask is None else BesideExtra(mask, 1)
+        mask = None if mask is None else ExtraKeysMask(mask, 1)
     parts: dict[str, Any] = {
         "score": Dot(scale) if softcap is None else SoftCapped(scale, softcap),
         "mask": mask,
@@ -181,23 +181,24 @@ def _mask(
     attention_mask: Any = None,
     use_vmap: bool = False,
     **others: Any,
-) -> Rule | Tensor:
-    """What a model calls once a pass: the rule, its padding included.
+) -> MaskHandle | Tensor:
+    """The mask function of a model, called once for each forward pass; it includes the padding.
 
     Args:
         batch_size, q_length, kv_length: the sizes.
-        q_offset, kv_offset: the places of the first query and key, where some are in a cache or have left it.
-        mask_function: (batch, head, query place, key place) -> bool.
-        attention_mask: (batch, key) 2-D, True = no padding; or a rule that is finished.
-        use_vmap: whether the function can't be asked with broadcast indices.
+        q_offset, kv_offset: the positions of the first query and key, where earlier ones are in a cache or have left
+            it.
+        mask_function: (batch, head, query position, key position) -> bool.
+        attention_mask: (batch, key) 2-D, True = no padding; or a finished `MaskHandle`.
+        use_vmap: whether the mask function doesn't accept broadcast indices.
     """
-    if isinstance(attention_mask, Rule):
+    if isinstance(attention_mask, MaskHandle):
         return attention_mask
     masking = require("transformers.masking_utils", extra="huggingface")
     function = masking.causal_mask_function if mask_function is None else mask_function
     if use_vmap or isinstance(q_offset, Tensor):
-        # A function that takes one pair at a time, or a static cache, whose length only the device knows: a table, as
-        # transformers makes for its own implementations.
+        # The function takes one pair at a time, or the cache is static and its length is on the device: make a table of
+        # all pairs, as transformers does for its own implementations.
         return masking.sdpa_mask(
             batch_size,
             q_length,
@@ -214,22 +215,22 @@ def _mask(
     aligned = q_offset - kv_offset == kv_length - q_length
     rule = _translated(function) if aligned else None
     if rule is None:
-        rule = as_mask(_Shifted(function, q_offset, kv_offset))
+        rule = as_mask(_WithOffsets(function, q_offset, kv_offset))
     if isinstance(rule, Causal) and q_length == 1:
-        # One new token sees all: said so, a step needs no mask at all.
+        # One new token attends to all keys: without a mask the step is faster.
         rule = Dense()
     shape = (batch_size, 1, q_length, kv_length)
     padding = masking.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     shown = None if padding is None else padding[:, kv_offset : kv_offset + kv_length].bool()
     if shown is None or bool(shown.all()):
-        return Rule(rule, shape)
+        return MaskHandle(rule, shape)
     hidden = _padding(shown, may_be_lengths=isinstance(rule, Dense))
-    return Rule(hidden if isinstance(rule, Dense) else rule & hidden, shape)
+    return MaskHandle(hidden if isinstance(rule, Dense) else rule & hidden, shape)
 
 
 @dataclass(frozen=True, eq=False)
-class _Shifted:
-    """A mask function of places, asked with indices."""
+class _WithOffsets:
+    """A mask function of positions, called with indices."""
 
     function: Callable[..., Tensor]
     query: int
@@ -240,9 +241,9 @@ class _Shifted:
 
 
 def _translated(function: Callable[..., Tensor]) -> Mask | None:
-    """The mask that says the same as one of transformers' functions and knows what it may skip; None if there is none.
+    """The mask class that equals one of transformers' mask functions, and can skip blocks; None if there is none.
 
-    Only the functions that transformers itself makes are known; each carries its numbers in its closure.
+    Only functions made by transformers are recognised; their parameters are in their closures.
     """
     masking = require("transformers.masking_utils", extra="huggingface")
     if function is masking.causal_mask_function:
@@ -261,7 +262,7 @@ def _translated(function: Callable[..., Tensor]) -> Mask | None:
         return first if isinstance(second, Dense) else first & second  # pyright: ignore[reportOptionalOperand]
     size = held.get("sliding_window")
     if maker == "sliding_window_overlay" and isinstance(size, int) and size >= 1:
-        # key > query - size, and whatever lies ahead: `&` with causal bounds that side.
+        # The function is key > query - size; `&` with a causal mask bounds the other side.
         return Window(size - 1, 2**31)
     if maker == "sliding_window_bidirectional_overlay" and isinstance(size, int):
         return Window(size, size)
@@ -269,7 +270,7 @@ def _translated(function: Callable[..., Tensor]) -> Mask | None:
 
 
 def _padding(shown: Tensor, *, may_be_lengths: bool) -> Mask:
-    """The mask of a 2-D table of what is no padding."""
+    """The mask of a 2-D table that is True at real keys."""
     keys = shown.shape[1]
     count = shown.sum(1)
     start = shown.long().argmax(1)
@@ -278,36 +279,36 @@ def _padding(shown: Tensor, *, may_be_lengths: bool) -> Mask:
         return as_mask(lambda batch, head, query, key: shown[batch, key])
     if may_be_lengths and not bool(start.any()):
         return Lengths(key=count)
-    return Between(start, stop)
+    return KeyRange(start, stop)
 
 
 def _received(mask: Any) -> tuple[Mask | None, Tensor | None]:
-    """The mask that a layer was handed, as a mask, or as a table of numbers to add."""
+    """The mask that a layer received, as a mask and as a bias to add to the scores."""
     if mask is None:
         return None, None
-    if isinstance(mask, Rule):
+    if isinstance(mask, MaskHandle):
         return mask.mask, None
     if not isinstance(mask, Tensor) or mask.ndim != 4:
         found = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
         raise RefusedError(
-            f"`attention_mask` of a layer must be a rule made for regard or a 4-D tensor, but is {found}. "
-            "This model makes its mask by itself: use attn_implementation='eager'."
+            f"`attention_mask` of a layer must be a mask made by regard or a 4-D tensor, but is {found}. "
+            "This model makes its own mask: use attn_implementation='eager'."
         )
     if mask.dtype == torch.bool:
         return Pairs(mask), None
-    # The lowest number stands for minus infinity in such tables: it means hidden, and is not to be added.
+    # In such tables the lowest finite number stands for minus infinity: it hides a pair.
     hidden = mask <= torch.finfo(mask.dtype).min
     return Pairs(~hidden), None if bool((mask.masked_fill(hidden, 0.0) == 0).all()) else mask.masked_fill(hidden, 0.0)
 
 
 def _of_flag(is_causal: bool, query: Tensor, key: Tensor) -> Mask | None:
-    """The mask where a model made none, and says by a flag whether it is causal; a single query then sees all."""
+    """The mask of a model that passes a flag for causal attention instead of a mask; a single query attends to all."""
     if not is_causal or query.shape[2] == 1:
         return None
     if query.shape[2] != key.shape[2]:
         raise RefusedError(
-            f"`regard` can't tell where {query.shape[2]} queries stand among {key.shape[2]} keys: this layer is causal "
-            "but came without a mask. Use attn_implementation='eager'."
+            f"`regard` can't tell the positions of {query.shape[2]} queries among {key.shape[2]} keys: this layer is "
+            "causal but got no mask. Use attn_implementation='eager'."
         )
     return Causal()
 
@@ -315,14 +316,14 @@ def _of_flag(is_causal: bool, query: Tensor, key: Tensor) -> Mask | None:
 def _with_sinks(
     query: Tensor, key: Tensor, value: Tensor, sinks: Tensor, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A sink as a key in front whose score is a number of the head's own, and whose value is zero.
+    """Prepend a sink: a key whose score is a learned number for each head, and whose value is zero.
 
-    One feature more does it: 1 in every query, the number in the sink, 0 in every other key.
+    It takes one more feature: 1 in every query, the number in the sink's key, and 0 in every other key.
 
     Source: OpenAI 2025, gpt-oss model card (arXiv 2508.10925), section 2, a learned bias in the softmax's denominator.
     """
     batch, heads, rows, size = query.shape
-    # The number belongs to the query's head: keys that several heads share have to be told apart.
+    # The number differs between query heads, so keys that several query heads share are repeated.
     repeat = heads // key.shape[1]
     key, value = (tensor.repeat_interleave(repeat, dim=1) for tensor in (key, value))
     sink = torch.cat([key.new_zeros(heads, size), (sinks.reshape(heads, 1) / scale).to(key.dtype)], dim=1)
@@ -333,12 +334,12 @@ def _with_sinks(
 
 
 def _refuse_others(others: dict[str, Any]) -> None:
-    """Refuse what would change the result and isn't known here."""
+    """Refuse arguments that would change the result and aren't supported."""
     for name, what in others.items():
-        if what is None or name in _HARMLESS:
+        if what is None or name in _IGNORED:
             continue
-        if name in _DECLINED or isinstance(what, Tensor):
+        if name in _UNSUPPORTED or isinstance(what, Tensor):
             raise RefusedError(
-                f"`{name}` asks for {_DECLINED.get(name, 'what regard does not know')}, which attn_implementation="
+                f"`{name}` asks for {_UNSUPPORTED.get(name, 'what regard does not know')}, which attn_implementation="
                 "'regard' can't do. Use 'eager' for this model."
             )

@@ -1,18 +1,18 @@
-"""Networks over a sequence of vectors, which differ in one thing: how a vector learns of the others.
+"""Networks over a sequence of vectors, which differ in how the vectors of a sequence are combined.
 
-| name | what a vector sees of the others |
+| name | what a vector depends on, beside itself |
 |---|---|
 | connected | nothing |
-| window | so many before and after it |
-| convolution | in each layer its nearest: after all layers, a receptive field |
-| recurrent | all before it, through the state of an RNN |
-| bidirectional | all, through the states of two RNNs |
-| attention | all, or what the mask allows |
+| window | a fixed number of vectors before and after it |
+| convolution | its neighbours in each layer: a receptive field that grows with depth |
+| recurrent | all vectors before it, through the state of an RNN |
+| bidirectional | all vectors, through the states of two RNNs |
+| attention | all vectors, or those that the mask allows |
 | graph_attention | the same |
 
-The rest is the same, so that a comparison is fair: each layer is x + mix(norm(x)), then x + connected(norm(x)), and a
-norm stands at the end, as in `Encoder`. Each net has one linear map for its mixing beside what makes it what it is.
-Only graph_attention is attention alone: no residual path, nothing fully connected, and no norm at the end.
+Everything else is equal, so that a comparison is fair: each layer is x + mixer(norm(x)), then x + connected(norm(x)),
+and a norm follows the last layer, as in `Encoder`. Each mixer includes one linear map of its output. The exception is
+graph_attention, which consists of attention alone: no residual connections, no feed-forward networks, no final norm.
 """
 
 import functools
@@ -30,7 +30,7 @@ from regard.attention.validation import check_count
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
-from regard.modules.mixing import MixedLayer, Neighbours, Reading
+from regard.modules.mixers import ConvolutionMixer, MixerLayer, RecurrentMixer
 from regard.modules.padding import is_full, zero_padding
 
 __all__ = [
@@ -48,18 +48,18 @@ __all__ = [
 
 
 class Network(nn.Module):
-    """Layers of mixing and fully connected in turn: as many vectors come out as go in.
+    """Layers of a mixer and a feed-forward network, which return as many vectors as they are given.
 
-    What padding holds doesn't matter, and it comes out as zeros.
+    The content of padding doesn't matter, and zeros are returned for it.
 
     Args:
         width: the size of the vectors.
-        mixers: for each layer the module (vectors, lengths) -> vectors that lets them look at each other, or None.
-        hidden: the size of the fully connected layer inside.
-        dropout: the share dropped of what each sublayer adds.
+        mixers: the mixer of each layer, a module (vectors, lengths) -> vectors, or None.
+        hidden: the size of the hidden layer of the feed-forward networks.
+        dropout: the fraction dropped of what each sublayer adds.
 
     Attributes:
-        attends: whether it has scores, and so obeys a mask and takes a bias.
+        attends: whether the network uses attention, so that it accepts a mask and a bias.
     """
 
     attends = False
@@ -67,7 +67,7 @@ class Network(nn.Module):
     def __init__(self, width: int, mixers: Iterable[nn.Module | None], *, hidden: int, dropout: float = 0.0):
         super().__init__()
         self.width = width
-        self.layers = nn.ModuleList(MixedLayer(width, mixer, hidden=hidden, dropout=dropout) for mixer in mixers)
+        self.layers = nn.ModuleList(MixerLayer(width, mixer, hidden=hidden, dropout=dropout) for mixer in mixers)
         self.norm = nn.LayerNorm(width)
 
     def forward(
@@ -77,18 +77,19 @@ class Network(nn.Module):
         mask: Any = None,
         bias: Tensor | None = None,
     ) -> Float[Tensor, "batch length width"]:
-        """The vectors in context.
+        """The contextual vectors.
 
         Args:
-            vectors: the sequences, padding behind.
-            lengths: (batch,) how many vectors of each are real.
-            mask: what may look at what, beside padding, such as a graph's edges. Only attention can obey one.
-            bias: what is added to the scores of every layer, broadcastable to (batch, head, query, key), such as a
-                number for each kind of bond. Only attention has scores.
+            vectors: the sequences, padded at the end.
+            lengths: (batch,) the number of real vectors of each sequence.
+            mask: which vectors may attend to which, in addition to padding, such as a graph's edges; for attention
+                only.
+            bias: a bias that is added to the scores of every layer, broadcastable to (batch, head, query, key), such as
+                a number for each kind of bond; for attention only.
 
         Raises:
-            ArgumentError: vectors of another width, lengths that can't be, a mask where there is no attention, or a
-                bias where there is none.
+            ArgumentError: vectors of another width, invalid lengths, or a mask or a bias for a network without
+                attention.
         """
         if vectors.shape[-1] != self.width:
             raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
@@ -104,18 +105,18 @@ class Network(nn.Module):
         mask: Any,
         bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
-        """All layers, of sequences that are not empty throughout and whose padding is zeros."""
+        """Apply all layers to sequences that aren't all empty and whose padding is zeros."""
         if bias is not None:
             raise ArgumentError("`bias` must be None for a network without attention: it has no scores.")
         if mask is not None and any(layer.mixer is not None for layer in self.layers):
-            raise ArgumentError("`mask` must be None for a network that mixes without attention: it can't obey one.")
+            raise ArgumentError("`mask` must be None for a network without attention: its mixers can't apply one.")
         for layer in self.layers:
             vectors = layer(vectors, lengths)
         return vectors
 
 
 class ConnectedNetwork(Network):
-    """A fully connected net on each vector alone: equal vectors give equal outputs, wherever they stand.
+    """A feed-forward network on each vector alone: equal vectors give equal outputs, whatever their position.
 
     Source: the notes, 001 "Sequence Labeling": it can't tell the two "saw" of "I saw a saw" apart.
 
@@ -130,32 +131,31 @@ class ConnectedNetwork(Network):
 
 
 class WindowNetwork(Network):
-    """A fully connected net on each vector together with its neighbours, so many before and after it.
+    """A feed-forward network on a window around each vector.
 
-    The first layer sees the window, and the others what it made of it: more layers see no further. Beyond the ends
-    stand zeros.
+    Only the first layer sees the window, so that more layers don't widen it. Beyond the ends the window holds zeros.
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
-        before: how many vectors before its own.
-        after: how many behind.
+        before: the number of vectors before the own one.
+        after: the number of vectors after it.
 
     Source: the notes, 001 "Sequence Labeling".
     """
 
     def __init__(self, width: int, layers: int, *, hidden: int, dropout: float = 0.0, before: int, after: int):
         check_count("before", before, "how many vectors before its own each sees", least=0)
-        check_count("after", after, "how many vectors behind its own each sees", least=0)
-        mixers = [Neighbours(width, before, after), *[None] * (_checked(layers, least=1) - 1)]
+        check_count("after", after, "how many vectors after its own each sees", least=0)
+        mixers = [ConvolutionMixer(width, before, after), *[None] * (_checked(layers, least=1) - 1)]
         super().__init__(width, mixers, hidden=hidden, dropout=dropout)
 
 
 class ConvolutionNetwork(Network):
-    """A stack of convolutions: the higher the layer, the further it sees.
+    """A stack of convolutions, whose receptive field grows with each layer.
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
-        kernel: how many vectors a filter covers, its own in the middle (of an even number, one more behind).
+        kernel: the number of vectors that a filter covers, centred on its own (if even, with one more after it).
 
     Source: the notes, 000 and 001: filters, and what stacking them does.
 
@@ -166,18 +166,18 @@ class ConvolutionNetwork(Network):
 
     def __init__(self, width: int, layers: int, *, hidden: int, dropout: float = 0.0, kernel: int):
         check_count("kernel", kernel, "how many vectors a filter covers")
-        mixers = [Neighbours(width, (kernel - 1) // 2, kernel // 2) for _ in range(_checked(layers))]
+        mixers = [ConvolutionMixer(width, (kernel - 1) // 2, kernel // 2) for _ in range(_checked(layers))]
         super().__init__(width, mixers, hidden=hidden, dropout=dropout)
         self.kernel = kernel
 
     @property
     def receptive_field(self) -> int:
-        """How many vectors of the input an output depends on: 1 + layers x (kernel - 1)."""
+        """The number of input vectors that an output depends on: 1 + layers x (kernel - 1)."""
         return 1 + len(self.layers) * (self.kernel - 1)
 
 
 class RecurrentNetwork(Network):
-    """RNNs that read from the first vector to the last: each knows what was before it, and nothing of what comes.
+    """RNNs from the first vector to the last: each output depends on the vectors before it, not on those after it.
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
@@ -187,12 +187,12 @@ class RecurrentNetwork(Network):
     """
 
     def __init__(self, width: int, layers: int, *, hidden: int, dropout: float = 0.0, cell: str = "gru"):
-        mixers = [Reading(width, cell, directions=1) for _ in range(_checked(layers))]
+        mixers = [RecurrentMixer(width, cell, directions=1) for _ in range(_checked(layers))]
         super().__init__(width, mixers, hidden=hidden, dropout=dropout)
 
 
 class BidirectionalNetwork(Network):
-    """Two RNNs in each layer, one from each end, each with half of the width.
+    """Two RNNs in each layer, one in each direction, each with half of the width.
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
@@ -202,17 +202,17 @@ class BidirectionalNetwork(Network):
     """
 
     def __init__(self, width: int, layers: int, *, hidden: int, dropout: float = 0.0, cell: str = "gru"):
-        mixers = [Reading(width, cell, directions=2) for _ in range(_checked(layers))]
+        mixers = [RecurrentMixer(width, cell, directions=2) for _ in range(_checked(layers))]
         super().__init__(width, mixers, hidden=hidden, dropout=dropout)
 
 
 class AttentionNetwork(Network):
-    """Self-attention: the `Encoder`, with lengths instead of a mask, as the other networks are called.
+    """Self-attention: the `Encoder`, called with lengths instead of a mask like the other networks.
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
         heads, position, score, weights, share, attention_dropout: as in `Encoder`.
-        mask: what else hides, beside padding: `Window(2, 2)` is truncated attention.
+        mask: a mask in addition to padding: `Window(2, 2)` is truncated attention.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001.
     """
@@ -239,7 +239,7 @@ class AttentionNetwork(Network):
         parts = {"score": score, "weights": weights, "share": share, "attention_dropout": attention_dropout}
         parts |= {"position": position, "hidden": hidden, "dropout": dropout}
         encoder = self._encoder(width, _checked(layers), heads, **parts)
-        # What the encoder ends in is the norm that every network ends in.
+        # The encoder's final norm becomes that of the network.
         self.norm, encoder.norm = encoder.norm, nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
         self.encoder = encoder
         self.mask = None if mask is None else as_mask(mask)
@@ -259,15 +259,15 @@ class AttentionNetwork(Network):
 
 
 class GraphAttentionNetwork(AttentionNetwork):
-    """Attention to a graph's neighbours, layer on layer, with no residual path and no fully connected layers.
+    """Layers of attention to a graph's neighbours, without residual connections and feed-forward networks.
 
     Args:
         width, layers, heads, position, score, weights, share, attention_dropout, mask: as in `AttentionNetwork`.
-        hidden: not used: nothing in it is fully connected. It stands here so that every network is built alike.
-        dropout: the share dropped of what each layer but the first is given.
+        hidden: not used, as there are no feed-forward networks; it is here so that all networks are built alike.
+        dropout: the fraction dropped of the input of each layer but the first.
 
-    Source: Velickovic et al. 2018 (arXiv 1710.10903), section 2; the notes, 001: on a graph only an edge is looked
-        along.
+    Source: Velickovic et al. 2018 (arXiv 1710.10903), section 2; the notes, 001: on a graph, attention follows the
+        edges only.
     """
 
     _encoder = GraphAttentionEncoder
@@ -279,16 +279,16 @@ def _checked(layers: int, least: int = 0) -> int:
 
 
 def build_network(name: str, width: int, layers: int, *, hidden: int, dropout: float = 0.0, **parts: Any) -> Network:
-    """The network of that name.
+    """Build a network by its name.
 
     Args:
         name: one of `NETWORKS`.
-        width, layers, hidden, dropout: what every network has.
-        **parts: what only this one has: `before` and `after`, `kernel`, `cell`, `heads`, `position`, ...
+        width, layers, hidden, dropout: the arguments that all networks share.
+        **parts: the arguments of this network: `before` and `after`, `kernel`, `cell`, `heads`, `position`, ...
 
     Raises:
         UnknownNameError: no network has that name.
-        ArgumentError: a part is missing, or is none of this network's.
+        ArgumentError: an argument is missing, or isn't one of this network's.
 
     Example:
         >>> type(build_network("window", 8, 2, hidden=16, before=2, after=1)).__name__
@@ -300,7 +300,7 @@ def build_network(name: str, width: int, layers: int, *, hidden: int, dropout: f
     takes = {key: part for key, part in inspect.signature(NETWORKS[name]).parameters.items() if key not in common}
     if unknown := [part for part in parts if part not in takes]:
         known = f"one of {', '.join(takes)}" if takes else "left out"
-        raise ArgumentError(f"`{unknown[0]}` is no part of the network {name!r}: it must be {known}.")
+        raise ArgumentError(f"`{unknown[0]}` is no argument of the network {name!r}: it must be {known}.")
     if missing := [key for key, part in takes.items() if part.default is part.empty and key not in parts]:
         raise ArgumentError(f"`{'`, `'.join(missing)}` must be given for the network {name!r}.")
     return NETWORKS[name](width, layers, hidden=hidden, dropout=dropout, **parts)

@@ -1,4 +1,4 @@
-"""Which items of a padded sequence are real, and the sequence with zeros for the others."""
+"""Padding: which items of a padded sequence are real, and the sequence with zeros for the others."""
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -15,12 +15,12 @@ def real_items(
     """True where an item is real, False where it is padding.
 
     Args:
-        items: sequences side by side, padding behind.
-        lengths: (batch,) how many items of each sequence are real.
+        items: a batch of sequences, padded at the end.
+        lengths: (batch,) the number of real items of each sequence.
 
     Raises:
-        ArgumentError: not one length for each sequence, or (on the CPU, where looking is free) one that is negative
-            or longer than the sequences.
+        ArgumentError: not one length for each sequence, or a length that is negative or exceeds that of the batch. The
+            values are checked on the CPU only, where that doesn't cause a synchronisation.
 
     Example:
         >>> real_items(torch.zeros(2, 3), torch.tensor([1, 3])).tolist()
@@ -40,7 +40,7 @@ def real_items(
 
 
 def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> bool:
-    """Whether it is known that there is no padding: on the CPU, where looking is free.
+    """Whether there is known to be no padding. It is known on the CPU only, where the check needs no synchronisation.
 
     Example:
         >>> is_full(torch.zeros(2, 3), torch.tensor([3, 3])), is_full(torch.zeros(2, 3), torch.tensor([3, 1]))
@@ -55,7 +55,7 @@ def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " 
 def zero_padding(
     items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]
 ) -> Shaped[Tensor, "batch length *item"]:
-    """The same items, with zeros for padding, whatever it held: NaN and infinity are gone, and no gradient goes there.
+    """The same items with zeros at padding, even if it held NaN or infinity; no gradient reaches padding.
 
     Raises:
         ArgumentError: as `real_items`.

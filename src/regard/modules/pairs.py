@@ -1,7 +1,7 @@
-"""Tables of all pairs, as PyTorch's attention takes them: what they hide, and what they add to the scores.
+"""Tables of all pairs, as PyTorch's attention takes them: masks, and biases that are added to the scores.
 
-Rules (`Causal`, `Window`, a function) and position schemes need no table, and linear memory; this is for tables that
-exist already.
+Masks like `Causal` and `Window`, functions and position schemes need no table and take linear memory; this is for
+tables that exist already.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Pairs(Mask):
 
     Args:
         table: bool, broadcastable to (batch, head, query, key).
-        items: how many items the batch must have; None: as many as the table broadcasts to.
+        items: the required batch size; None: any that the table broadcasts to.
 
     Example:
         >>> from regard.attention import weigh
@@ -56,26 +56,26 @@ class Pairs(Mask):
                 f"`mask` must be for {sizes.batch} items, but is made of PyTorch's masks for {self.items}: a "
                 "`key_padding_mask` is (batch, key), an `attn_mask` of three axes (batch x heads, query, key)."
             )
-        # A mask is not told how many heads there are.
+        # The number of heads isn't known here.
         check_broadcastable(self.table, (sizes.batch, None, sizes.queries, sizes.keys))
 
 
 def torch_masks(
     attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None, *, heads: int
 ) -> dict[str, Any]:
-    """The masks of PyTorch's `nn.MultiheadAttention` as arguments of ours: `mask` and `bias`.
+    """Convert the masks of PyTorch's `nn.MultiheadAttention` to arguments of `MultiHeadAttention`: `mask` and `bias`.
 
-    There True hides, and minus infinity in a table of floats does too; here True allows. A row that is hidden whole
-    gives NaN there, and here zeros (before the last linear).
+    In PyTorch's masks True hides, as does minus infinity in a float table; here True allows. A row in which everything
+    is hidden gives NaN in PyTorch, and zeros here (before the output projection).
 
     Args:
-        attn_mask: (query, key) or (batch x heads, query, key), bool or float; as `is_causal` there is but a hint that
-            this is the causal mask, it has no counterpart: `mask="causal"` here needs no table.
-        key_padding_mask: (batch, key), or (key,) of an input without a batch, bool or float.
-        heads: the number of heads, to tell the axes of a table of three apart.
+        attn_mask: (query, key) or (batch x heads, query, key), bool or float. PyTorch's `is_causal`, a hint that this
+            is the causal mask, has no counterpart: `mask="causal"` needs no table here.
+        key_padding_mask: (batch, key), or (key,) for an input without a batch axis, bool or float.
+        heads: the number of heads, which splits the first axis of a table with three.
 
     Raises:
-        ArgumentError: a table has the wrong type or axes, or the two are for different numbers of items.
+        ArgumentError: a table has the wrong dtype or number of axes, or the two have different batch sizes.
 
     Example:
         >>> padding = torch.tensor([[False, False, True]])
@@ -122,6 +122,6 @@ def torch_masks(
         if added is not None:
             bias = added if bias is None else bias + added
     if shown is None and items is not None:
-        # It hides nothing, but knows for how many items the bias is.
+        # It hides nothing, but checks the batch size of the bias.
         shown = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=None if bias is None else bias.device)
     return {"mask": None if shown is None else Pairs(shown, items), "bias": bias}

@@ -1,4 +1,4 @@
-"""Attention over pictures: every pixel is a vector of its channels, and each head looks at channels of its own."""
+"""Attention over pictures: every pixel is a vector of its channels, and each head has a group of channels."""
 
 from typing import Any
 
@@ -27,10 +27,10 @@ def to_vectors(picture: Float[Tensor, "batch channel height width"]) -> Float[Te
 def to_picture(
     vectors: Float[Tensor, "batch pixel channel"], height: int, width: int
 ) -> Float[Tensor, "batch channel height width"]:
-    """The picture that the vectors came from; the inverse of `to_vectors`.
+    """The picture of these vectors; the inverse of `to_vectors`.
 
     Raises:
-        ArgumentError: there are more or fewer vectors than pixels.
+        ArgumentError: the number of vectors isn't the number of pixels.
     """
     if vectors.shape[1] != height * width:
         raise ArgumentError(
@@ -41,19 +41,18 @@ def to_picture(
 
 
 class ChannelAttention(nn.Module):
-    """Multi-head attention over a picture [B, C, H, W]: the C channels in M groups, each group a head of C / M.
+    """Multi-head attention over a picture [B, C, H, W]: the C channels are M heads of size C / M.
 
-    Every pixel attends to every pixel; each head compares them by channels of its own. The heads' outputs are put side
-    by side as channels again, mixed by one linear, and the shape is that of the input. With as many heads as channels,
-    each channel is a head.
+    Every pixel attends to every pixel. The outputs of the heads are concatenated to C channels again and mixed by one
+    linear layer, so that the output has the shape of the input. With as many heads as channels, each channel is a head.
 
     Args:
-        channels: how many channels the picture has.
-        heads: how many groups they are split into.
+        channels: the number of channels.
+        heads: the number of groups that the channels are split into.
         **parts: as in `MultiHeadAttention`.
 
     Raises:
-        ArgumentError: `heads` doesn't divide `channels`, or what arrives is no picture of that many channels.
+        ArgumentError: `heads` doesn't divide `channels`, or the input isn't a picture with that many channels.
 
     Source: the notes, 002 (multi-head attention, BCHW).
 
@@ -68,7 +67,7 @@ class ChannelAttention(nn.Module):
         self.attention = MultiHeadAttention(channels, heads, **parts)
 
     def forward(self, picture: Tensor, *, mask: Any = None) -> Tensor:
-        """Each pixel, having looked at the others; `mask` counts pixels row by row."""
+        """The picture after every pixel attended to the others; `mask` counts pixels row by row."""
         channels = self.attention.query.in_features
         if picture.ndim != 4 or picture.shape[1] != channels:
             raise ArgumentError(

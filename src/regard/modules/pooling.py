@@ -1,4 +1,4 @@
-"""Pooling: a sequence of vectors becomes one, so that the whole can have a label."""
+"""Pooling: one vector for a whole sequence, so that the sequence can be classified."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ __all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPoo
 
 
 class Pooling(nn.Module):
-    """One vector for each sequence. Subclass it and write `pool`.
+    """The base of poolings: one vector for each sequence. A subclass implements `pool`.
 
-    What padding holds doesn't matter, and an empty sequence gives zeros.
+    The content of padding doesn't matter, and an empty sequence gives zeros.
 
     Args:
         width: the size of the vectors.
@@ -33,14 +33,14 @@ class Pooling(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
-        """One vector of many.
+        """Pool each sequence into one vector.
 
         Args:
-            vectors: the sequences, padding behind.
-            lengths: (batch,) how many vectors of each are real.
+            vectors: the sequences, padded at the end.
+            lengths: (batch,) the number of real vectors of each sequence.
 
         Raises:
-            ArgumentError: vectors of another width, or lengths that can't be.
+            ArgumentError: vectors of another width, or invalid lengths.
         """
         if vectors.shape[-1] != self.width:
             raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
@@ -53,8 +53,8 @@ class Pooling(nn.Module):
     def pool(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
-        """One vector of many, where padding is zeros; what is said of an empty sequence is not heard."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it pools")
+        """Pool sequences whose padding is zeros; the result for an empty sequence is ignored."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `pool`")
 
 
 class MeanPooling(Pooling):
@@ -72,10 +72,10 @@ class MeanPooling(Pooling):
 
 
 class SumPooling(Pooling):
-    """The sum of the vectors, in units of 16 of them: what grows with how many there are, as a molecule's weight does.
+    """The sum of the vectors, divided by 16: for targets that grow with the length, such as a molecule's weight.
 
-    Source: Xu et al. 2019, GIN (arXiv 1810.00826), section 4.2: a sum can count, a mean can't. The unit is about the
-        number of atoms of a small molecule, so that the sum is as large as its mean would be.
+    Source: Xu et al. 2019, GIN (arXiv 1810.00826), section 4.2: a sum can count, a mean can't. 16 is about the number
+        of atoms of a small molecule, so that the result has the magnitude of a mean.
 
     Example:
         >>> SumPooling(1)(torch.tensor([[[16.0], [32.0], [99.0]]]), torch.tensor([2]))
@@ -89,7 +89,7 @@ class SumPooling(Pooling):
 
 
 class MaxPooling(Pooling):
-    """In each feature, the largest number that any of the vectors has.
+    """The maximum of each feature over the vectors.
 
     Example:
         >>> MaxPooling(2)(torch.tensor([[[1.0, -2.0], [3.0, -4.0], [99.0, 99.0]]]), torch.tensor([2]))
@@ -104,15 +104,15 @@ class MaxPooling(Pooling):
 
 
 class AttentionPooling(Pooling):
-    """A mean whose weights are learned: a learned query gives each vector one weight.
+    """A weighted mean: a learned query attends to the vectors.
 
     Args:
         width: the size of the vectors.
-        heads: how many queries; with the one by default, a vector has one weight.
+        heads: the number of heads; with one head, each vector has one weight.
         score, weights: as in `regard.attend`.
 
-    Source: Yang et al. 2016 (ACL N16-1174), equations 5 to 7, a learned context vector; here the vectors are
-        projected before they are summed, as in every attention of this package.
+    Source: Yang et al. 2016 (ACL N16-1174), equations 5 to 7, a learned context vector; here the vectors are projected
+        before they are summed, as in all attention of this package.
 
     Example:
         >>> pooling, seen = AttentionPooling(4), []
@@ -136,18 +136,18 @@ class AttentionPooling(Pooling):
 
 
 class ClassVector(Pooling):
-    """A learned vector that looks at the whole sequence once and adds what it saw: c + attention(c, vectors).
+    """A learned class vector c that attends to the whole sequence once: c + attention(c, vectors).
 
-    It stands beside the sequence, not in it: the vectors don't look back at it, and its weights are those of the
-    sequence's own items.
+    It isn't part of the sequence: the vectors don't attend to it, and its weights are for the sequence's own items
+    only.
 
     Args:
         width: the size of the vectors.
-        heads: how many heads.
+        heads: the number of heads.
         score, weights: as in `regard.attend`.
 
-    Source: Devlin et al. 2019 (arXiv 1810.04805), section 3, [CLS]; only this vector looking: Touvron et al. 2021
-        (arXiv 2103.17239), section 3, class-attention.
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 3, [CLS]; attention of the class vector only: Touvron et al.
+        2021 (arXiv 2103.17239), section 3, class-attention.
 
     Example:
         >>> ClassVector(8, heads=2)(torch.zeros(3, 5, 8), torch.tensor([5, 2, 0])).shape

@@ -1,4 +1,4 @@
-"""An RNN over sequences of unequal length, of which some may be empty."""
+"""RNNs over sequences of unequal length, some of which may be empty."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ __all__ = ["recur"]
 def recur(
     cells: nn.RNNBase, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "batch length state"], Float[Tensor, "layer batch size"]]:
-    """Read each sequence from its first real vector to its last, and in the other direction if `cells` has two.
+    """Run an RNN over the real vectors of each sequence, in both directions if `cells` is bidirectional.
 
     Args:
         cells: a GRU, LSTM or RNN of PyTorch, batch first.
-        vectors: what is read; padding isn't.
-        lengths: (batch,) how many vectors of each sequence are real.
+        vectors: the sequences; padding isn't read.
+        lengths: (batch,) the number of real vectors of each sequence.
 
     Returns:
-        The states of the last layer after each vector, both directions side by side, zeros at padding; and the state
-        that each layer and direction ended in, zeros for an empty sequence.
+        The states of the last layer at each vector, both directions concatenated, with zeros at padding; and the final
+        state of each layer and direction, zeros for an empty sequence.
 
     Example:
         >>> import torch
@@ -43,8 +43,8 @@ def recur(
 
 
 def _packed(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """By PyTorch's own sequences of unequal length, which are fast where cuDNN reads them."""
-    # It packs no sequence without a vector: an empty one reads a single one.
+    """Packed sequences, which are fast with cuDNN."""
+    # PyTorch refuses to pack empty sequences: an empty one is read as if it had one vector.
     packed = pack_padded_sequence(vectors, lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False)
     read: tuple[Any, Any] = cells(packed)
     states, _ = pad_packed_sequence(read[0], batch_first=True, total_length=vectors.shape[1])
@@ -52,15 +52,15 @@ def _packed(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor
 
 
 def _padded(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Over padding, which changes no state before it; the other direction reads each sequence turned round.
+    """Padded sequences: padding doesn't change the states before it, and the other direction reads reversed sequences.
 
-    On a CPU it takes half to a third of the time that packed sequences of 330 vectors take to learn from.
+    On a CPU, training on sequences of 330 vectors takes a half to a third of the time that packed sequences take.
     """
     length = vectors.shape[1]
-    place, count = torch.arange(length, device=vectors.device), lengths.unsqueeze(1)
-    real = (place < count).unsqueeze(2)
+    position, count = torch.arange(length, device=vectors.device), lengths.unsqueeze(1)
+    real = (position < count).unsqueeze(2)
     vectors = vectors.where(real, 0.0)
-    turned = torch.where(place < count, count - 1 - place, place).unsqueeze(2)
+    reverse = torch.where(position < count, count - 1 - position, position).unsqueeze(2)
     end = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, -1, cells.hidden_size)
     start = vectors.new_zeros(1, len(vectors), cells.hidden_size)
     step: Any = getattr(torch, cells.mode.lower())
@@ -71,10 +71,10 @@ def _padded(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor
         for suffix in ("", "_reverse")[: 1 + cells.bidirectional]:
             names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if cells.bias else ()))
             weights = [getattr(cells, f"{name}_l{layer}{suffix}") for name in names]
-            given = vectors.gather(1, turned.expand_as(vectors)) if suffix else vectors
+            given = vectors.gather(1, reverse.expand_as(vectors)) if suffix else vectors
             states = step(given, begin, weights, cells.bias, 1, 0.0, cells.training, False, True)[0]
             last.append(states.gather(1, end).squeeze(1))
-            both.append(states.gather(1, turned.expand_as(states)) if suffix else states)
+            both.append(states.gather(1, reverse.expand_as(states)) if suffix else states)
         vectors = torch.cat(both, 2).where(real, 0.0)
         if layer < cells.num_layers - 1:
             vectors = dropout(vectors, cells.dropout, cells.training)

@@ -1,6 +1,6 @@
-"""Sequence to sequence: what every such model offers, for training and for generation.
+"""Sequence to sequence: the interface of all such models, for training and for generation.
 
-The model decides the length: it reads a source of any length, and says ids one after the other until it says `END`.
+A model encodes a source of any length, and generates ids one after the other until it generates `END`.
 """
 
 from dataclasses import dataclass
@@ -12,36 +12,36 @@ from torch import Tensor, nn
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.dropout import Dropout
-from regard.modules.outline import Outline
+from regard.modules.duration_plan import DurationPlan
 from regard.modules.padding import zero_padding
 from regard.special_ids import END, PADDING
 
-__all__ = ["Memory", "ScaledEmbedding", "Seq2Seq", "embed_source", "memory_of"]
+__all__ = ["Memory", "ScaledEmbedding", "Seq2Seq", "checked_memory", "embed_source"]
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What is left of a batch of sources when they have been read; each model fills in what its decoder needs.
+    """A batch of encoded sources; each model fills in what its decoder needs.
 
     Args:
-        lengths: (batch,) how many items each source has.
-        vector: (batch, width) each whole source as one vector.
-        keys: (batch, length, width) what the decoder's attention finds an item of the source by.
-        values: (batch, length, width) what it gets of an item that it has found.
-        outline: how the target is to go along the source, of a model that keeps time.
+        lengths: (batch,) the number of items of each source.
+        vector: (batch, width) one vector for each source.
+        keys: (batch, length, width) the keys of the decoder's attention.
+        values: (batch, length, width) the values of the decoder's attention.
+        duration_plan: the duration plan of a model that predicts one.
     """
 
     lengths: Tensor
     vector: Tensor | None = None
     keys: Tensor | None = None
     values: Tensor | None = None
-    outline: Outline | None = None
+    duration_plan: DurationPlan | None = None
 
     def part(self, name: str) -> Tensor:
-        """The vector, the keys or the values, of a model whose decoder can't do without.
+        """The vector, the keys or the values, for a decoder that requires them.
 
         Raises:
-            ArgumentError: there are none: another kind of model read the sources.
+            ArgumentError: they are missing, because another kind of model encoded the sources.
         """
         found = getattr(self, name)
         if found is None:
@@ -50,12 +50,12 @@ class Memory:
 
 
 class ScaledEmbedding(nn.Embedding):
-    """A vector for each id, times sqrt(width), so that it is of the size of a position; id 0 is padding, and zeros.
+    """An embedding scaled by sqrt(width), to the magnitude of positional encodings; id 0 is padding, and zeros.
 
-    The table itself stays small enough to score the outputs with.
+    The table itself isn't scaled, so that it can also score the outputs.
 
     Raises:
-        ArgumentError: sizes that can't be, or (on the CPU, where looking is free) an id that the table doesn't have.
+        ArgumentError: an invalid size, or (checked on the CPU only) an id that isn't in the table.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.4.
     """
@@ -83,10 +83,10 @@ class ScaledEmbedding(nn.Embedding):
 def embed_source(
     module: nn.Module, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"], width: int
 ) -> Float[Tensor, "batch length width"]:
-    """The vectors of the sources, whatever stands at padding.
+    """Embed the sources; the content of padding doesn't matter.
 
     Raises:
-        ArgumentError: the module makes something else of them.
+        ArgumentError: the module's output has another shape.
     """
     vectors = module(zero_padding(source, lengths))
     if vectors.shape != (*source.shape[:2], width):
@@ -98,22 +98,22 @@ def embed_source(
 
 
 class Seq2Seq(nn.Module):
-    """A source in, a target out, whose length the model decides.
+    """The base of sequence-to-sequence models: the model decides how long the target is.
 
-    To train: `model(model.encode(source, lengths), inputs)`, where the inputs are the target shifted behind `START`,
-    gives at each place the scores of what comes next. To generate: `greedy`, `beam_search`; or by hand, `start` and
+    To train: `model(model.encode(source, lengths), inputs)`, where the inputs are the target shifted by `START`, gives
+    the scores of the next id at each position. To generate: `greedy` and `beam_search`, or step by step, `start` and
     `step`.
 
     Args:
-        source: the size of the source's vocabulary, where sources are ids; or, where they are frames of speech or
-            anything else, the module that makes vectors (batch, length, width) of them, such as a linear layer.
-        vocabulary: how many ids the target has, with `PADDING`, `START` and `END`.
-        width: the size of the vectors inside.
-        dropout: the share dropped of the embedded source and target.
-        tied: whether a target's scores come of the table that embeds it, and not of a matrix of their own.
+        source: the size of the source's vocabulary, if sources are ids; otherwise, as for frames of speech, the module
+            that makes vectors (batch, length, width) of them, such as a linear layer.
+        vocabulary: the number of ids of the target, including `PADDING`, `START` and `END`.
+        width: the size of the vectors inside the model.
+        dropout: the fraction dropped of the embedded source and target.
+        tied: whether the target's embedding table also computes the scores, instead of a matrix of their own.
 
     Attributes:
-        spelling: a `Spelling`, where it learns beside its decoder what each of a source's vectors says; or None.
+        spelling: the `CTCHead` on the encoded source, or None. Saved weights have this name as their prefix.
 
     Source: the notes, 001, the third kind of output; tied: Press & Wolf 2017 (arXiv 1608.05859).
     """
@@ -128,37 +128,37 @@ class Seq2Seq(nn.Module):
 
     @property
     def vocabulary(self) -> int:
-        """How many ids the target has."""
+        """The number of ids of the target."""
         return self.target.num_embeddings
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
-        """Read the sources.
+        """Encode the sources.
 
         Args:
-            source: (batch, length) ids, or (batch, length, feature) vectors; what stands at padding doesn't matter.
-            lengths: (batch,) how many items of each are real; an empty source is allowed.
+            source: (batch, length) ids, or (batch, length, feature) vectors; the content of padding doesn't matter.
+            lengths: (batch,) the number of real items of each source; it may be 0.
         """
         raise NotImplementedError
 
     def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
-        """The scores of what comes after each of these ids, all at once (teacher forcing).
+        """The scores of the next id after each of these ids, all at once (teacher forcing).
 
         Args:
-            memory: the sources, read.
-            inputs: the ids that come before: `START`, then the target.
+            memory: the encoded sources.
+            inputs: the previous ids: `START`, then the target.
         """
         raise NotImplementedError
 
     def start(self, memory: Memory) -> Any:
-        """The state before the first step, which is given `START`."""
+        """The state before the first step, whose input is `START`."""
         raise NotImplementedError
 
     def step(self, state: Any, ids: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocabulary"], Any]:
-        """The scores of what comes after one more id, and the new state; the old one is used up."""
+        """The scores of the next id after one more id, and the new state; the old state can't be used again."""
         raise NotImplementedError
 
     def reorder(self, state: Any, indices: Int[Tensor, " picked"]) -> Any:
-        """The state of these items of the batch, in this order; one may be picked often, or not at all."""
+        """The state of these items of the batch, in this order; an item may be selected repeatedly or not at all."""
         raise NotImplementedError
 
     def _embed_source(self, source: Tensor, lengths: Tensor) -> Tensor:
@@ -177,11 +177,11 @@ class Seq2Seq(nn.Module):
         return nn.functional.linear(vectors, self.target.weight) if self.output is None else self.output(vectors)
 
 
-def memory_of(model: Seq2Seq, source: Tensor, lengths: Tensor, memory: Memory | None) -> Memory:
-    """What a model read of these sources: that which it is given, if it is of so many; else it reads them.
+def checked_memory(model: Seq2Seq, source: Tensor, lengths: Tensor, memory: Memory | None) -> Memory:
+    """The given memory, if it matches the sources; without one, the sources are encoded.
 
     Raises:
-        ArgumentError: it is of other sources.
+        ArgumentError: the memory is that of other sources.
     """
     if memory is None:
         return model.encode(source, lengths)

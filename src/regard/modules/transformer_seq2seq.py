@@ -16,19 +16,19 @@ __all__ = ["TransformerSeq2Seq"]
 
 
 class TransformerSeq2Seq(Seq2Seq):
-    """An encoder reads the source, each item in the light of all others; a decoder looks at it and at its own past.
+    """The Transformer: an encoder of the source, and a decoder that attends to it and to the previous targets.
 
-    All targets are trained at once. Generating, each step computes one target, with the keys and values of the earlier
-    ones kept.
+    In training all targets are computed at once. In generation each step computes one target and caches its keys and
+    values.
 
     Args:
         source, vocabulary, width, dropout, tied: as in `Seq2Seq`.
-        layers: how many layers the encoder has, and the decoder, unless `decoder_layers` says otherwise.
-        heads, hidden, position, **parts: as in `Encoder`, for both; between target and source there is no position.
-        guide: where in the source each target may look, for tasks that go from left to right.
+        layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
+        heads, hidden, position, **parts: as in `Encoder`, for both; cross-attention has no position scheme.
+        guide: where in the source each target may attend, for tasks that run from left to right.
 
     Raises:
-        ArgumentError: sizes that don't fit, or a name that is none.
+        ArgumentError: sizes that don't match, or an unknown name.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), sections 3.1 to 3.5; the notes, 001 and 004.
 
@@ -59,7 +59,7 @@ class TransformerSeq2Seq(Seq2Seq):
         super().__init__(source, vocabulary, width, dropout=dropout, tied=tied)
         decoder_layers = layers if decoder_layers is None else decoder_layers
         check_count("layers", layers, "how many layers the encoder has", least=0)
-        # A decoder without a layer would never look at the source.
+        # A decoder without layers would never attend to the source.
         check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
         self.encoder = Encoder(width, layers, heads, **parts)
@@ -88,7 +88,7 @@ class TransformerSeq2Seq(Seq2Seq):
     def reorder(self, state: Any, indices: Int[Tensor, " picked"]) -> Any:
         for caches in state:
             caches.source.reorder(indices)
-            # Before the first step there is nothing of its own to reorder.
+            # Before the first step the target's cache is empty.
             if caches.own.length:
                 caches.own.reorder(indices)
         return state

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, script_of
 from regard.inspection import Record
-from regard.modules.deciding import places_of
+from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
 from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
@@ -119,7 +119,7 @@ class Model(Generic[_Given]):
     @cached_property
     def places(self) -> int | None:
         """How many items a source may have, where positions were learned one by one; None where any number will do."""
-        return places_of(self.network)
+        return maximum_positions(self.network)
 
     @cached_property
     def ood_thresholds(self) -> dict[str, Threshold]:

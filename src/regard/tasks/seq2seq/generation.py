@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
-from regard.modules import Generated, agreed, beam_search, greedy
-from regard.modules.deciding import deciding
+from regard.modules import Generated, beam_search, greedy, rescore
+from regard.modules.inference import inference_mode
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
@@ -70,13 +70,13 @@ def generated(
         members = [present[place] for place in places]
         batch = source.batch(encoder, [items[index] for index in members]).to(device)
         asked = (network, batch.vectors, batch.lengths)
-        with deciding(network):
+        with inference_mode(network):
             memory = network.encode(batch.vectors, batch.lengths)
         if beams == 1:
             said = greedy(*asked, no_repeat_ngram_size=ngrams, memory=memory, **limits)
         else:
             said = beam_search(*asked, beams=beams, no_repeat_ngram_size=ngrams, memory=memory, **limits)
-        said = agreed(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
+        said = rescore(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from regard.modules import AttentiveSeq2Seq, Guide, RecurrentSeq2Seq, Spelling, TransformerSeq2Seq
+from regard.modules import AttentionSeq2Seq, CTCHead, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
@@ -25,7 +25,7 @@ def seq2seq_network(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
     refuse_edges(recipe)
     network = _of_architecture(recipe, encoder, text)
     if recipe.task.monotonic:
-        network.spelling = Spelling(recipe.width, text.vocabulary.size)
+        network.spelling = CTCHead(recipe.width, text.vocabulary.size)
     return network
 
 
@@ -37,7 +37,7 @@ def _of_architecture(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
     if task.architecture == "recurrent":
         return RecurrentSeq2Seq(*sizes, bidirectional=task.bidirectional, **both)
     if task.architecture == "attentive":
-        return AttentiveSeq2Seq(
+        return AttentionSeq2Seq(
             *sizes,
             bidirectional=task.bidirectional,
             heads=recipe.heads,

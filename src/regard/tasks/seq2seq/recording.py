@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.inspection import LayerRecord, Record, Sighting, observed
-from regard.modules import AttentiveSeq2Seq, TransformerSeq2Seq
+from regard.modules import AttentionSeq2Seq, TransformerSeq2Seq
 from regard.special_ids import START
 from regard.tasks.seq2seq.generation import generated, text_of
 
@@ -51,7 +51,7 @@ def _layers(model: "Seq2SeqModel", item: Any, heard: list[int], count: int) -> t
     inputs = torch.tensor([heard], device=batch.vectors.device)
     with torch.inference_mode(), observed(_to_the_source(network)) as seen:
         network(network.encode(batch.vectors, batch.lengths), inputs)
-    if isinstance(network, AttentiveSeq2Seq):
+    if isinstance(network, AttentionSeq2Seq):
         # One layer, which is asked step by step.
         return (_layer("source", seen[0], torch.cat([each.weights for each in seen], dim=2)[0], count),)
     return tuple(
@@ -64,7 +64,7 @@ def _to_the_source(network: nn.Module) -> nn.Module:
     if isinstance(network, TransformerSeq2Seq):
         layers: list[Any] = list(network.decoder.layers)
         return nn.ModuleList(layer.source_attention for layer in layers)
-    return network.attention if isinstance(network, AttentiveSeq2Seq) else nn.Identity()
+    return network.attention if isinstance(network, AttentionSeq2Seq) else nn.Identity()
 
 
 def _layer(name: str, seen: Sighting, weights: Tensor, count: int) -> LayerRecord:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.extras import require
-from regard.modules import FrameSeq2Seq, speak
+from regard.modules import FrameSeq2Seq, generate_frames
 from regard.tasks.synthesis.dataset import SpeechDataset
 from regard.tasks.synthesis.settings import SynthesisSettings
 from regard.tasks.synthesis.target import DECIBELS, SpeechTarget
@@ -18,7 +18,7 @@ __all__ = ["frame_errors", "limits_of", "warped_error"]
 
 
 def limits_of(task: SynthesisSettings, speech: SpeechTarget) -> dict[str, Any]:
-    """How long a source may become, for `speak`: the recipe counts in seconds, the net in steps."""
+    """How long a source may become, for `generate_frames`: the recipe counts in seconds, the net in steps."""
     second = 100 / speech.together
     return {"longest": task.longest * second, "spare": math.ceil(task.spare * second)}
 
@@ -48,7 +48,7 @@ def frame_errors(network: FrameSeq2Seq, dataset: SpeechDataset, task: SynthesisS
     for members in batches_by_length(may, batch_items):
         batch = dataset.batch(members)
         given = batch.sources.to(device)
-        said = speak(network, given.vectors, given.lengths, **limits)
+        said = generate_frames(network, given.vectors, given.lengths, **limits)
         true = batch.frames(speech.together)
         for member, own, each, count in zip(members, said, true, batch.counts.tolist(), strict=True):
             heard = own.frames.cpu().reshape(-1, len(spreads))

@@ -10,7 +10,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
 from regard.inspection import Record
-from regard.modules import FrameSeq2Seq, Spoken, speak
+from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.intervals import interval_of_sums
 from regard.tasks.measure import Measure
@@ -103,18 +103,18 @@ class Synthesizer(Model[SpeechTarget]):
         for places in batches_by_length(lengths, batch_items):
             members = [present[place] for place in places]
             batch = source.batch(self.encoder, [items[index] for index in members]).to(device)
-            said = speak(self.network, batch.vectors, batch.lengths, **limits_of(task, self.target))
+            said = generate_frames(self.network, batch.vectors, batch.lengths, **limits_of(task, self.target))
             for index, each in zip(members, said, strict=True):
                 found[index] = self.heard(each)
         return found
 
-    def heard(self, said: Spoken) -> SynthesizedSpeech:
+    def heard(self, said: GeneratedFrames) -> SynthesizedSpeech:
         """What the net said, to be heard.
 
         Raises:
             MissingExtraError: the library `librosa` is not installed.
         """
-        begins = () if said.begins is None else (said.begins * self.target.seconds).tolist()
+        begins = () if said.starts is None else (said.starts * self.target.seconds).tolist()
         return SynthesizedSpeech(self.target.sound(said.frames), said.ended, tuple(begins))
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:

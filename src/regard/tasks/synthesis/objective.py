@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
-from regard.modules import FrameSeq2Seq, Memory, Outline
+from regard.modules import DurationPlan, FrameSeq2Seq, Memory
 from regard.tasks.recipe import Recipe
 from regard.tasks.synthesis.dataset import SpeechBatch, SpeechDataset
 from regard.tasks.synthesis.evaluation import frame_errors
@@ -62,7 +62,7 @@ class SynthesisObjective(Objective):
         said, last = self.network(memory, heard, outline)
         real = batch.real(together)
         terms = [_distance(said.unflatten(2, (together, -1)).flatten(1, 2), batch, together)]
-        if memory.outline is None or outline is None:
+        if memory.duration_plan is None or outline is None:
             places, ends = torch.arange(last.shape[1], device=last.device), batch.ends(together).unsqueeze(1)
             ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
             steps = places <= ends
@@ -70,7 +70,7 @@ class SynthesisObjective(Objective):
         else:
             terms.append(_distance(outline.at(0, real.shape[1])[1], batch, together))
             # By what share a part would be too long or too short, one frame more or less counting little.
-            shares = (memory.outline.durations.log1p() - outline.durations.log1p()).abs()
+            shares = (memory.duration_plan.durations.log1p() - outline.durations.log1p()).abs()
             counted = torch.arange(shares.shape[1], device=shares.device) < outline.counts.unsqueeze(1)
             terms.append(Term(shares[counted].mean(), int(counted.sum())))
         return Loss(tuple(terms))
@@ -87,11 +87,11 @@ def _behind(steps: Tensor) -> Tensor:
     return pad(steps[:, :-1], (0, 0, 1, 0))
 
 
-def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> Outline | None:
+def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> DurationPlan | None:
     """How the sounds of a batch go along its sources, if the model keeps time."""
-    if memory.outline is None:
+    if memory.duration_plan is None:
         return None
-    return memory.outline.even(batch.counts) if even else memory.outline.aligned(batch.frames(together), batch.counts)
+    return memory.duration_plan.even(batch.counts) if even else memory.duration_plan.aligned(batch.frames(together), batch.counts)
 
 
 def _distance(said: Tensor, batch: SpeechBatch, together: int) -> Term:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.inspection import LayerRecord, Record, observed
-from regard.modules import speak
+from regard.modules import generate_frames
 from regard.tasks.synthesis.evaluation import limits_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int |
             yield Record((), model=model.name, noun=kind.noun, queries=())
             continue
         batch = model.recipe.input.batch(model.encoder, [item]).to(next(model.network.parameters()).device)
-        (said,) = speak(model.network, batch.vectors, batch.lengths, **limits_of(model.recipe.task, model.target))
+        (said,) = generate_frames(model.network, batch.vectors, batch.lengths, **limits_of(model.recipe.task, model.target))
         yield Record(
             tuple(kind.names(model.encoder, source)),
             model=model.name,

@@ -1,4 +1,4 @@
-"""Parts by name, for a module that owns them: a name makes one of the module's own, with the sizes it needs."""
+"""Make the part of an attention module that a name stands for, with the sizes that it needs."""
 
 import inspect
 from collections.abc import Mapping
@@ -8,24 +8,24 @@ from torch import nn
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["part_by_name"]
+__all__ = ["make_part"]
 
 
-def part_by_name(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int, heads: int) -> Any:
-    """The part that a name stands for, made with the sizes that its constructor can't do without.
+def make_part(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int, heads: int) -> Any:
+    """Make the part that a name stands for, with the sizes that its constructor requires.
 
-    A part without parameters and sizes stays a name: the operator resolves it, and a record can say it. What isn't a
-    name is let through.
+    The name of a part without parameters and sizes is returned unchanged: the operator resolves it, and a record can
+    show it. Anything else than a string is returned unchanged, too.
 
     Raises:
         UnknownNameError: no part has that name.
-        ArgumentError: the part needs more than the sizes of the heads.
+        ArgumentError: the part requires more than the number and the size of the heads.
 
     Example:
         >>> from regard.attention import POSITIONS, SCORES
-        >>> part_by_name("score", "dot", SCORES, head_size=4, heads=3)
+        >>> make_part("score", "dot", SCORES, head_size=4, heads=3)
         'dot'
-        >>> part_by_name("position", "relative", POSITIONS, head_size=4, heads=3).table.shape[-1]
+        >>> make_part("position", "relative", POSITIONS, head_size=4, heads=3).table.shape[-1]
         4
     """
     if not isinstance(part, str):

@@ -1,4 +1,4 @@
-"""While a model decides what to say: how long its targets may get, and its parts as in evaluation."""
+"""Inference: the model in evaluation mode without gradients, and how long its outputs may get."""
 
 import math
 from collections.abc import Iterator
@@ -12,36 +12,38 @@ from regard.attention import Learned
 from regard.attention.validation import check_count, check_number
 from regard.errors import ArgumentError
 
-__all__ = ["deciding", "limits", "places_of"]
+__all__ = ["inference_mode", "maximum_lengths", "maximum_positions"]
 
 
-def limits(model: nn.Module, lengths: Int[Tensor, " batch"], longest: float, spare: int) -> list[int]:
-    """How long each source's target may get: `longest` x its length + `spare`, and no longer than the model can count.
+def maximum_lengths(model: nn.Module, lengths: Int[Tensor, " batch"], longest: float, spare: int) -> list[int]:
+    """The maximum length of each source's target: `longest` x its source's length + `spare`.
+
+    It never exceeds the number of positions that the model has learned.
 
     Raises:
-        ArgumentError: numbers that can't be.
+        ArgumentError: a number out of range.
 
     Example:
-        >>> limits(nn.Identity(), torch.tensor([3, 0]), longest=1.5, spare=2)
+        >>> maximum_lengths(nn.Identity(), torch.tensor([3, 0]), longest=1.5, spare=2)
         [6, 2]
     """
     check_count("spare", spare, "how long a target may get beyond `longest` x its source's length", least=0)
     check_number("longest", longest)
     if not 0 <= longest < math.inf:
         raise ArgumentError(f"`longest` must be a number, 0 or more, but is {longest}.")
-    most = places_of(model)
+    positions = maximum_positions(model)
     found = [math.floor(longest * length) + spare for length in lengths.tolist()]
-    return found if most is None else [min(each, most) for each in found]
+    return found if positions is None else [min(each, positions) for each in found]
 
 
-def places_of(model: nn.Module) -> int | None:
-    """How many items it may be given, where positions were learned one by one; None where any number will do."""
+def maximum_positions(model: nn.Module) -> int | None:
+    """The largest sequence length that learned positions allow; None if the model has no learned positions."""
     return min((len(part.table) for part in model.modules() if isinstance(part, Learned)), default=None)
 
 
 @contextmanager
-def deciding(model: nn.Module) -> Iterator[None]:
-    """The model as in evaluation and without gradients, and then as it was, part by part."""
+def inference_mode(model: nn.Module) -> Iterator[None]:
+    """Put the model into evaluation mode and disable gradients; afterwards each of its modules is as it was."""
     training = [part for part in model.modules() if part.training]
     model.eval()
     try:

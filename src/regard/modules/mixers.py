@@ -1,4 +1,4 @@
-"""How the vectors of a sequence may learn of each other without attention: from neighbours, or by reading in turn."""
+"""Mixers: modules that combine the vectors of a sequence without attention, by a convolution or an RNN."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from regard.modules.encoder import EncoderLayer
 from regard.modules.padding import zero_padding
 from regard.modules.recurrence import recur
 
-__all__ = ["CELLS", "MixedLayer", "Neighbours", "Reading"]
+__all__ = ["CELLS", "ConvolutionMixer", "MixerLayer", "RecurrentMixer"]
 
 
-class MixedLayer(nn.Module):
-    """One turn: x + mixer(norm(x)), then x + connected(norm(x))."""
+class MixerLayer(nn.Module):
+    """One layer: x + mixer(norm(x)), then x + connected(norm(x))."""
 
     def __init__(self, width: int, mixer: nn.Module | None, *, hidden: int, dropout: float):
         super().__init__()
@@ -28,14 +28,14 @@ class MixedLayer(nn.Module):
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch length width"]:
         if self.mixer is not None and self.norm is not None:
-            # The norm and the layers below add a bias to padding too, which must be zeros to its neighbours.
+            # The norm and the layers below add a bias to padding too, but the mixer must see zeros there.
             normed = zero_padding(self.norm(vectors), lengths)
             vectors = vectors + self.dropout(self.mixer(normed, lengths))
         return self.connected(vectors)
 
 
-class Neighbours(nn.Module):
-    """A linear map of each vector and its neighbours, zeros beyond the ends."""
+class ConvolutionMixer(nn.Module):
+    """A convolution: a linear map of each vector and its neighbours, with zeros beyond the ends."""
 
     def __init__(self, width: int, before: int, after: int):
         super().__init__()
@@ -45,12 +45,12 @@ class Neighbours(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch length width"]:
-        # (batch length width) -> (batch width length), as convolutions have it, and back.
+        # (batch length width) -> (batch width length), as convolutions expect it, and back.
         return self.linear(nn.functional.pad(vectors.mT, self.reach)).mT
 
 
-class Reading(nn.Module):
-    """The states of an RNN, in one direction or both, and a linear map of them."""
+class RecurrentMixer(nn.Module):
+    """An RNN in one direction or both, and a linear map of its states."""
 
     def __init__(self, width: int, cell: str, directions: int):
         super().__init__()

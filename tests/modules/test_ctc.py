@@ -1,4 +1,4 @@
-"""What a source's vectors spell, against the sum over all alignments; and a decoder's text beside what is spelt."""
+"""The CTC head against the sum over all alignments; and rescoring a decoder's output with its best path."""
 
 import itertools
 import math
@@ -10,26 +10,26 @@ from torch import nn
 from regard.attention import Learned
 from regard.errors import ArgumentError
 from regard.modules import (
-    AttentiveSeq2Seq,
+    AttentionSeq2Seq,
+    CTCHead,
     Generated,
     Memory,
     RecurrentSeq2Seq,
-    Spelling,
     TransformerSeq2Seq,
-    agreed,
     beam_search,
     greedy,
+    rescore,
 )
 from regard.special_ids import END, PADDING, START
 
 
-def misspelt(scores, lengths, ids, counts):
+def ctc_loss_of(scores, lengths, ids, counts):
     """The loss of a net whose numbers are these scores."""
-    spelling = Spelling(scores.shape[2], scores.shape[2])
+    head = CTCHead(scores.shape[2], scores.shape[2])
     with torch.no_grad():
-        spelling.weight.copy_(torch.eye(scores.shape[2]))
-        spelling.bias.zero_()
-    return spelling.loss(Memory(lengths, keys=scores), ids, counts)
+        head.weight.copy_(torch.eye(scores.shape[2]))
+        head.bias.zero_()
+    return head.loss(Memory(lengths, keys=scores), ids, counts)
 
 
 def unlikely(scores, ids):
@@ -43,7 +43,7 @@ def unlikely(scores, ids):
     return -math.log(total) if total else math.inf
 
 
-def test_the_spelling_is_the_sum_over_all_alignments():
+def test_the_loss_is_the_sum_over_all_alignments():
     scores = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(3))
     texts, lengths = [[1, 2], [3, 3], [2]], torch.tensor([4, 3, 5])
     ids = torch.tensor([[1, 2], [3, 3], [2, 0]])
@@ -53,29 +53,29 @@ def test_the_spelling_is_the_sum_over_all_alignments():
     counts = torch.tensor([2, 2, 1])
     # A text's share of a piece, then the mean over texts.
     expected = sum(each / count for each, count in zip(alone, counts.tolist(), strict=True)) / 3
-    assert misspelt(scores, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
+    assert ctc_loss_of(scores, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
     # What stands behind a source's end and a text's doesn't count, nor what all scores of a vector have more.
     scores[0, 4:], scores[1, 3:], ids[2, 1] = 9.0, -9.0, 3
-    assert misspelt(scores + 5, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
+    assert ctc_loss_of(scores + 5, lengths, ids, counts).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_source_too_short_to_spell_its_text_counts_nothing():
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(3)).requires_grad_()
     # Three pieces in two vectors; and two that are alike, which a blank must part.
     ids, counts = torch.tensor([[1, 2, 3], [2, 2, 0]]), torch.tensor([3, 2])
-    loss = misspelt(scores, torch.tensor([2, 2]), ids, counts)
+    loss = ctc_loss_of(scores, torch.tensor([2, 2]), ids, counts)
     loss.backward()
     assert (loss.item(), scores.grad.abs().sum().item()) == (0.0, 0.0)
     fits = unlikely(scores[1].detach(), [2, 2]) / 2
-    assert misspelt(scores, torch.tensor([2, 3]), ids, counts).item() == pytest.approx(fits / 2, rel=1e-5)
+    assert ctc_loss_of(scores, torch.tensor([2, 3]), ids, counts).item() == pytest.approx(fits / 2, rel=1e-5)
 
 
 def models(seed=7):
     torch.manual_seed(seed)
     sizes = {"source": 9, "vocabulary": 6, "width": 8}
     parts = {"layers": 1, "heads": 2, "hidden": 16, "decoder_layers": 1}
-    for model in (AttentiveSeq2Seq(**sizes), TransformerSeq2Seq(**sizes, **parts)):
-        model.spelling = Spelling(8, 6)
+    for model in (AttentionSeq2Seq(**sizes), TransformerSeq2Seq(**sizes, **parts)):
+        model.spelling = CTCHead(8, 6)
         # Sure enough of what they say that the two differ.
         with torch.no_grad():
             for parameter in model.parameters():
@@ -111,14 +111,14 @@ def test_what_both_find_likelier_is_written(search, weight):
     for model in itertools.chain.from_iterable(map(models, range(5))):
         said = search(model, SOURCE, LENGTHS, longest=1.0, spare=3)
         options = {"weight": weight, "longest": 1.0, "spare": 3}
-        after = agreed(model, SOURCE, LENGTHS, said, **options)
+        after = rescore(model, SOURCE, LENGTHS, said, **options)
         # Sources that were read already need not be read again.
         with torch.no_grad():
             memory = model.encode(SOURCE, LENGTHS)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(model, "encode", None)
             assert search(model, SOURCE, LENGTHS, longest=1.0, spare=3, memory=memory) == said
-            assert agreed(model, SOURCE, LENGTHS, said, memory=memory, **options) == after
+            assert rescore(model, SOURCE, LENGTHS, said, memory=memory, **options) == after
         with pytest.raises(ArgumentError, match=r"`memory` must be of these sources, of lengths \[.* Pass what"):
             search(model, SOURCE[:1], LENGTHS[:1], memory=memory)
         for row, (before, now) in enumerate(zip(said, after, strict=True)):
@@ -143,14 +143,14 @@ def test_what_both_find_likelier_is_written(search, weight):
 @pytest.mark.parametrize("weight", [1.0, 0.0])
 def test_a_text_too_long_to_be_spelt_stands(weight):
     model = next(models())
-    (said,) = agreed(model, SOURCE[:1], torch.tensor([1]), [Generated((3, 4, 3), -0.5, True)], weight=weight)
+    (said,) = rescore(model, SOURCE[:1], torch.tensor([1]), [Generated((3, 4, 3), -0.5, True)], weight=weight)
     assert said == Generated((3, 4, 3), -0.5, True)
 
 
 @pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
 def test_a_weight_that_is_none(weight):
     with pytest.raises(ArgumentError, match=f"`weight` must be a number, 0 or more, but is {weight}"):
-        agreed(next(models()), SOURCE[:0], LENGTHS[:0], [], weight=weight)
+        rescore(next(models()), SOURCE[:0], LENGTHS[:0], [], weight=weight)
 
 
 def test_what_may_not_be_written_is_not():
@@ -160,25 +160,25 @@ def test_what_may_not_be_written_is_not():
         nn.init.zeros_(model.spelling.weight)
         model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, 9.0, -9.0, -9.0, -9.0]))
     before = [Generated((3,), -40.0, True)]
-    assert agreed(model, SOURCE[:1], LENGTHS[:1], before) == before
+    assert rescore(model, SOURCE[:1], LENGTHS[:1], before) == before
     # "3" is spelt, and one id is too much: the end takes the room.
     with torch.no_grad():
         model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, -9.0, 9.0, -9.0, -9.0]))
     before = [Generated((4,), -40.0, True)]
-    assert agreed(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=1) == before
-    assert agreed(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=2)[0].ids == (3,)
+    assert rescore(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=1) == before
+    assert rescore(model, SOURCE[:1], LENGTHS[:1], before, longest=0.0, spare=2)[0].ids == (3,)
 
 
-def test_a_model_that_spells_nothing_is_left_alone():
+def test_a_model_without_a_ctc_head_is_left_alone():
     torch.manual_seed(7)
     model = RecurrentSeq2Seq(source=9, vocabulary=6, width=8)
     said = greedy(model, SOURCE, LENGTHS)
-    assert agreed(model, SOURCE, LENGTHS, said) == said
-    assert agreed(next(models()), SOURCE[:0], LENGTHS[:0], []) == []
+    assert rescore(model, SOURCE, LENGTHS, said) == said
+    assert rescore(next(models()), SOURCE[:0], LENGTHS[:0], []) == []
     # Nothing to read, and nothing that may be said.
     model, nothing = next(models()), [Generated((), 0.0, False)] * 2
-    assert agreed(model, SOURCE[:2, :0], LENGTHS[:2] * 0, nothing) == nothing
-    assert agreed(model, SOURCE[:2], LENGTHS[:2], nothing, longest=0.0, spare=0) == nothing
+    assert rescore(model, SOURCE[:2, :0], LENGTHS[:2] * 0, nothing) == nothing
+    assert rescore(model, SOURCE[:2], LENGTHS[:2], nothing, longest=0.0, spare=0) == nothing
 
 
 def test_a_text_that_was_cut_asks_for_no_place_more():
@@ -186,12 +186,12 @@ def test_a_text_that_was_cut_asks_for_no_place_more():
     torch.manual_seed(7)
     parts = {"layers": 1, "heads": 2, "hidden": 16, "decoder_layers": 1, "position": Learned(8, 5)}
     model = TransformerSeq2Seq(source=9, vocabulary=6, width=8, **parts).eval()
-    model.spelling = Spelling(8, 6)
+    model.spelling = CTCHead(8, 6)
     said = [Generated((3, 4, 3, 4, 3), -9.0, False)]
     with torch.no_grad():
         model.spelling.bias[PADDING] = 9.0
-    assert agreed(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == ()
+    assert rescore(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == ()
     with torch.no_grad():
         nn.init.zeros_(model.spelling.weight)
         model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, -9.0, 9.0, -9.0, -9.0]))
-    assert agreed(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == (3,)
+    assert rescore(model, SOURCE[:1], LENGTHS[:1], said)[0].ids == (3,)

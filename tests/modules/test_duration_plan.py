@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.modules import Outline, Outliner
+from regard.modules import DurationPlan, DurationPredictor
 
 
 def outline(durations, counts, per_item=1, features=2):
     durations = torch.tensor(durations)
     frames = torch.arange(durations.numel() * features, dtype=torch.float32).reshape(*durations.shape, features)
-    return Outline(durations, frames, torch.tensor(counts), per_item)
+    return DurationPlan(durations, frames, torch.tensor(counts), per_item)
 
 
 def test_places_by_hand():
@@ -42,12 +42,12 @@ def test_a_place_is_one_of_the_source_whatever_is_said():
 
 def test_when_each_item_begins_by_hand():
     durations = torch.tensor([[2.0, 1.0, 0.5, 4.0], [3.0, 1.0, 0.0, 0.0]])
-    outline = Outline(durations, torch.zeros(2, 4, 1), torch.tensor([4, 2]), per_item=2)
-    assert outline.begins().tolist() == [[0.0, 3.0], [0.0, 4.0]]
+    outline = DurationPlan(durations, torch.zeros(2, 4, 1), torch.tensor([4, 2]), per_item=2)
+    assert outline.starts().tolist() == [[0.0, 3.0], [0.0, 4.0]]
 
 
 def test_a_source_of_nothing():
-    nothing = Outline(torch.zeros(1, 0), torch.zeros(1, 0, 2), torch.tensor([0]), 1)
+    nothing = DurationPlan(torch.zeros(1, 0), torch.zeros(1, 0, 2), torch.tensor([0]), 1)
     for made in (outline([[0.0, 0.0]], [0]), nothing):
         places, frames = made.at(1, 3)
         assert places.tolist() == [[0.0] * 3]
@@ -56,7 +56,9 @@ def test_a_source_of_nothing():
 
 def test_a_recording_is_put_to_what_it_is_like():
     """Frames of 1, 5 and 3, a little off, belong to the parts that expect 1, 5 and 3."""
-    made = Outline(torch.ones(1, 3), torch.tensor([[[1.0], [5.0], [3.0]]], requires_grad=True), torch.tensor([3]), 1)
+    made = DurationPlan(
+        torch.ones(1, 3), torch.tensor([[[1.0], [5.0], [3.0]]], requires_grad=True), torch.tensor([3]), 1
+    )
     recorded = torch.tensor([[[1.2], [0.7], [4.0], [5.5], [4.4], [2.9], [0.0], [0.0]]])
     found = made.aligned(recorded, torch.tensor([6]))
     assert found.durations.tolist() == [[2, 3, 1]]
@@ -66,7 +68,7 @@ def test_a_recording_is_put_to_what_it_is_like():
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
 def test_recordings_of_another_type_of_number(kind):
-    made = Outline(torch.ones(1, 2), torch.tensor([[[1.0], [5.0]]]).to(kind), torch.tensor([2]), 1)
+    made = DurationPlan(torch.ones(1, 2), torch.tensor([[[1.0], [5.0]]]).to(kind), torch.tensor([2]), 1)
     assert made.aligned(torch.tensor([[[1.0], [4.5], [5.0]]]), torch.tensor([3])).durations.tolist() == [[1, 2]]
 
 
@@ -81,7 +83,7 @@ def test_it_learns_where_each_kind_begins_though_nobody_says():
     recorded = torch.nn.utils.rnn.pad_sequence(strings, batch_first=True).unsqueeze(2)
     recorded = recorded + 0.3 * torch.randn(recorded.shape, generator=draws)
     torch.manual_seed(2)
-    outliner = Outliner(3, features=1, per_item=2, rate=0.2)
+    outliner = DurationPredictor(3, features=1, per_item=2, rate=0.2)
     optimizer = torch.optim.Adam(outliner.parameters(), lr=0.1)
     counts = torch.full((60,), 4)
     real = torch.arange(recorded.shape[1]) < lengths[:, None]
@@ -101,9 +103,9 @@ def test_it_learns_where_each_kind_begins_though_nobody_says():
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_rate_that_can_t_be(rate):
     with pytest.raises(ArgumentError, match="`rate` must be"):
-        Outliner(3, 2, per_item=1, rate=rate)
+        DurationPredictor(3, 2, per_item=1, rate=rate)
 
 
 def test_an_item_has_parts():
     with pytest.raises(ArgumentError, match="`per_item` must be"):
-        Outliner(3, 2, per_item=0, rate=1.0)
+        DurationPredictor(3, 2, per_item=0, rate=1.0)
