@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.inspection import LayerRecord, Record, choose, problems, rank
-from regard.inspection.distinct import distinct
+from regard.inspection import LayerRecord, Record, find_problems, rank, select_weights
+from regard.inspection.numbered import numbered
 
 
 def _record(*layers):
@@ -16,16 +16,16 @@ def _record(*layers):
 def test_the_default_is_the_last_layer_and_an_average_that_is_named():
     first = LayerRecord("layer 1", torch.zeros(2, 3, 3))
     last = LayerRecord("layer 2", torch.stack([torch.full((3, 3), value) for value in (0.0, 0.25, 0.5, 0.25)]))
-    choice = choose(_record(first, last))
+    choice = select_weights(_record(first, last))
     assert choice.title == "Layer 2 of 2, average of heads 1-4"
     assert choice.weights.tolist() == [[0.25] * 3] * 3
-    choice = choose(_record(first, last), layer=2, head=3)
+    choice = select_weights(_record(first, last), layer=2, head=3)
     assert choice.title == "Layer 2 of 2, head 3 of 4"
     assert choice.weights.tolist() == [[0.5] * 3] * 3
 
 
 def test_one_head_is_no_average():
-    assert choose(_record(LayerRecord("layer 1", torch.zeros(1, 2, 2)))).title == "Layer 1 of 1, head 1 of 1"
+    assert select_weights(_record(LayerRecord("layer 1", torch.zeros(1, 2, 2)))).title == "Layer 1 of 1, head 1 of 1"
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_one_head_is_no_average():
 def test_a_wrong_layer_or_head_is_told_the_range(layer, head, message):
     layers = LayerRecord("layer 1", torch.zeros(4, 3, 3)), LayerRecord("layer 2", torch.zeros(1, 3, 3))
     with pytest.raises(ArgumentError, match=message):
-        choose(_record(*layers), layer, head)
+        select_weights(_record(*layers), layer, head)
 
 
 def test_nothing_seen_is_said():
-    with pytest.raises(ArgumentError, match="Nothing was observed"):
-        choose(_record())
+    with pytest.raises(ArgumentError, match="Nothing was captured"):
+        select_weights(_record())
 
 
 def test_ranking_lists_totals_and_the_rest():
@@ -76,7 +76,7 @@ def test_a_negative_top_is_refused():
 
 def _problems(rows, normaliser="softmax"):
     layer = LayerRecord("layer 1", torch.tensor([rows]), normaliser=normaliser)
-    return problems(choose(_record(layer)))
+    return find_problems(select_weights(_record(layer)))
 
 
 def test_health_finds_nan_and_wrong_sums_and_nothing_else():
@@ -90,11 +90,11 @@ def test_health_finds_nan_and_wrong_sums_and_nothing_else():
 
 
 def test_repeated_words_are_told_apart_by_position():
-    assert distinct(["saw", "a", "saw", "Saw"]) == ("saw (1)", "a", "saw (3)", "Saw")
+    assert numbered(["saw", "a", "saw", "Saw"]) == ("saw (1)", "a", "saw (3)", "Saw")
 
 
 def test_records_refuse_what_does_not_fit():
-    with pytest.raises(ArgumentError, match="`labels` must have 2 entries, one an item, or none, but has 1"):
+    with pytest.raises(ArgumentError, match="`labels` must have 2 entries, one for each item, or none, but has 1"):
         Record(("a", "b"), ("X",), (0.5, 0.5))
     with pytest.raises(ArgumentError, match=r"layer 1 has \(1, 3, 3\)"):
         Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (LayerRecord("layer 1", torch.zeros(1, 3, 3)),))

@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.inspection import LayerRecord, Record, answered, attended, heatmap, ranked, where, words
+from regard.inspection import (
+    LayerRecord,
+    Record,
+    answer_page,
+    heatmap,
+    item_labels,
+    item_rankings,
+    pooled_heatmap,
+    pooled_ranking,
+)
 from regard.page import HeatMap, as_text
 
 
@@ -20,12 +29,18 @@ def record():
 
 
 def test_words_stand_over_their_labels_and_scores(record):
-    assert as_text(words(record)).splitlines() == ["toy", "", "saw   a     saw", "VERB  DET   NOUN", "75%   100%  >99%"]
-    assert "There is no word." in as_text(words(Record((), noun="word")))
+    assert as_text(item_labels(record)).splitlines() == [
+        "toy",
+        "",
+        "saw   a     saw",
+        "VERB  DET   NOUN",
+        "75%   100%  >99%",
+    ]
+    assert "There is no word." in as_text(item_labels(Record((), noun="word")))
 
 
 def test_ranked_words_carry_position_weight_total_and_rest(record):
-    lines = as_text(ranked(record, head=1, top=1), width=40).splitlines()
+    lines = as_text(item_rankings(record, head=1, top=1), width=40).splitlines()
     assert lines[2] == "Layer 2 of 2, head 1 of 2"
     assert [line.split()[-2:] for line in lines[4:]] == [
         ["50%", "50%"],
@@ -41,7 +56,7 @@ def test_ranked_words_carry_position_weight_total_and_rest(record):
 
 
 def test_every_view_names_its_layer_and_head(record):
-    for view in (ranked, heatmap):
+    for view in (item_rankings, heatmap):
         assert view(record).blocks[-1].title == "Layer 2 of 2, average of heads 1-2"
         assert view(record, layer=1, head=2).blocks[-1].title == "Layer 1 of 2, head 2 of 2"
         with pytest.raises(ArgumentError, match="from 1 to 2"):
@@ -60,7 +75,7 @@ def test_the_heat_map_holds_the_weights_and_a_round_top(record):
 def test_broken_weights_are_said_above_the_view():
     weights = torch.tensor([[[math.nan, 0.5], [0.5, 0.25]]])
     record = Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (LayerRecord("layer 1", weights, normaliser="softmax"),))
-    for view in (ranked, heatmap):
+    for view in (item_rankings, heatmap):
         text = " ".join(as_text(view(record)).split())
         assert "1 of 4 weights aren't finite" in text
         assert "the first is row 2" in text
@@ -71,8 +86,8 @@ def test_weights_above_one_set_the_scale(record):
     layer = LayerRecord("layer 1", torch.tensor([[[1.75, 0.0], [0.0, 0.0]]]), normaliser="relu")
     wild = Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (layer,))
     assert heatmap(wild).blocks[-1].high == 1.75
-    assert "A full bar is 175%." in as_text(ranked(wild))
-    assert "nothing" in as_text(ranked(wild))
+    assert "A full bar is 175%." in as_text(item_rankings(wild))
+    assert "nothing" in as_text(item_rankings(wild))
 
 
 PICTURE = Record(
@@ -91,7 +106,7 @@ TRANSLATION = Record(
 
 
 def test_the_answer_is_drawn_from_what_the_pooling_looked_at():
-    lines = as_text(attended(PICTURE, top=2), width=60).splitlines()
+    lines = as_text(pooled_ranking(PICTURE, top=2), width=60).splitlines()
     assert lines[0] == "Pooling"
     assert [line.split()[-2:] for line in lines[2:]] == [["50%", "50%"], ["25%", "75%"], ["25%", "100%"]]
     assert lines[2].startswith("the whole  2,1")
@@ -99,7 +114,7 @@ def test_the_answer_is_drawn_from_what_the_pooling_looked_at():
 
 
 def test_a_picture_is_shown_where_it_was_looked_at():
-    assert as_text(where(PICTURE)).splitlines() == [
+    assert as_text(pooled_heatmap(PICTURE)).splitlines() == [
         "Pooling",
         "  1 2 3",
         "1 ░░▒▒  ",
@@ -110,12 +125,12 @@ def test_a_picture_is_shown_where_it_was_looked_at():
 
 
 def test_without_a_pooling_the_whole_is_the_average_over_all(record):
-    (block,) = attended(record, head=1).blocks
+    (block,) = pooled_ranking(record, head=1).blocks
     assert block.title == "Layer 2 of 2, head 1 of 2, average over all 3 words"
     assert {bar.label: bar.value for bar in block.rankings[0].bars} == pytest.approx(
         {"saw (1)": 0.625 / 3, "a": 1.25 / 3, "saw (3)": 1.125 / 3}
     )
-    (drawn,) = where(record, head=1).blocks
+    (drawn,) = pooled_heatmap(record, head=1).blocks
     assert drawn.values[0] == pytest.approx((0.625 / 3, 1.25 / 3, 1.125 / 3))
     assert (drawn.rows, drawn.columns) == (("the whole",), ("saw (1)", "a", "saw (3)"))
 
@@ -124,7 +139,7 @@ def test_what_a_translation_looked_at_is_target_by_source():
     (drawn,) = heatmap(TRANSLATION).blocks
     assert (drawn.rows, drawn.columns) == (("I", "saw"), ("ich", "sah", "es"))
     assert drawn.values == ((0.75, 0.25, 0.0), (0.0, 0.5, 0.5))
-    (lists,) = ranked(TRANSLATION, top=1).blocks
+    (lists,) = item_rankings(TRANSLATION, top=1).blocks
     assert [(each.label, each.bars[0].label) for each in lists.rankings] == [("I", "ich"), ("saw", "sah")]
 
 
@@ -148,21 +163,24 @@ SOUND = SimpleNamespace(seconds=1.5)
 )
 def test_answers_for_the_whole(answer, shown):
     record = Record(("low", "high"), answer=answer, noun="frame")
-    assert " ".join(as_text(answered(record)).split()) == shown
+    assert " ".join(as_text(answer_page(record)).split()) == shown
 
 
 def test_numbers_have_no_score_beside_them():
-    assert as_text(words(Record(("C1", "O2"), ("0.5", "-1.25"), noun="atom"))).splitlines() == ["C1   O2", "0.5  -1.25"]
+    assert as_text(item_labels(Record(("C1", "O2"), ("0.5", "-1.25"), noun="atom"))).splitlines() == [
+        "C1   O2",
+        "0.5  -1.25",
+    ]
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"labels": ("X",)}, "`labels` must have 3 entries, one an item, or none, but has 1"),
+        ({"labels": ("X",)}, "`labels` must have 3 entries, one for each item, or none, but has 1"),
         ({"layers": (LayerRecord("layer 1", torch.ones(1, 3, 2)),)}, r"`layers` must hold weights \(head, 3, 3\)"),
         ({"pooling": LayerRecord("pooling", torch.ones(1, 2, 3))}, r"`pooling` must hold weights \(head, 1, 3\)"),
         ({"queries": ("I",), "labels": ("X", "Y", "Z")}, "`labels` must have 1 entries"),
-        ({"grid": (2, 2)}, r"`grid` must have 3 places, one for each of `items`, but is \(2, 2\)"),
+        ({"grid": (2, 2)}, r"`grid` must have 3 cells, one for each of `items`, but is \(2, 2\)"),
     ],
 )
 def test_a_record_whose_parts_do_not_fit(parts, message):
@@ -172,4 +190,4 @@ def test_a_record_whose_parts_do_not_fit(parts, message):
 
 def test_a_record_without_weights_has_no_whole():
     with pytest.raises(ArgumentError, match="`record` must hold the weights of a layer"):
-        attended(Record(("a",)))
+        pooled_ranking(Record(("a",)))

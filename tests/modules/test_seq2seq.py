@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.inspection.observe import observed
+from regard.inspection.capture import capture_attention
 from regard.modules.generation import greedy
 from regard.modules.guide import Guide
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
@@ -148,7 +148,7 @@ class TestEveryModel:
 
     def test_attention_can_be_watched(self, name):
         model, steps = make(name), 6
-        with observed(model) as seen:
+        with capture_attention(model) as seen:
             model(model.encode(ids(), torch.tensor(LENGTHS)), inputs())
         looks = [sighting for sighting in seen if sighting.source in ("attention", "decoder.layers.0.source_attention")]
         if name.startswith("vector"):

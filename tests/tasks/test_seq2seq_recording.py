@@ -28,12 +28,12 @@ def test_every_architecture(architecture, layers):
     (first, nothing, _), written = records, model.write(["cab", "", "ab"])
     assert [record.answer and record.answer.text for record in records] == [each and each.text for each in written]
     assert first.items == ("c", "a", "b")
-    assert first.looking == (*written[0].text, END_NAME)
+    assert first.query_items == (*written[0].text, END_NAME)
     assert len(first.layers) == layers
     for layer in first.layers:
-        assert layer.weights.shape == (2, len(first.looking), 3)
-        assert torch.allclose(layer.weights.sum(-1), torch.ones(2, len(first.looking)), atol=1e-5)
-    assert (nothing.items, nothing.looking, nothing.layers) == ((), (), ())
+        assert layer.weights.shape == (2, len(first.query_items), 3)
+        assert torch.allclose(layer.weights.sum(-1), torch.ones(2, len(first.query_items)), atol=1e-5)
+    assert (nothing.items, nothing.query_items, nothing.layers) == ((), (), ())
 
 
 def test_a_row_is_where_the_model_looked_when_it_said_the_piece():
@@ -73,6 +73,6 @@ def test_the_pieces_are_those_that_were_written():
         item = model.read(source)
         (said,) = generated(model.network, recipe, model.encoder, [item])
         (record,) = model.look([source])
-        assert len(record.looking) == len(said.ids) + said.ended
-        assert (record.looking[-1:] == (END_NAME,)) == said.ended
-        assert record.layers[0].weights.shape[1] == len(record.looking)
+        assert len(record.query_items) == len(said.ids) + said.ended
+        assert (record.query_items[-1:] == (END_NAME,)) == said.ended
+        assert record.layers[0].weights.shape[1] == len(record.query_items)

@@ -10,7 +10,7 @@ from toys import stopped_and_resumed
 from regard import Recipe, load, train
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inputs import Sound, write_sound
-from regard.inspection import observed
+from regard.inspection import capture_attention
 from regard.modules import generate_frames
 from regard.tasks import Synthesizer
 from regard.tasks.synthesis.data import SynthesisData
@@ -152,7 +152,7 @@ def test_what_a_step_looked_at_is_what_it_looked_at_while_it_was_said(speaker):
     assert record.items == ("low", "high")
     assert record.queries == tuple(f"{0.04 * step:.2f} s" for step in range(round(said.sound.seconds / 0.04)))
     batch = speaker.encode(["low high"])
-    with observed(speaker.network.decoder.layers[0].source_attention) as seen:
+    with capture_attention(speaker.network.decoder.layers[0].source_attention) as seen:
         generate_frames(speaker.network, batch.vectors, batch.lengths, **limits_of(RECIPE.task, speaker.target))
     (layer,) = record.layers
     torch.testing.assert_close(layer.weights, torch.cat([each.weights[0] for each in seen], dim=1))

@@ -6,7 +6,7 @@ import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.errors import ArgumentError
-from regard.inspection import observed
+from regard.inspection import capture_attention
 from regard.tasks import TaggedWord, train
 
 
@@ -93,7 +93,7 @@ def test_tagging_leaves_no_trace(tagger):
 
 def test_watching_changes_no_bit(tagger):
     plain = tagger.tag([SAWS[0][0]])
-    with observed(tagger.network) as seen:
+    with capture_attention(tagger.network) as seen:
         assert tagger.tag([SAWS[0][0]]) == plain
     assert [tuple(sighting.weights.shape) for sighting in seen] == [(1, 2, 5, 5)] * 2
 

@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.inspection import Record, answered, attended, choose, heatmap, rank, ranked, where, words
+from regard.inspection import (
+    Record,
+    answer_page,
+    heatmap,
+    item_labels,
+    item_rankings,
+    pooled_heatmap,
+    pooled_ranking,
+    rank,
+    select_weights,
+)
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 from regard.tasks.recording import MOST_ITEMS
@@ -36,22 +46,22 @@ class Show(NamedTuple):
 
 def as_page(record: Record, title: str, show: Show) -> Page:
     """The answer; then, as far as it is asked for, what was looked at: ranked lists, and maps."""
-    pages = [words(record) if isinstance(record.answer, list) else answered(record)]
+    pages = [item_labels(record) if isinstance(record.answer, list) else answer_page(record)]
     if why := _why_nothing(record, show):
         pages.append(Page("", (Prose(why),)))
     chosen = {"layer": show.layer, "head": show.head}
     if show.top and record.pooling is not None:
-        pages.append(attended(record, top=show.top))
+        pages.append(pooled_ranking(record, top=show.top))
     if show.ranks_layer(record):
-        if len(record.looking) <= _MOST_LISTS:
-            pages.append(ranked(record, **chosen, top=show.top))
+        if len(record.query_items) <= _MOST_LISTS:
+            pages.append(item_rankings(record, **chosen, top=show.top))
         else:
-            pages.append(attended(record, layer=show.layer or len(record.layers), head=show.head, top=show.top))
+            pages.append(pooled_ranking(record, layer=show.layer or len(record.layers), head=show.head, top=show.top))
     if show.map and record.pooling is not None:
-        pages.append(where(record))
+        pages.append(pooled_heatmap(record))
     if show.map and record.layers:
         if record.grid is not None:
-            pages.append(where(record, layer=show.layer or len(record.layers), head=show.head))
+            pages.append(pooled_heatmap(record, layer=show.layer or len(record.layers), head=show.head))
         # What each of hundreds of patches looked at is a large map, and of a picture not the first that is wanted.
         if record.grid is None or show.named:
             pages.append(heatmap(record, **chosen))
@@ -63,10 +73,10 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
 
     Where there are no weights though they were asked for, `why_no_attention` says why.
     """
-    choice = choose(record, show.layer, show.head) if show.ranks_layer(record) else None
+    choice = select_weights(record, show.layer, show.head) if show.ranks_layer(record) else None
     why, pooling = _why_nothing(record, show), record.pooling
     items = []
-    for place, text in enumerate(record.looking):
+    for place, text in enumerate(record.query_items):
         said = record.answer[place]._asdict() if isinstance(record.answer, list) else {"text": text}
         if said.keys() > {"text"} or choice is not None:
             attends = [] if choice is None else _ranked(record, choice.weights[place], show.top)

@@ -1,26 +1,34 @@
-"""Seeing what a model looked at: watch it, keep a record, make a page of it."""
+"""Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
-from regard.inspection.observe import Sighting, observed
+from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.record import LayerRecord, Record
-from regard.inspection.summaries import Choice, RankedKey, RankedKeys, choose, problems, rank, whole
-from regard.inspection.views import answered, attended, heatmap, ranked, where, words
+from regard.inspection.summaries import (
+    RankedKey,
+    RankedKeys,
+    Selection,
+    find_problems,
+    pooled_weights,
+    rank,
+    select_weights,
+)
+from regard.inspection.views import answer_page, heatmap, item_labels, item_rankings, pooled_heatmap, pooled_ranking
 
 __all__ = [
-    "Choice",
+    "CapturedAttention",
     "LayerRecord",
     "RankedKey",
     "RankedKeys",
     "Record",
-    "Sighting",
-    "answered",
-    "attended",
-    "choose",
+    "Selection",
+    "answer_page",
+    "capture_attention",
+    "find_problems",
     "heatmap",
-    "observed",
-    "problems",
+    "item_labels",
+    "item_rankings",
+    "pooled_heatmap",
+    "pooled_ranking",
+    "pooled_weights",
     "rank",
-    "ranked",
-    "where",
-    "whole",
-    "words",
+    "select_weights",
 ]

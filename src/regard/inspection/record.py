@@ -1,4 +1,4 @@
-"""What was seen of one input: its items, what the model said of them, and each layer's weights."""
+"""The record of one input: its items, the model's predictions, and the weights of each layer."""
 
 import math
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ class LayerRecord:
     """The weights of one attention layer.
 
     Args:
-        name: what a person calls it, such as "layer 1".
-        weights: (head, query, key); kept detached, in float32, on the CPU.
+        name: the name that is shown, such as "layer 1".
+        weights: (head, query, key); stored detached, in float32, on the CPU.
         source: the dotted name of the module inside the model.
-        normaliser: what made the weights of the scores, such as "softmax"; "" where it isn't known.
+        normaliser: the function that turned scores into weights, such as "softmax"; "" if it is unknown.
 
     Raises:
-        ArgumentError: `weights` hasn't three axes, or no head.
+        ArgumentError: `weights` doesn't have three axes, or has no head.
     """
 
     name: str
@@ -40,30 +40,30 @@ class LayerRecord:
 
     @property
     def heads(self) -> int:
-        """How many heads there are."""
+        """The number of heads."""
         return self.weights.shape[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Everything that the views draw from.
+    """Everything that the views show.
 
     Args:
-        items: the text of each item that could be looked at, such as the words of a sentence.
-        labels: what the model said of each item that looked; none where it answered for the whole.
-        scores: how likely the model holds each label, from 0 to 1; none where the labels are numbers.
-        layers: the attention layers in the order in which they ran; none for a model without attention.
+        items: the text of each item that was attended to (the keys), such as the words of a sentence.
+        labels: the label of each query item; empty if the model predicts one answer for the whole source.
+        scores: the probability of each label, from 0 to 1; empty if the labels are numbers.
+        layers: the attention layers in the order in which they ran; empty for a model without attention.
         model: the model's name.
-        queries: the text of each item that looked, where others did than were looked at: the words of a translation,
-            beside those of the source. None: the items looked at each other.
-        pooling: the weights (head, 1, item) by which all items became the one vector that was answered for; None where
-            no attention did that.
-        answer: what the model answered, as it answers without being watched.
-        noun: what an item is called.
-        grid: (rows, columns) where the items are places, row by row, as the patches of a picture are.
+        queries: the text of each query item, if queries and keys are different items: the words of a translation
+            attend to those of the source. None: the items attend to each other.
+        pooling: the weights (head, 1, item) with which attention pooled all items into one vector; None without
+            attention pooling.
+        answer: what the model answer, as it answers without being watched.
+        noun: the name of an item, such as "word".
+        grid: (rows, columns) if the items form a grid, row by row, as the patches of a picture do.
 
     Raises:
-        ArgumentError: the parts don't fit each other.
+        ArgumentError: sizes that don't match.
 
     Example:
         >>> layer = LayerRecord("layer 1", torch.full((3, 2, 2), 0.5))
@@ -83,10 +83,12 @@ class Record:
     grid: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        keys, queries = len(self.items), len(self.looking)
-        for name, there in (("labels", len(self.labels)), ("scores", len(self.scores))):
-            if there not in (0, queries):
-                raise ArgumentError(f"`{name}` must have {queries} entries, one an item, or none, but has {there}.")
+        keys, queries = len(self.items), len(self.query_items)
+        for name, count in (("labels", len(self.labels)), ("scores", len(self.scores))):
+            if count not in (0, queries):
+                raise ArgumentError(
+                    f"`{name}` must have {queries} entries, one for each item, or none, but has {count}."
+                )
         for name, layers, rows in (("layers", self.layers, queries), ("pooling", (self.pooling,), 1)):
             for layer in layers:
                 if layer is not None and layer.weights.shape[1:] != (rows, keys):
@@ -95,9 +97,9 @@ class Record:
                         f"{layer.name} has {tuple(layer.weights.shape)}."
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
-            raise ArgumentError(f"`grid` must have {keys} places, one for each of `items`, but is {self.grid}.")
+            raise ArgumentError(f"`grid` must have {keys} cells, one for each of `items`, but is {self.grid}.")
 
     @property
-    def looking(self) -> tuple[str, ...]:
-        """The text of each item that looked."""
+    def query_items(self) -> tuple[str, ...]:
+        """The text of each query item."""
         return self.items if self.queries is None else self.queries

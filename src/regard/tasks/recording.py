@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from regard.inspection import LayerRecord, Record, Sighting, observed
+from regard.inspection import CapturedAttention, LayerRecord, Record, capture_attention
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model
@@ -68,9 +68,9 @@ def _watched(
     members, nothing = model.network.members, nn.Identity()
     few = max(map(len, items)) <= MOST_ITEMS
     with ExitStack() as stack:
-        each = [stack.enter_context(observed(member.network if few else nothing)) for member in members]
+        each = [stack.enter_context(capture_attention(member.network if few else nothing)) for member in members]
         # The pooling has one query: its weights are few, however long the source is.
-        pooled = [stack.enter_context(observed(member.pooling or nothing)) for member in members]
+        pooled = [stack.enter_context(capture_attention(member.pooling or nothing)) for member in members]
         numbers = model.numbers(items)
     layers, poolings = _side_by_side(each), _side_by_side(pooled)
     for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
@@ -82,7 +82,7 @@ def _watched(
         yield own, tuple(found), pooling
 
 
-def _side_by_side(members: Sequence[Sequence[Sighting]]) -> list[Sighting]:
+def _side_by_side(members: Sequence[Sequence[CapturedAttention]]) -> list[CapturedAttention]:
     """What was seen in each layer, where each member has it: the heads of the first, of the second, and so on."""
     return [
         same[0]._replace(weights=torch.cat([each.weights for each in same], dim=1))
@@ -90,5 +90,5 @@ def _side_by_side(members: Sequence[Sequence[Sighting]]) -> list[Sighting]:
     ]
 
 
-def _layer(name: str, seen: Sighting, place: int, queries: int, keys: int) -> LayerRecord:
+def _layer(name: str, seen: CapturedAttention, place: int, queries: int, keys: int) -> LayerRecord:
     return LayerRecord(name, seen.weights[place, :, :queries, :keys], seen.source, seen.normaliser)

@@ -1,10 +1,10 @@
-"""Views: a record becomes a page."""
+"""Views: functions that make a page from a record."""
 
-from regard.inspection.views.answered import answered
-from regard.inspection.views.attended import attended
+from regard.inspection.views.answer_page import answer_page
 from regard.inspection.views.heatmap import heatmap
-from regard.inspection.views.ranked import ranked
-from regard.inspection.views.where import where
-from regard.inspection.views.words import words
+from regard.inspection.views.item_labels import item_labels
+from regard.inspection.views.item_rankings import item_rankings
+from regard.inspection.views.pooled_heatmap import pooled_heatmap
+from regard.inspection.views.pooled_ranking import pooled_ranking
 
-__all__ = ["answered", "attended", "heatmap", "ranked", "where", "words"]
+__all__ = ["answer_page", "heatmap", "item_labels", "item_rankings", "pooled_heatmap", "pooled_ranking"]

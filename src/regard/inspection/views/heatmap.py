@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from regard.inspection.distinct import distinct
+from regard.inspection.numbered import numbered
 from regard.inspection.record import Record
-from regard.inspection.summaries import choose, problems
+from regard.inspection.summaries import find_problems, select_weights
 from regard.page import HeatMap, Page, Prose
 
-__all__ = ["heatmap", "round_top"]
+__all__ = ["heatmap", "round_up"]
 
 _TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -16,13 +16,13 @@ _TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 def heatmap(record: Record, *, layer: int | None = None, head: int | None = None) -> Page:
     """Draw every weight of one layer and head.
 
-    The scale starts at 0 and ends at the next round number above the largest weight, which the legend prints: on a
-    scale to 100 % a sentence of fifty words would be dark all over.
+    The colour scale runs from 0 to the next round number above the largest weight, which the legend shows. On a scale
+    to 100 % the map of a sentence of fifty words would be dark everywhere.
 
     Args:
-        record: what was seen.
-        layer: which layer, from 1; None is the last one.
-        head: which head, from 1; None is the average of all.
+        record: the record.
+        layer: the layer, from 1; None is the last one.
+        head: the head, from 1; None is the average of all heads.
 
     Raises:
         ArgumentError: there is no such layer or head.
@@ -36,17 +36,19 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
         >>> block.title, block.values, block.high
         ('Layer 1 of 1, head 1 of 1', ((1.0, 0.0), (0.25, 0.75)), 1.0)
     """
-    choice = choose(record, layer, head)
-    values = tuple(map(tuple, choice.weights.tolist()))
-    drawn = HeatMap(choice.title, distinct(record.looking), distinct(record.items), values, high=round_top(values))
-    return Page(record.model, (*(Prose(problem) for problem in problems(choice)), drawn))
+    selection = select_weights(record, layer, head)
+    values = tuple(map(tuple, selection.weights.tolist()))
+    drawn = HeatMap(
+        selection.title, numbered(record.query_items), numbered(record.items), values, high=round_up(values)
+    )
+    return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
 
 
-def round_top(values: Sequence[Sequence[float]]) -> float:
-    """The next round number above the largest value; that value itself if it is above 1.
+def round_up(values: Sequence[Sequence[float]]) -> float:
+    """Round the largest value up to a round number; a value above 1 is kept.
 
     Example:
-        >>> round_top([[0.03, 0.04]]), round_top([[1.75]])
+        >>> round_up([[0.03, 0.04]]), round_up([[1.75]])
         (0.05, 1.75)
     """
     largest = max((value for row in values for value in row if math.isfinite(value)), default=0.0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from regard.inspection import LayerRecord, Record, Sighting, observed
+from regard.inspection import CapturedAttention, LayerRecord, Record, capture_attention
 from regard.modules import AttentionSeq2Seq, TransformerSeq2Seq
 from regard.special_ids import START
 from regard.tasks.seq2seq.generation import generated, text_of
@@ -49,7 +49,7 @@ def _layers(model: "Seq2SeqModel", item: Any, heard: list[int], count: int) -> t
     network = model.network
     batch = model.recipe.input.batch(model.encoder, [item]).to(next(network.parameters()).device)
     inputs = torch.tensor([heard], device=batch.vectors.device)
-    with torch.inference_mode(), observed(_to_the_source(network)) as seen:
+    with torch.inference_mode(), capture_attention(_to_the_source(network)) as seen:
         network(network.encode(batch.vectors, batch.lengths), inputs)
     if isinstance(network, AttentionSeq2Seq):
         # One layer, which is asked step by step.
@@ -67,5 +67,5 @@ def _to_the_source(network: nn.Module) -> nn.Module:
     return network.attention if isinstance(network, AttentionSeq2Seq) else nn.Identity()
 
 
-def _layer(name: str, seen: Sighting, weights: Tensor, count: int) -> LayerRecord:
+def _layer(name: str, seen: CapturedAttention, weights: Tensor, count: int) -> LayerRecord:
     return LayerRecord(name, weights[..., :count], seen.source, seen.normaliser)

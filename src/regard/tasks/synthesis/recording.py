@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from regard.inspection import LayerRecord, Record, observed
+from regard.inspection import LayerRecord, Record, capture_attention
 from regard.modules import generate_frames
 from regard.tasks.synthesis.evaluation import limits_of
 
@@ -46,7 +46,7 @@ def _layers(model: "Synthesizer", batch: Any, frames: Tensor) -> tuple[LayerReco
     # Each step was given the one before it, and the first one zeros.
     heard = pad(frames, (0, 0, 1, 0))[: len(frames)].unsqueeze(0)
     to_the_source = nn.ModuleList(layer.source_attention for layer in network.decoder.layers)
-    with torch.inference_mode(), observed(to_the_source) as seen:
+    with torch.inference_mode(), capture_attention(to_the_source) as seen:
         network(network.encode(batch.vectors, batch.lengths), heard)
     return tuple(
         LayerRecord(f"source, layer {number}", each.weights[0], each.source, each.normaliser)

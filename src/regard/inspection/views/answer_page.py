@@ -1,4 +1,4 @@
-"""What a model answered for the whole: a label and how sure it is, several yes or no, a number, a text, a sound."""
+"""The answer for a whole source: a label, yes or no for several questions, a number, a text or a sound."""
 
 from collections.abc import Iterator
 
@@ -6,20 +6,20 @@ from regard.inspection.record import Record
 from regard.page import Block, Page, Prose, Table
 from regard.page.numbers import probability
 
-__all__ = ["answered"]
+__all__ = ["answer_page"]
 
 _CUT = "cut: it had not ended at the longest that is allowed"
 
 
-def answered(record: Record) -> Page:
-    """Show the one answer.
+def answer_page(record: Record) -> Page:
+    """Show the model's answer for the whole source.
 
     Example:
         >>> from regard.page import as_text
-        >>> print(as_text(answered(Record(("a", "warm", "film"), answer=("positive", 0.875)))), end="")
+        >>> print(as_text(answer_page(Record(("a", "warm", "film"), answer=("positive", 0.875)))), end="")
         answer    sure
         positive   88%
-        >>> print(as_text(answered(Record((), noun="frame"))), end="")
+        >>> print(as_text(answer_page(Record((), noun="frame"))), end="")
         There is no frame in it, so there is no answer.
     """
     return Page(record.model, tuple(_blocks(record)))
@@ -30,17 +30,17 @@ def _blocks(record: Record) -> Iterator[Block]:
         case None:
             yield Prose(f"There is no {record.noun} in it, so there is no answer.")
         case dict():
-            rows = tuple((question, probability(share)) for question, share in record.answer.items())
+            rows = tuple((question, probability(chance)) for question, chance in record.answer.items())
             yield Table(("question", "yes"), rows, ("left", "right"))
         case (str() as text, float(), bool() as ended):
             yield Prose(text if ended else f"{text} ... ({_CUT})")
         case (sound, bool() as ended, tuple() as begins):
             yield Prose(f"{sound.seconds:.2f} s" + ("" if ended else f" ({_CUT})"))
-            # Where it was cut, the last items weren't said.
+            # In a sound that was cut, the last items may be missing.
             times = tuple(f"{time:.2f} s" if time < sound.seconds else "not said" for time in begins)
             if times:
                 yield Table((record.noun, "begins at"), tuple(zip(record.items, times, strict=True)), ("left", "right"))
-        case (label, share):
-            yield Table(("answer", "sure"), ((label, probability(share)),), ("left", "right"))
+        case (label, chance):
+            yield Table(("answer", "sure"), ((label, probability(chance)),), ("left", "right"))
         case number:
             yield Table(("answer",), ((f"{number:.4f}",),))

@@ -1,20 +1,20 @@
-"""Telling repeated words apart."""
+"""Number repeated items, so that they can be told apart."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from regard.page.visible import visible
 
-__all__ = ["distinct"]
+__all__ = ["numbered"]
 
 
-def distinct(items: Sequence[str]) -> tuple[str, ...]:
-    """Add the position, from 1, to each item that occurs more than once.
+def numbered(items: Sequence[str]) -> tuple[str, ...]:
+    """Add the position, counted from 1, to each item that occurs more than once.
 
     Example:
-        >>> distinct(["I", "saw", "a", "saw"])
+        >>> numbered(["I", "saw", "a", "saw"])
         ('I', 'saw (2)', 'a', 'saw (4)')
-        >>> distinct([" ", "a", " "])
+        >>> numbered([" ", "a", " "])
         ('␠ (1)', 'a', '␠ (3)')
     """
     counts = Counter(items)

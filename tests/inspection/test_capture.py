@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.inspection import observed
+from regard.inspection import capture_attention
 from regard.modules import Encoder, MultiHeadAttention
 
 
@@ -40,7 +40,7 @@ class Layer(nn.Module):
 
 def test_layers_are_seen_in_order_with_their_dotted_names():
     model = nn.Sequential(nn.Sequential(Layer(0.25), nn.Identity()), Layer(0.75))
-    with observed(model) as seen:
+    with capture_attention(model) as seen:
         model(torch.zeros(1))
         model(torch.zeros(1))
     assert [sighting.source for sighting in seen] == ["0.0", "1", "0.0", "1"]
@@ -52,11 +52,11 @@ def test_layers_are_seen_in_order_with_their_dotted_names():
 
 def test_nothing_stays_behind_whether_the_block_ends_well_or_not():
     model = nn.Sequential(Layer(0.5), Layer(0.5))
-    with observed(model) as seen:
+    with capture_attention(model) as seen:
         model(torch.zeros(1))
     model(torch.zeros(1))
     assert len(seen) == 2
-    with pytest.raises(RuntimeError, match="in the middle"), observed(model) as seen:
+    with pytest.raises(RuntimeError, match="in the middle"), capture_attention(model) as seen:
         raise RuntimeError("in the middle")
     model(torch.zeros(1))
     assert seen == []
@@ -69,7 +69,7 @@ def test_a_layer_that_cannot_be_observed_leaves_no_observer_on_the_others():
             raise RuntimeError("no")
 
     model = nn.Sequential(Layer(0.5), Broken(0.5))
-    with pytest.raises(RuntimeError, match="no"), observed(model):
+    with pytest.raises(RuntimeError, match="no"), capture_attention(model):
         pass
     assert model[0].callbacks == []
 
@@ -79,7 +79,7 @@ def test_the_real_encoder_is_seen_and_its_output_does_not_change():
     model = Encoder(12, layers=2, heads=3, hidden=7).eval()
     vectors = torch.randn(2, 5, 12)
     expected = model(vectors)
-    with observed(model) as seen:
+    with capture_attention(model) as seen:
         output = model(vectors)
     assert torch.equal(output, expected)
     assert [tuple(sighting.weights.shape) for sighting in seen] == [(2, 3, 5, 5)] * 2
@@ -90,8 +90,8 @@ def test_the_real_encoder_is_seen_and_its_output_does_not_change():
 
 def test_a_module_observed_twice_at_once_tells_both():
     model = MultiHeadAttention(6, heads=2)
-    with observed(model) as outer:
-        with observed(model) as inner:
+    with capture_attention(model) as outer:
+        with capture_attention(model) as inner:
             model(torch.zeros(1, 3, 6))
         model(torch.zeros(1, 3, 6))
     assert (len(outer), len(inner)) == (2, 1)

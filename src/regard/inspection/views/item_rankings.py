@@ -1,0 +1,60 @@
+"""A ranking for each item of the items that it attended to: the largest weights, their cumulative sum, and the rest."""
+
+from collections.abc import Sequence
+from itertools import repeat
+
+from torch import Tensor
+
+from regard.inspection.numbered import numbered
+from regard.inspection.record import Record
+from regard.inspection.summaries import find_problems, rank, select_weights
+from regard.page import Bar, Bars, Page, Prose, Ranking
+
+__all__ = ["item_rankings", "ranking"]
+
+
+def item_rankings(record: Record, *, layer: int | None = None, head: int | None = None, top: int = 3) -> Page:
+    """Rank the items that each item attended to.
+
+    Args:
+        record: the record.
+        layer: the layer, from 1; None is the last one.
+        head: the head, from 1; None is the average of all heads.
+        top: the number of items to list for each item.
+
+    Raises:
+        ArgumentError: there is no such layer or head, or `top` is negative.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> layer = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
+        >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,))
+        >>> (block,) = item_rankings(record, top=1).blocks
+        >>> block.rankings[1].bars, block.rankings[1].rest
+        ((Bar(label='saw', value=0.75, total=0.75),), 0.25)
+    """
+    selection = select_weights(record, layer, head)
+    names = numbered(record.items)
+    labels = record.labels or repeat("")
+    rankings = tuple(
+        ranking(name, names, weights, top, label)
+        for name, label, weights in zip(numbered(record.query_items), labels, selection.weights, strict=False)
+    )
+    warnings = tuple(Prose(problem) for problem in find_problems(selection))
+    return Page(record.model, (*warnings, Bars(selection.title, rankings, record.noun)))
+
+
+def ranking(label: str, names: Sequence[str], weights: Tensor, top: int, note: str = "") -> Ranking:
+    """The ranked list of one query item.
+
+    Args:
+        label: the name of the query item.
+        names: the names of the keys.
+        weights: (key,), the weights of the query.
+        top: the number of keys to list.
+        note: a few words about the query item.
+    """
+    ranked = rank(weights, top)
+    bars = tuple(Bar(names[each.key], each.weight, each.total) for each in ranked.keys)
+    return Ranking(label, bars, ranked.rest, ranked.others, note)
