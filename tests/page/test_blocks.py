@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from regard.errors import ArgumentError
-from regard.page import Bar, Bars, HeatMap, Item, Items, Page, Prose, Ranking, Table, pool
+from regard.page import Bar, Bars, HeatMap, Item, Items, Page, Prose, Ranking, Table, downsample
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, colour_of, ink_on
 from regard.page.numbers import percent
 from regard.page.palette import nearest_256
@@ -50,7 +50,9 @@ def test_a_full_bar_is_one_unless_a_value_is_larger():
 def test_pooling_places_keeps_what_the_whole_sums_to(factor):
     rows, columns = 13, 11
     values = tuple(tuple((row * 31 + column * 7) % 17 / 17 for column in range(columns)) for row in range(rows))
-    small = pool(HeatMap("", tuple(map(str, range(rows))), tuple(map(str, range(columns))), values, verb=""), factor)
+    small = downsample(
+        HeatMap("", tuple(map(str, range(rows))), tuple(map(str, range(columns))), values, verb=""), factor
+    )
     assert sum(map(sum, small.values)) == pytest.approx(sum(map(sum, values)))
     assert small.high >= max(map(max, small.values))
 
@@ -60,7 +62,7 @@ def test_pooling_keeps_what_a_row_sums_to(factor):
     rows, columns = 13, 11
     values = tuple(tuple((row * 31 + column * 7) % 17 / 17 for column in range(columns)) for row in range(rows))
     names = tuple(map(str, range(columns)))
-    small = pool(HeatMap("", tuple(map(str, range(rows))), names, values), factor)
+    small = downsample(HeatMap("", tuple(map(str, range(rows))), names, values), factor)
     for index, row in enumerate(small.values):
         joined = values[index * factor : (index + 1) * factor]
         assert sum(row) == pytest.approx(sum(map(sum, joined)) / len(joined))
@@ -69,9 +71,9 @@ def test_pooling_keeps_what_a_row_sums_to(factor):
 
 
 def test_pooling_keeps_masked_and_nan_apart():
-    small = pool(HeatMap("", ("a", "b"), tuple("abcdef"), ((None, None, 0.0, 0.0, 0.5, None),) * 2), 2)
+    small = downsample(HeatMap("", ("a", "b"), tuple("abcdef"), ((None, None, 0.0, 0.0, 0.5, None),) * 2), 2)
     assert small.values == ((None, 0.0, 0.5),)
-    broken = pool(HeatMap("", ("a", "b"), ("a", "b"), ((math.nan, 0.5), (0.5, 0.5))), 2)
+    broken = downsample(HeatMap("", ("a", "b"), ("a", "b"), ((math.nan, 0.5), (0.5, 0.5))), 2)
     assert math.isnan(broken.values[0][0])
 
 

@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from regard.cli.reading import Line
 from regard.errors import ArgumentError
-from regard.page.medium import NARROWEST
+from regard.page.terminal import NARROWEST
 
 __all__ = ["output_console", "progress_over"]
 

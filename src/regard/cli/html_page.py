@@ -7,7 +7,7 @@ import typer
 
 from regard.errors import ArgumentError
 from regard.page import Block, Heading, Page, as_html
-from regard.page.html import MARK
+from regard.page.html import GENERATOR_TAG
 
 __all__ = ["HtmlPage"]
 
@@ -77,6 +77,6 @@ def _is_page(path: Path) -> bool:
     """Whether regard wrote it: only such a page is written over unasked."""
     try:
         with path.open("rb") as file:
-            return MARK.encode() in file.read(1000)
+            return GENERATOR_TAG.encode() in file.read(1000)
     except OSError:
         return False

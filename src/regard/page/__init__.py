@@ -1,8 +1,8 @@
-"""What regard shows: blocks, and their renderers into text, sentences and one offline HTML file."""
+"""Pages: blocks of content, and their rendering as text, as sentences, and as one offline HTML file."""
 
 from regard.page.blocks import Bar, Bars, Block, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table
+from regard.page.downsampling import downsample
 from regard.page.html import as_html
-from regard.page.pool import pool
 from regard.page.text import as_text, show
 
 __all__ = [
@@ -19,6 +19,6 @@ __all__ = [
     "Table",
     "as_html",
     "as_text",
-    "pool",
+    "downsample",
     "show",
 ]

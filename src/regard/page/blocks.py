@@ -1,7 +1,7 @@
-"""What a page is made of: plain values that know nothing of terminals or HTML.
+"""The blocks of a page: plain values that are independent of terminals and HTML.
 
 A view (room `inspection`) turns a record into a `Page`; a renderer of this room turns the page into text, into
-sentences for a screen reader, or into one offline HTML file. The text in a block is raw: each renderer makes it safe.
+sentences for a screen reader, or into one offline HTML file. The text of a block is raw: each renderer escapes it.
 """
 
 from dataclasses import dataclass, field
@@ -35,8 +35,8 @@ class Table:
 
     Args:
         columns: the name of each column.
-        rows: one tuple of texts a row, as many as there are columns.
-        alignment: "left" or "right" for each column; left when it is left out.
+        rows: one tuple of texts for each row, as many texts as there are columns.
+        alignment: "left" or "right" for each column; left by default.
 
     Raises:
         ArgumentError: a row, or the alignment, has another length than `columns`.
@@ -60,13 +60,13 @@ class Table:
                 )
 
     def aligned(self, column: int) -> Alignment:
-        """How the column of this index (from 0) is aligned."""
+        """The alignment of a column, given by its index from 0."""
         return self.alignment[column] if self.alignment else "left"
 
 
 @dataclass(frozen=True)
 class Item:
-    """A word, patch, frame or node; its label; and a short note, such as how sure the model is."""
+    """A word, patch, frame or node; its label; and a short note, such as the probability of the label."""
 
     text: str
     label: str = ""
@@ -75,7 +75,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Items:
-    """Items in their order, each with its label beneath, wrapped to the width there is."""
+    """A sequence of items, each with its label beneath, wrapped to the available width."""
 
     items: tuple[Item, ...]
     noun: str = "word"
@@ -83,7 +83,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Bar:
-    """One entry of a ranking: what, how much, and how much together with all entries above it."""
+    """One entry of a ranking: its label, its value, and the cumulative sum of the values up to it."""
 
     label: str
     value: float
@@ -92,13 +92,13 @@ class Bar:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranked list: the largest values of one item, and what the others share.
+    """A ranked list: the largest values of one item, and the sum of the others.
 
     Args:
         label: the item that the list belongs to.
-        bars: the entries, largest first.
+        bars: the entries, the largest first.
         rest: the sum of the values that aren't listed.
-        others: how many those are.
+        others: the number of values that aren't listed.
         note: a few words about the item, such as its label.
     """
 
@@ -116,13 +116,13 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rankings one beneath the other, drawn to one scale.
+    """Rankings one below the other, drawn to one scale.
 
     Args:
         title: what is ranked; for weights it names the layer and the head.
-        rankings: one ranked list an item.
-        noun: what the items are.
-        verb: what joins an item to its entries.
+        rankings: one ranked list for each item.
+        noun: the name of an item, such as "word".
+        verb: the verb between an item and its entries.
 
     Example:
         >>> ranking = Ranking("I", (Bar("saw", 0.5, 0.5), Bar("a", 0.25, 0.75)), rest=0.25, others=2)
@@ -137,22 +137,22 @@ class Bars:
 
     @property
     def high(self) -> float:
-        """What a full bar stands for: 1, or the largest value where that is larger."""
+        """The value of a full bar: 1, or the largest value if it exceeds 1."""
         values = [bar.value for ranking in self.rankings for bar in ranking.bars if bar.value < float("inf")]
         return max(1.0, *values) if values else 1.0
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A matrix of values from 0 up; None is masked, and NaN is kept as NaN.
+    """A matrix of values of at least 0; None is masked, and NaN is shown as NaN.
 
     Args:
         title: what is shown; for weights it names the layer and the head.
         rows: the label of each row.
         columns: the label of each column.
-        values: a tuple a row; None where a mask hides the cell.
-        high: the value at the top of the colour scale; the legend prints it.
-        verb: what joins a row to its columns; "" where a cell is a place, in the row and column of a picture.
+        values: a tuple for each row; None if a mask hides the cell.
+        high: the value at the top of the colour scale, which the legend shows.
+        verb: the verb between a row and its columns; "" if rows and columns are those of a picture.
 
     Raises:
         ArgumentError: `values` doesn't have the shape of `rows` by `columns`, or `high` isn't a number above 0.
@@ -198,5 +198,5 @@ class Page:
 
     @classmethod
     def of(cls, title: str, *pages: "Page") -> "Page":
-        """One page of the blocks of several, in their order."""
+        """Join the blocks of several pages to one page."""
         return cls(title, tuple(block for page in pages for block in page.blocks))

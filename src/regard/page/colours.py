@@ -1,8 +1,8 @@
-"""The colours of a heat map: one scale of evenly perceived steps, dark blue to light yellow.
+"""The colours of a heat map: a perceptually uniform scale from dark blue to light yellow.
 
-The scale is a straight line in OKLab, a space in which equal distances look equally different. Lightness rises all the
-way and the hue runs from blue to yellow, which people with each kind of colour-vision deficiency can tell apart; it
-passes through green, so that nothing on it is grey.
+The scale is a straight line in OKLab, a space in which equal distances look equally different. Lightness increases
+monotonically, and the hue runs from blue to yellow, which people with any kind of colour-vision deficiency can tell
+apart; it passes through green, so that no colour of the scale is grey.
 
 Source: Björn Ottosson, "A perceptual color space for image processing" (2020), the matrices and the cube root.
 """
@@ -17,7 +17,7 @@ _DARK = (0.26, -0.010, -0.100)
 _LIGHT = (0.935, -0.105, 0.150)
 _STEPS = 64
 
-# Off the scale on purpose: exact zero is almost black, masked a middle grey, NaN a red that nothing else is near.
+# These differ from all colours of the scale: exact zero is almost black, masked a middle grey, and NaN red.
 ZERO: Colour = (18, 18, 18)
 MASKED: Colour = (110, 110, 110)
 NOT_A_NUMBER: Colour = (230, 20, 60)
@@ -39,9 +39,9 @@ def _byte(linear: float) -> int:
     return round(255 * encoded)
 
 
-def _between(share: float) -> Colour:
+def _between(fraction: float) -> Colour:
     lightness, green_red, blue_yellow = (
-        start + share * (end - start) for start, end in zip(_DARK, _LIGHT, strict=True)
+        start + fraction * (end - start) for start, end in zip(_DARK, _LIGHT, strict=True)
     )
     return _srgb(lightness, green_red, blue_yellow)
 
@@ -66,7 +66,7 @@ def colour_of(value: float | None, high: float = 1.0) -> Colour:
 
 
 def ink_on(colour: Colour) -> Colour:
-    """Black or white, whichever stands out more on this colour."""
+    """Black or white, whichever has more contrast with this colour."""
     red, green, blue = (
         channel / 255 / 12.92 if channel <= 10 else ((channel / 255 + 0.055) / 1.055) ** 2.4 for channel in colour
     )
@@ -76,7 +76,7 @@ def ink_on(colour: Colour) -> Colour:
 
 
 def hexadecimal(colour: Colour) -> str:
-    """The colour as HTML writes it.
+    """The colour in HTML notation.
 
     Example:
         >>> hexadecimal((255, 0, 16))

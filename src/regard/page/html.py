@@ -1,4 +1,4 @@
-"""A page as one HTML file that works offline: no script, nothing from outside, every table a real table."""
+"""A page as one HTML file that works offline: without scripts and external resources, and with semantic tables."""
 
 import math
 from html import escape
@@ -6,20 +6,20 @@ from html import escape
 from regard.errors import ArgumentError
 from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, Colour, colour_of, hexadecimal, ink_on
+from regard.page.downsampling import downsample, downsampling_note
 from regard.page.numbers import percent, plural
-from regard.page.pool import pool, pooled
 from regard.page.style import STYLE
 from regard.page.visible import visible
 
-__all__ = ["MARK", "as_html"]
+__all__ = ["GENERATOR_TAG", "as_html"]
 
-# A cell is an element of the page; a browser lays out this many at once without a wait.
+# Each cell is an HTML element; a browser lays out this many without noticeable delay.
 _MOST_CELLS_A_SIDE = 64
 
-MARK = '<meta name="generator" content="regard">'
-"""What tells a page of ours from any other file, among its first bytes."""
+GENERATOR_TAG = '<meta name="generator" content="regard">'
+"""The tag that identifies a page of regard's, near the beginning of the file."""
 
-# The browser itself is told to load nothing: "offline" is a property it enforces, not a promise.
+# The content security policy makes the browser itself refuse to load anything.
 _HEAD = """<!doctype html>
 <html lang="{language}">
 <head>
@@ -42,7 +42,7 @@ def as_html(page: Page, *, language: str = "en") -> str:
 
     Args:
         page: what to render.
-        language: the language that the page's own words are in, as a BCP 47 tag.
+        language: the language of the page's own words, as a BCP 47 tag.
 
     Raises:
         ArgumentError: `language` isn't a language tag.
@@ -54,7 +54,7 @@ def as_html(page: Page, *, language: str = "en") -> str:
     """
     if not language.replace("-", "").isalnum():
         raise ArgumentError(f"`language` must be a language tag such as en or zh-Hans, but is {language!r}.")
-    head = _HEAD.format(mark=MARK, language=escape(language), title=_text(page.title or "regard"), style=STYLE)
+    head = _HEAD.format(mark=GENERATOR_TAG, language=escape(language), title=_text(page.title or "regard"), style=STYLE)
     return head + "\n".join(_block(block) for block in page.blocks) + "\n</main>\n</body>\n</html>\n"
 
 
@@ -80,7 +80,7 @@ def _text(text: str) -> str:
 
 
 def _token(text: str) -> str:
-    # bdi: a right-to-left word must not turn around what stands beside it.
+    # bdi: a right-to-left word must not reverse the text next to it.
     return f"<bdi>{_text(text)}</bdi>"
 
 
@@ -102,7 +102,7 @@ def _items(block: Items) -> str:
         parts += [f'<span class="label">{_text(item.label)}</span>'] if item.label else []
         parts += [f'<span class="note">{_text(item.note)}</span>'] if item.note else []
         items.append(f"<li>{' '.join(parts)}</li>")
-    # Safari forgets that a list without marks is one, unless the role says it.
+    # Safari doesn't announce a list without bullets as a list unless it has this role.
     return f'<ol class="items" role="list" aria-label="{_text(plural(block.noun))}">{"".join(items)}</ol>'
 
 
@@ -141,10 +141,10 @@ def _bar(value: float, high: float) -> str:
 
 def _heat_map(block: HeatMap) -> str:
     factor = max(1, math.ceil(max(len(block.rows), len(block.columns)) / _MOST_CELLS_A_SIDE))
-    block = pool(block, factor)
-    told = ""
+    block = downsample(block, factor)
+    note = ""
     if factor > 1:
-        told = f"<p>{_text(pooled(block, factor))}</p>"
+        note = f"<p>{_text(downsampling_note(block, factor))}</p>"
     head = "".join(f'<th scope="col">{_token(label)}</th>' for label in block.columns)
     rows = []
     for label, values in zip(block.rows, block.values, strict=True):
@@ -155,7 +155,7 @@ def _heat_map(block: HeatMap) -> str:
         f'<table class="map"><caption>{_text(block.title)}: {_text(axes)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
-    return told + _scrolling(block.title, table) + _legend(block)
+    return note + _scrolling(block.title, table) + _legend(block)
 
 
 def _cell(value: float | None, high: float) -> str:
@@ -170,13 +170,13 @@ def _legend(block: HeatMap) -> str:
 
     scale = "".join(patch(colour) for colour in SCALE[::4])
     values = [value for row in block.values for value in row]
-    said = [f'0% <span class="scale" aria-hidden="true">{scale}</span> {escape(percent(block.high))}']
-    said += [f"{patch(ZERO)} exactly 0"] if 0.0 in values else []
-    said += [f"{patch(MASKED)} masked"] if None in values else []
-    said += [f"{patch(NOT_A_NUMBER)} not a number"] if any(v is not None and math.isnan(v) for v in values) else []
-    return f'<p class="legend">Colours: {", ".join(said)}.</p>'
+    entries = [f'0% <span class="scale" aria-hidden="true">{scale}</span> {escape(percent(block.high))}']
+    entries += [f"{patch(ZERO)} exactly 0"] if 0.0 in values else []
+    entries += [f"{patch(MASKED)} masked"] if None in values else []
+    entries += [f"{patch(NOT_A_NUMBER)} not a number"] if any(v is not None and math.isnan(v) for v in values) else []
+    return f'<p class="legend">Colours: {", ".join(entries)}.</p>'
 
 
 def _scrolling(name: str, table: str) -> str:
-    # The region takes the keyboard, so that a wide table can be scrolled without a mouse.
+    # The region is focusable, so that a wide table can be scrolled with the keyboard.
     return f'<div class="wide" role="region" tabindex="0" aria-label="{_text(name)}">{table}</div>'

@@ -1,4 +1,4 @@
-"""How a share is written, short and never rounded into something else; and how many there are of something."""
+"""Formatting fractions as percentages that are never rounded to 0% or 100%, and counts of things."""
 
 import math
 
@@ -6,7 +6,7 @@ __all__ = ["counted", "percent", "plural", "probability"]
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of something.
+    """A count with its noun, in the singular or plural.
 
     Example:
         >>> counted(1, "word"), counted(3000, "patch")
@@ -16,7 +16,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """The name of several.
+    """The plural of a noun.
 
     Example:
         >>> plural("atom"), plural("patch")
@@ -26,7 +26,7 @@ def plural(noun: str) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Write a share as whole percents; 0% and 100% are exact, and what only comes near says so.
+    """Format a fraction as an integer percentage. 0% and 100% are exact; fractions near them become <1% and >99%.
 
     Example:
         >>> [percent(value) for value in (0.0, 0.001, 0.52, 0.999, 1.0, None, float("nan"))]
@@ -38,7 +38,7 @@ def percent(value: float | None) -> str:
         return "NaN"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    # float32 sums of weights miss 1 by a few units in the seventh place; that is rounding, not a share that is missing.
+    # Sums of float32 weights differ from 1 in the seventh decimal by rounding.
     if abs(value - 1.0) < 1e-6:
         return "100%"
     if 0.0 < value < 0.005:
@@ -49,7 +49,7 @@ def percent(value: float | None) -> str:
 
 
 def probability(value: float) -> str:
-    """Write how sure a model is: never 0% or 100%, to which only rounding brings a softmax or a sigmoid.
+    """Format the probability of a softmax or sigmoid: never 0% or 100%, which only rounding could give.
 
     Example:
         >>> [probability(value) for value in (0.0, 0.123, 0.9949, 1.0)]

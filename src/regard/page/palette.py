@@ -1,4 +1,4 @@
-"""The nearest of the 256 colours that most terminals have; rich's own choice would turn the middle of a scale grey."""
+"""The nearest of the 256 colours of most terminals; rich's own choice would turn the middle of a scale grey."""
 
 from functools import cache
 
@@ -11,9 +11,9 @@ _LEVELS = (0, 95, 135, 175, 215, 255)
 
 @cache
 def nearest_256(colour: Colour) -> int:
-    """The number of the colour, of the cube and the greys of a 256-colour terminal, that looks most alike.
+    """The number of the most similar colour among the cube and the greys of a 256-colour terminal.
 
-    A colour stays a colour and a grey a grey, so that what is masked isn't taken for a value.
+    A grey is mapped to a grey and other colours to no grey, so that a masked cell isn't mistaken for a value.
 
     Example:
         >>> nearest_256((255, 0, 0)), nearest_256((128, 128, 128))

@@ -1,4 +1,4 @@
-"""The style sheet of the offline page: light and dark by the reader's own setting, legible at 400 %, printable."""
+"""The style sheet of the offline page: light or dark by the reader's setting, legible at 400 %, printable."""
 
 __all__ = ["STYLE"]
 

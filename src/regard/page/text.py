@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
-from regard.page.medium import Medium
-from regard.page.plain import sentences
+from regard.page.sentences import sentences
+from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
 from regard.page.text_map import map_lines
 from regard.page.visible import clip, visible
@@ -22,9 +22,9 @@ def show(page: Page, console: Console, *, plain: bool = False) -> None:
     """Write a page to a console.
 
     Args:
-        page: what to write.
-        console: where to; its width, colours and encoding decide how things are drawn.
-        plain: whole sentences only, without drawing or colour, for a screen reader.
+        page: the page.
+        console: the console; its width, colours and encoding determine how blocks are drawn.
+        plain: write complete sentences without drawings and colours, for a screen reader.
 
     Example:
         >>> import sys
@@ -37,19 +37,19 @@ def show(page: Page, console: Console, *, plain: bool = False) -> None:
         for sentence in sentences(page):
             console.print(Text(sentence), soft_wrap=True)
         return
-    for line in _lines(page, Medium.of(console)):
-        # soft_wrap: the lines already fit, and rich must neither wrap nor crop them again.
+    for line in _lines(page, Terminal.of(console)):
+        # soft_wrap: the lines already fit, and rich must not wrap or crop them again.
         console.print(line, soft_wrap=True)
 
 
 def as_text(page: Page, *, width: int = 80, colour: bool = False, plain: bool = False) -> str:
-    """Render a page into a string.
+    """Render a page as a string.
 
     Args:
-        page: what to render.
-        width: how many cells a line may take.
-        colour: with the escape sequences of a true-colour terminal.
-        plain: whole sentences only, without drawing or colour, for a screen reader.
+        page: the page.
+        width: the maximum width of a line in cells.
+        colour: include the escape sequences of a true-colour terminal.
+        plain: write complete sentences without drawings and colours, for a screen reader.
 
     Raises:
         ArgumentError: `width` is less than 32.
@@ -60,7 +60,7 @@ def as_text(page: Page, *, width: int = 80, colour: bool = False, plain: bool = 
         a    saw
         DET  NOUN
     """
-    Medium(width)
+    Terminal(width)
     written = io.StringIO()
     console = Console(
         file=written, width=width, force_terminal=colour, color_system="truecolor" if colour else None, no_color=False
@@ -69,38 +69,38 @@ def as_text(page: Page, *, width: int = 80, colour: bool = False, plain: bool = 
     return written.getvalue()
 
 
-def _lines(page: Page, medium: Medium) -> Iterator[Text]:
+def _lines(page: Page, terminal: Terminal) -> Iterator[Text]:
     started = False
     if page.title:
-        yield from wrap(page.title, medium.width, "bold")
+        yield from wrap(page.title, terminal.width, "bold")
         started = True
     for block in page.blocks:
-        lines = _block(block, medium)
+        lines = _block(block, terminal)
         if lines and started:
             yield Text()
         yield from lines
         started = started or bool(lines)
 
 
-def _block(block: Block, medium: Medium) -> list[Text]:
+def _block(block: Block, terminal: Terminal) -> list[Text]:
     match block:
         case Heading():
-            return wrap(block.text, medium.width, "bold")
+            return wrap(block.text, terminal.width, "bold")
         case Prose():
-            return wrap(block.text, medium.width)
+            return wrap(block.text, terminal.width)
         case Table():
-            return _table(block, medium)
+            return _table(block, terminal)
         case Items():
-            return _items(block, medium)
+            return _items(block, terminal)
         case Bars():
-            return bar_lines(block, medium)
+            return bar_lines(block, terminal)
         case HeatMap():
-            return map_lines(block, medium)
+            return map_lines(block, terminal)
 
 
-def _items(block: Items, medium: Medium) -> list[Text]:
+def _items(block: Items, terminal: Terminal) -> list[Text]:
     columns = [
-        (clip(item.text, medium.width), clip(item.label, medium.width), clip(item.note, medium.width))
+        (clip(item.text, terminal.width), clip(item.label, terminal.width), clip(item.note, terminal.width))
         for item in block.items
     ]
     rows = [row for row in range(3) if any(column[row] for column in columns)]
@@ -109,7 +109,7 @@ def _items(block: Items, medium: Medium) -> list[Text]:
     used = 0
     for column in columns:
         wide = max(map(cell_len, column))
-        if group and used + wide > medium.width:
+        if group and used + wide > terminal.width:
             lines += [*_item_group(group, rows), Text()]
             group, used = [], 0
         group.append(column)
@@ -130,11 +130,11 @@ def _item_group(group: list[tuple[str, str, str]], rows: list[int]) -> list[Text
     return lines
 
 
-def _table(block: Table, medium: Medium) -> list[Text]:
+def _table(block: Table, terminal: Terminal) -> list[Text]:
     cells = [block.columns, *block.rows]
     widths = [max(cell_len(visible(row[index])) for row in cells) for index in range(len(block.columns))]
-    if sum(widths) + 2 * (len(widths) - 1) > medium.width:
-        return _stacked(block, medium)
+    if sum(widths) + 2 * (len(widths) - 1) > terminal.width:
+        return _stacked(block, terminal)
     lines = []
     for number, row in enumerate(cells):
         line = Text(style="dim" if number == 0 else "")
@@ -148,14 +148,14 @@ def _table(block: Table, medium: Medium) -> list[Text]:
     return lines
 
 
-def _stacked(block: Table, medium: Medium) -> list[Text]:
-    """A table too wide for its place: one cell a line, under the row's first cell, so that nothing is cut."""
+def _stacked(block: Table, terminal: Terminal) -> list[Text]:
+    """A table that is too wide: one cell per line below the first cell of its row, so that nothing is cut."""
     lines: list[Text] = []
     for row in block.rows:
         if lines:
             lines.append(Text())
-        lines += wrap(row[0], medium.width, "bold")
+        lines += wrap(row[0], terminal.width, "bold")
         for name, cell in zip(block.columns[1:], row[1:], strict=True):
             if cell:
-                lines += [Text("  ") + line for line in wrap(f"{name}: {cell}", medium.width - 2)]
+                lines += [Text("  ") + line for line in wrap(f"{name}: {cell}", terminal.width - 2)]
     return lines

@@ -1,4 +1,4 @@
-"""Rankings as text: a line an entry, with a small bar, all in shared columns."""
+"""Rankings as text: one line per entry with a small bar, all in common columns."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from regard.page.blocks import Bars, Ranking
-from regard.page.medium import Medium
 from regard.page.numbers import percent
+from regard.page.terminal import Terminal
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
 
@@ -22,7 +22,7 @@ _NOTHING = "nothing"
 
 @dataclass(frozen=True)
 class _Columns:
-    """The widths of the columns, and of the gap after each of the first three."""
+    """The widths of the columns, and the gap after each of the first three."""
 
     label: int
     note: int
@@ -31,24 +31,24 @@ class _Columns:
     gap: str
 
 
-def bar_lines(block: Bars, medium: Medium) -> list[Text]:
-    """Draw rankings: the item, its entries with bars, weights and running totals, and the rest."""
-    columns = _columns(block, medium)
+def bar_lines(block: Bars, terminal: Terminal) -> list[Text]:
+    """Draw rankings: the item, its entries with bars, weights and cumulative sums, and the rest."""
+    columns = _columns(block, terminal)
     gap = columns.gap
     head = Text(fit(block.noun, columns.label) + gap, "dim")
     if columns.note:
         head.append(" " * columns.note + gap)
     head.append(fit(block.verb, columns.entry + len(gap) + columns.bar) + " ")
     head.append(f"{'weight':>{_NUMBER}} {'total':>{_NUMBER}}")
-    lines = [*wrap(block.title, medium.width, "bold"), head]
+    lines = [*wrap(block.title, terminal.width, "bold"), head]
     for ranking in block.rankings:
-        lines += _ranking(ranking, columns, block.high, medium.ascii)
+        lines += _ranking(ranking, columns, block.high, terminal.ascii)
     if block.high > 1.0:
         lines.append(Text(f"A full bar is {percent(block.high)}.", "dim"))
     return lines
 
 
-def _columns(block: Bars, medium: Medium) -> _Columns:
+def _columns(block: Bars, terminal: Terminal) -> _Columns:
     def longest(texts: list[str], least: str, most: int) -> int:
         return min(max(cell_len(least), *(cell_len(clip(text, most)) for text in texts), 1), most)
 
@@ -56,14 +56,14 @@ def _columns(block: Bars, medium: Medium) -> _Columns:
     notes = [ranking.note for ranking in block.rankings] or [""]
     entries = [bar.label for ranking in block.rankings for bar in ranking.bars] or [""]
     entries += [_others(ranking) if ranking.bars or ranking.others else _NOTHING for ranking in block.rankings]
-    most = min(medium.width // 4, (medium.width - 2 * _NUMBER - 6) // 2)
+    most = min(terminal.width // 4, (terminal.width - 2 * _NUMBER - 6) // 2)
     label = longest(labels, block.noun, most)
     entry = longest(entries, "", most)
-    # The label of an item stands beside it only where there is room to spare.
-    note = longest(notes, "", 12) if any(notes) and medium.width >= 60 else 0
-    gap = "  " if medium.width >= 60 else " "
+    # The label of an item is shown only if there is enough room.
+    note = longest(notes, "", 12) if any(notes) and terminal.width >= 60 else 0
+    gap = "  " if terminal.width >= 60 else " "
     texts = [label, note, entry] if note else [label, entry]
-    left = medium.width - sum(texts) - len(texts) * len(gap) - 2 * (_NUMBER + 1)
+    left = terminal.width - sum(texts) - len(texts) * len(gap) - 2 * (_NUMBER + 1)
     return _Columns(label, note, entry, max(1, min(left, _LONGEST_BAR)), gap)
 
 
@@ -94,7 +94,7 @@ def _others(ranking: Ranking) -> str:
 def _bar(value: float, high: float, width: int, ascii: bool) -> str:
     if not math.isfinite(value) or value <= 0.0:
         return ""
-    # Something is drawn for whatever isn't zero, however small.
+    # Every value above zero gets at least the smallest bar.
     eighths = max(1, round(8 * width * min(value / high, 1.0)))
     if ascii:
         return "#" * max(1, round(eighths / 8))

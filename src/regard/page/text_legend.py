@@ -1,4 +1,4 @@
-"""What the colours, shades and marks of a heat map mean, in numbers and words."""
+"""The legend of a heat map: its colours, shades and marks in numbers and words."""
 
 import math
 
@@ -7,26 +7,26 @@ from rich.text import Text
 
 from regard.page.blocks import HeatMap
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO
-from regard.page.medium import Medium
 from regard.page.numbers import percent
+from regard.page.terminal import Terminal
 
 __all__ = ["legend_lines", "shades_of"]
 
 
-def shades_of(medium: Medium) -> str:
+def shades_of(terminal: Terminal) -> str:
     """The characters for values above 0, from the faintest to the strongest."""
-    return ".:+*#" if medium.ascii else "·░▒▓█"
+    return ".:+*#" if terminal.ascii else "·░▒▓█"
 
 
-def legend_lines(block: HeatMap, medium: Medium, *, numbers: bool) -> list[Text]:
-    """Explain a map.
+def legend_lines(block: HeatMap, terminal: Terminal, *, numbers: bool) -> list[Text]:
+    """Draw the legend of a map.
 
     Args:
-        block: the map as it is drawn, after pooling.
-        medium: where it is drawn.
-        numbers: whether its cells hold numbers.
+        block: the map as it is drawn, after downsampling.
+        terminal: the terminal.
+        numbers: whether the cells show numbers.
     """
-    parts = [_scale(block, medium, numbers)]
+    parts = [_scale(block, terminal, numbers)]
     values = [value for row in block.values for value in row]
     nan = any(value is not None and math.isnan(value) for value in values)
     for present, name, colour, shade, mark in (
@@ -34,13 +34,13 @@ def legend_lines(block: HeatMap, medium: Medium, *, numbers: bool) -> list[Text]
         (None in values, "masked", MASKED, "/", "--"),
         (nan, "not a number", NOT_A_NUMBER, "?", "NaN"),
     ):
-        if present and medium.colours:
-            parts.append(Text().append("  ", Style(bgcolor=medium.paint(colour))).append(f" {name}"))
+        if present and terminal.colours:
+            parts.append(Text().append("  ", Style(bgcolor=terminal.paint(colour))).append(f" {name}"))
         elif present:
             parts.append(Text(f"{mark if numbers else shade} is {name}"))
     lines = [Text()]
     for part in parts:
-        if lines[-1] and lines[-1].cell_len + 2 + part.cell_len > medium.width:
+        if lines[-1] and lines[-1].cell_len + 2 + part.cell_len > terminal.width:
             lines.append(Text())
         if lines[-1]:
             lines[-1].append("  ")
@@ -48,14 +48,14 @@ def legend_lines(block: HeatMap, medium: Medium, *, numbers: bool) -> list[Text]
     return lines
 
 
-def _scale(block: HeatMap, medium: Medium, numbers: bool) -> Text:
+def _scale(block: HeatMap, terminal: Terminal, numbers: bool) -> Text:
     high = percent(block.high)
-    if medium.colours:
+    if terminal.colours:
         scale = Text("0% ")
         for colour in SCALE[::4]:
-            scale.append(" ", Style(bgcolor=medium.paint(colour)))
+            scale.append(" ", Style(bgcolor=terminal.paint(colour)))
         return scale.append(f" {high}")
     if numbers:
         return Text("in percent")
-    shades = shades_of(medium)
+    shades = shades_of(terminal)
     return Text(f"0% {shades} {high}, in steps of {percent(block.high / len(shades))}")

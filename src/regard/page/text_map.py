@@ -1,4 +1,4 @@
-"""A heat map as text: cells with numbers where they fit, else half blocks in colour or shades without it."""
+"""A heat map as text: cells with numbers if they fit, otherwise coloured half blocks, or shades without colours."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from rich.text import Text
 
 from regard.page.blocks import HeatMap
 from regard.page.colours import colour_of, ink_on
-from regard.page.medium import Medium
+from regard.page.downsampling import downsample, downsampling_note
 from regard.page.numbers import percent
-from regard.page.pool import pool, pooled
+from regard.page.terminal import Terminal
 from regard.page.text_legend import legend_lines, shades_of
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
@@ -26,7 +26,7 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 @dataclass(frozen=True)
 class _Grid:
-    """A map that fits: the widths of its row numbers, row labels and cells, and how many cells were joined into one."""
+    """A map that fits, the widths of its row numbers, labels and cells, and the factor by which it was downsampled."""
 
     heat_map: HeatMap
     digits: int
@@ -39,43 +39,43 @@ class _Grid:
         return self.digits + 1 + (self.label + 1 if self.label else 0)
 
 
-def map_lines(block: HeatMap, medium: Medium) -> list[Text]:
-    """Draw a heat map, its title above it and a legend with numbers below it."""
-    lines = wrap(block.title, medium.width, "bold")
+def map_lines(block: HeatMap, terminal: Terminal) -> list[Text]:
+    """Draw a heat map with its title above and its legend below."""
+    lines = wrap(block.title, terminal.width, "bold")
     if not block.rows or not block.columns:
         return [*lines, Text("There is nothing to draw.", "dim")]
-    grid = _grid(block, medium)
+    grid = _grid(block, terminal)
     if grid.factor > 1:
-        told = f"Too wide for {medium.width} columns, so {pooled(block, grid.factor)}"
-        lines += wrap(told, medium.width, "dim")
+        note = f"Too wide for {terminal.width} columns, so {downsampling_note(block, grid.factor)}"
+        lines += wrap(note, terminal.width, "dim")
     numbers = grid.cell == _CELL
     if numbers:
-        lines += _numbers(grid, medium)
+        lines += _numbers(grid, terminal)
     else:
-        lines += _half_blocks(grid, medium) if medium.colours else _shades(grid, medium)
-    return lines + legend_lines(grid.heat_map, medium, numbers=numbers) + _axes(block, medium)
+        lines += _half_blocks(grid, terminal) if terminal.colours else _shades(grid, terminal)
+    return lines + legend_lines(grid.heat_map, terminal, numbers=numbers) + _axes(block, terminal)
 
 
-def _grid(block: HeatMap, medium: Medium) -> _Grid:
+def _grid(block: HeatMap, terminal: Terminal) -> _Grid:
     digits = len(str(len(block.rows)))
-    label = min(max(cell_len(clip(text, _LONGEST_LABEL)) for text in block.rows), medium.width // 3)
-    if not block.verb:  # the rows of places have their number alone
+    label = min(max(cell_len(clip(text, _LONGEST_LABEL)) for text in block.rows), terminal.width // 3)
+    if not block.verb:  # the rows of a picture have only numbers
         label = 0
-    # Where in a picture something is, is seen; numbers without a colour behind them have to be read.
-    read = bool(block.verb or medium.colours)
-    if read and digits + 1 + label + 1 + _CELL * len(block.columns) <= medium.width:
+    # Numbers without colours don't show where in a picture the weights are, so shades are used instead.
+    with_numbers = bool(block.verb or terminal.colours)
+    if with_numbers and digits + 1 + label + 1 + _CELL * len(block.columns) <= terminal.width:
         return _Grid(block, digits, label, _CELL, 1)
-    if medium.colours and label:  # a line of half blocks holds two rows, and so two labels
-        label = min(2 * label + 3, medium.width // 3)
-    room = medium.width - (digits + 1 + label + 1)
+    if terminal.colours and label:  # a line of half blocks holds two rows, and so two labels
+        label = min(2 * label + 3, terminal.width // 3)
+    room = terminal.width - (digits + 1 + label + 1)
     factor = math.ceil(len(block.columns) / room)
     columns = math.ceil(len(block.columns) / factor)
-    # A half block is square by itself; a shade is a whole character, twice as high as it is wide.
-    cell = 2 if 2 * columns <= room and not medium.colours else 1
-    return _Grid(pool(block, factor), digits, label, cell, factor)
+    # A half block is square; a shade is a full character, which is twice as high as it is wide.
+    cell = 2 if 2 * columns <= room and not terminal.colours else 1
+    return _Grid(downsample(block, factor), digits, label, cell, factor)
 
 
-def _numbers(grid: _Grid, medium: Medium) -> list[Text]:
+def _numbers(grid: _Grid, terminal: Terminal) -> list[Text]:
     head = Text(" " * grid.indent, "dim")
     for number in range(1, len(grid.heat_map.columns) + 1):
         head.append(f"{number:>{grid.cell - 1}} ")
@@ -85,18 +85,18 @@ def _numbers(grid: _Grid, medium: Medium) -> list[Text]:
         line = _label(grid, index, fit(grid.heat_map.rows[index], grid.label))
         for value in row:
             style = Style()
-            if medium.colours:
+            if terminal.colours:
                 colour = colour_of(value, grid.heat_map.high)
-                style = Style(color=medium.paint(ink_on(colour)), bgcolor=medium.paint(colour))
+                style = Style(color=terminal.paint(ink_on(colour)), bgcolor=terminal.paint(colour))
             short = "--" if value is None else percent(value).removesuffix("%")
             line.append(f"{short:>{grid.cell - 1}} ", style)
-        if not medium.colours:
+        if not terminal.colours:
             line.rstrip()
         lines.append(line)
     return lines
 
 
-def _half_blocks(grid: _Grid, medium: Medium) -> list[Text]:
+def _half_blocks(grid: _Grid, terminal: Terminal) -> list[Text]:
     """The upper half of a character is one row and the lower half the next."""
     block = grid.heat_map
     lines = [_ruler(grid)]
@@ -107,15 +107,15 @@ def _half_blocks(grid: _Grid, medium: Medium) -> list[Text]:
         upper = block.values[top]
         lower = block.values[top + 1] if top + 1 < len(block.rows) else None
         for column, value in enumerate(upper):
-            above = medium.paint(colour_of(value, block.high))
-            below = medium.paint(colour_of(lower[column], block.high)) if lower is not None else None
+            above = terminal.paint(colour_of(value, block.high))
+            below = terminal.paint(colour_of(lower[column], block.high)) if lower is not None else None
             line.append("▀" * grid.cell, Style(color=above, bgcolor=below))
         lines.append(line)
     return lines
 
 
-def _shades(grid: _Grid, medium: Medium) -> list[Text]:
-    block, shades = grid.heat_map, shades_of(medium)
+def _shades(grid: _Grid, terminal: Terminal) -> list[Text]:
+    block, shades = grid.heat_map, shades_of(terminal)
     lines = [_ruler(grid)]
     for index, row in enumerate(block.values):
         line = _label(grid, index, fit(block.rows[index], grid.label))
@@ -142,7 +142,7 @@ def _label(grid: _Grid, index: int, label: str) -> Text:
 
 
 def _ruler(grid: _Grid) -> Text:
-    """The position of every so many columns, as many as there is room for."""
+    """A ruler with the numbers of as many columns as there is room for."""
     count = len(grid.heat_map.columns)
     wide = len(str(count * grid.factor)) + 1
     step = next((step for step in _STEPS if step * grid.cell >= wide), count)
@@ -154,11 +154,11 @@ def _ruler(grid: _Grid) -> Text:
     return Text(" " * grid.indent + line, "dim")
 
 
-def _axes(block: HeatMap, medium: Medium) -> list[Text]:
+def _axes(block: HeatMap, terminal: Terminal) -> list[Text]:
     if not block.verb:
-        return wrap("Rows and columns are those of the picture.", medium.width, "dim")
+        return wrap("Rows and columns are those of the picture.", terminal.width, "dim")
     axes = "numbered as the rows are"
     if block.rows != block.columns:
         named = [f"{number} {clip(label, _LONGEST_LABEL)}" for number, label in enumerate(block.columns, start=1)]
         axes = ", ".join(named) if len(named) <= _MOST_NAMED else f"from {named[0]} to {named[-1]}"
-    return wrap(f"Each row {block.verb} the columns ({axes}).", medium.width, "dim")
+    return wrap(f"Each row {block.verb} the columns ({axes}).", terminal.width, "dim")

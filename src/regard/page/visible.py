@@ -1,4 +1,4 @@
-"""Making any text safe to show: nothing in it may act on the terminal, and nothing in it may hide."""
+"""Escape text so that it is safe to show: no control characters for the terminal, and no invisible characters."""
 
 import unicodedata
 
@@ -6,14 +6,14 @@ from rich.cells import cell_len
 
 __all__ = ["clip", "visible"]
 
-# Joiners are Cf like the direction controls, but words (Persian, Hindi) and emoji are written with them.
+# Joiners have the category Cf like direction controls, but words (Persian, Hindi) and emoji contain them.
 _KEPT = {"\u200c", "\u200d"}
 # Controls, formats (direction overrides, byte-order marks, tags), lone surrogates, line and paragraph separators.
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def visible(text: str) -> str:
-    r"""Write what can't be seen, or would act on a terminal, as an escape such as \x1b.
+    r"""Replace invisible characters and those that control a terminal by escapes such as \x1b.
 
     Example:
         >>> print(visible("a\x1b[31mb\u202e"))
@@ -26,18 +26,18 @@ def visible(text: str) -> str:
     if text and not text.strip(" "):
         return "␠" * len(text)
     safe = "".join(_escape(character) for character in text)
-    # A combining mark at the start would sit on whatever stands to the left of the token.
+    # A combining mark at the start would combine with the character to the left of the token.
     return "◌" + safe if safe and unicodedata.category(safe[0]) in ("Mn", "Me") else safe
 
 
 def clip(text: str, width: int) -> str:
-    """Make text visible and cut it to at most `width` terminal cells, with a mark that says so.
+    """Escape text and cut it to at most `width` terminal cells, with an ellipsis where it was cut.
 
     Example:
         >>> clip("attention", 5), clip("常威在打来福", 5)
         ('atte…', '常威…')
     """
-    # A token of a megabyte is cut before anything is measured; an escape only makes text longer.
+    # A token of a megabyte is cut before it is measured; escapes only make text longer.
     text = visible(text[: 4 * width + 1]) if len(text) > 4 * width else visible(text)
     if cell_len(text) <= width:
         return text

@@ -1,4 +1,4 @@
-"""Fitting text into a width: wrapped over lines, or cut and filled to exactly so many cells."""
+"""Fit text to a width: wrapped into lines, or cut and padded to an exact number of cells."""
 
 import io
 
@@ -12,13 +12,13 @@ __all__ = ["fit", "wrap"]
 
 
 def wrap(text: str, width: int, style: str = "") -> list[Text]:
-    """Break text into lines between its words; a word longer than a line is folded, never cut.
+    """Break text into lines between words; a word longer than a line is continued on the next, never cut.
 
     Example:
         >>> [line.plain for line in wrap("one two three", 8)]
         ['one two', 'three']
     """
-    # rich asks for a console to wrap, though it reads only its options.
+    # rich requires a console for wrapping, but only reads its options.
     lines = Text(visible(text), style=style).wrap(Console(file=io.StringIO(), width=width), width)
     for line in lines:
         line.rstrip()
@@ -26,7 +26,7 @@ def wrap(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def fit(text: str, width: int) -> str:
-    """Cut or fill text to exactly `width` cells.
+    """Cut or pad text to exactly `width` cells.
 
     Example:
         >>> fit("来福", 5) + "|"

@@ -1,4 +1,4 @@
-"""Making a heat map smaller without changing what its rows, or of places the whole, say."""
+"""Downsampling of heat maps that preserves the sums of rows, or for pictures the total sum."""
 
 import math
 from collections.abc import Sequence
@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from regard.page.blocks import HeatMap
 
-__all__ = ["pool", "pooled"]
+__all__ = ["downsample", "downsampling_note"]
 
 
-def pool(heat_map: HeatMap, factor: int) -> HeatMap:
-    """Join `factor` by `factor` cells into one: columns are summed and rows are averaged; of places both are summed.
+def downsample(heat_map: HeatMap, factor: int) -> HeatMap:
+    """Join `factor` by `factor` cells into one: columns are summed and rows averaged; for pictures both are summed.
 
-    So each row, or of places the whole, still sums to what it summed. A cell of which every part is masked stays
-    masked, and one NaN makes the whole cell NaN. The scale's top moves up where a pooled cell is larger than it.
+    Thus each row keeps its sum, and a picture keeps its total sum. A cell is masked if all its parts are masked, and
+    NaN if one part is NaN. The top of the scale is raised if a joined cell exceeds it.
 
     Example:
-        >>> small = pool(HeatMap("", ("a", "b"), ("a", "b"), ((0.25, 0.75), (0.5, 0.0))), 2)
+        >>> small = downsample(HeatMap("", ("a", "b"), ("a", "b"), ((0.25, 0.75), (0.5, 0.0))), 2)
         >>> small.values, small.rows
         (((0.75,),), ('a … b',))
     """
@@ -39,11 +39,11 @@ def pool(heat_map: HeatMap, factor: int) -> HeatMap:
     )
 
 
-def pooled(heat_map: HeatMap, factor: int) -> str:
-    """What was done to a map, as a sentence.
+def downsampling_note(heat_map: HeatMap, factor: int) -> str:
+    """The sentence that tells the reader how the map was downsampled.
 
     Example:
-        >>> pooled(HeatMap("", ("1",), ("1",), ((0.5,),), verb=""), 2)
+        >>> downsampling_note(HeatMap("", ("1",), ("1",), ((0.5,),), verb=""), 2)
         '2 by 2 cells are joined into one and summed.'
     """
     joined = f"{factor} by {factor} cells are joined into one"

@@ -1,4 +1,4 @@
-"""What the place that a text is written to can show."""
+"""The capabilities of the terminal, pipe or file that text is written to."""
 
 from dataclasses import dataclass
 
@@ -9,24 +9,24 @@ from regard.errors import ArgumentError
 from regard.page.colours import Colour
 from regard.page.palette import nearest_256
 
-__all__ = ["NARROWEST", "Medium"]
+__all__ = ["NARROWEST", "Terminal"]
 
-# Narrower than this no bar is left between the words and the numbers.
+# In a narrower terminal there is no room for a bar between the words and the numbers.
 NARROWEST = 32
 
 _COLOURS = {"256": 256, "truecolor": 2**24}
 
 
 @dataclass(frozen=True)
-class Medium:
-    """The width in cells, how many colours there are (0, 256 or 2 ** 24), and whether only ASCII may be drawn.
+class Terminal:
+    """The width in cells, the number of colours (0, 256 or 2 ** 24), and whether only ASCII can be shown.
 
     Raises:
         ArgumentError: `width` is less than 32 cells.
 
     Example:
         >>> from rich.console import Console
-        >>> Medium.of(Console(width=40, color_system=None)).width
+        >>> Terminal.of(Console(width=40, color_system=None)).width
         40
     """
 
@@ -39,12 +39,12 @@ class Medium:
             raise ArgumentError(f"`width` must be at least {NARROWEST}, but is {self.width}.")
 
     def paint(self, colour: Colour) -> Color:
-        """A colour as this place shows it."""
+        """The nearest colour that this terminal can show."""
         return Color.from_ansi(nearest_256(colour)) if self.colours == 256 else Color.from_rgb(*colour)
 
     @classmethod
-    def of(cls, console: Console) -> "Medium":
-        """Read it off a console. Sixteen colours are too few for a scale and count as none."""
+    def of(cls, console: Console) -> "Terminal":
+        """The capabilities of a console. Sixteen colours are too few for a scale and count as none."""
         return cls(
             width=max(console.width, NARROWEST),
             colours=0 if console.no_color else _COLOURS.get(console.color_system or "", 0),

@@ -1,4 +1,4 @@
-"""A page as whole sentences, for a screen reader: nothing drawn, nothing left to alignment, nothing left out."""
+"""A page as complete sentences, for a screen reader: nothing is drawn, and nothing depends on alignment."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ __all__ = ["sentences"]
 
 
 def sentences(page: Page) -> Iterator[str]:
-    """Read a page out, a line a sentence or a few.
+    """Read a page as sentences, one or a few in each line.
 
     Example:
         >>> from regard.page import Item, Items
@@ -46,29 +46,29 @@ def _block(block: Block) -> Iterator[str]:
             yield _ended(block.title)
             for label, row in zip(block.rows, block.values, strict=True):
                 names = [_named(name) if block.verb else f"column {name}" for name in block.columns]
-                said = ", ".join(f"{name} {_spoken(value)}" for name, value in zip(names, row, strict=True))
-                yield _ended(f"{_named(label)} {block.verb} {said}" if block.verb else f"Row {label}: {said}")
+                cells = ", ".join(f"{name} {_spoken(value)}" for name, value in zip(names, row, strict=True))
+                yield _ended(f"{_named(label)} {block.verb} {cells}" if block.verb else f"Row {label}: {cells}")
 
 
 def _item(item: Item, position: int, noun: str) -> str:
-    said = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
-    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}" + (f": {said}" if said else ""))
+    about = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
+    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}" + (f": {about}" if about else ""))
 
 
 def _ranking(ranking: Ranking, verb: str) -> str:
     if not ranking.bars and not ranking.others:
         return _ended(f"{_named(ranking.label)} {verb} nothing")
-    said = ", ".join(f"{_named(bar.label)} {_spoken(bar.value)}" for bar in ranking.bars)
+    entries = ", ".join(f"{_named(bar.label)} {_spoken(bar.value)}" for bar in ranking.bars)
     if len(ranking.bars) > 1:
-        said += f", together {_spoken(ranking.bars[-1].total)}"
+        entries += f", together {_spoken(ranking.bars[-1].total)}"
     if ranking.others:
-        share = "the 1 other has" if ranking.others == 1 else f"the {ranking.others} others share"
-        said += f"; {share} {_spoken(ranking.rest)}" if said else f"{share} {_spoken(ranking.rest)}"
-    return _ended(f"{_named(ranking.label)} {verb} {said}")
+        others = "the 1 other has" if ranking.others == 1 else f"the {ranking.others} others share"
+        entries += f"; {others} {_spoken(ranking.rest)}" if entries else f"{others} {_spoken(ranking.rest)}"
+    return _ended(f"{_named(ranking.label)} {verb} {entries}")
 
 
 def _named(text: str) -> str:
-    """Name punctuation: a screen reader swallows a bare full stop."""
+    """Add the name of punctuation, because a screen reader skips a bare full stop."""
     if len(text) > 3 or any(character.isalnum() for character in text):
         return text
     names = [unicodedata.name(character, "").lower() for character in text]
@@ -76,10 +76,10 @@ def _named(text: str) -> str:
 
 
 def _spoken(value: float | None) -> str:
-    said = percent(value)
-    if said == "NaN":
+    written = percent(value)
+    if written == "NaN":
         return "not a number"
-    return said.replace("<", "less than ").replace(">", "more than ").replace("%", " percent")
+    return written.replace("<", "less than ").replace(">", "more than ").replace("%", " percent")
 
 
 def _ended(text: str) -> str:
