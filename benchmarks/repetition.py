@@ -24,7 +24,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 import regard
 from regard import datasets
-from regard.errors import DoubtfulAnswer
+from regard.errors import UnreliablePrediction
 from regard.files import write_json
 from regard.tasks import NAMED_RECIPES, Seq2SeqModel
 from regard.tasks.seq2seq.evaluation import evaluate_texts
@@ -87,7 +87,7 @@ def written(model: Seq2SeqModel, known: Sequence[Known], settings: dict[str, Any
     """What the model writes."""
     with warnings.catch_warnings():
         # Of longer sources than those of training, which dev in pairs is made of.
-        warnings.simplefilter("ignore", DoubtfulAnswer)
+        warnings.simplefilter("ignore", UnreliablePrediction)
         found = model.write([each.source for each in known], **settings)
     return ["" if each is None else each.text for each in found]
 

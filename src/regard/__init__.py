@@ -1,6 +1,6 @@
 """regard: any attention you can write down, exact, in linear memory; trained, and shown.
 
-The names below are loaded when they are first used, so that `import regard` costs nothing by itself.
+The names below are imported when they are first used, so that `import regard` itself is fast.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The console entry, and `python -m regard`: it imports next to nothing, so that Ctrl-C is heard from the start."""
+"""The console entry point, also for `python -m regard`. It imports little, so that Ctrl-C works from the start."""
 
 import sys
 
@@ -6,13 +6,13 @@ __all__ = ["run"]
 
 
 def run() -> None:
-    """Run the command line of this process.
+    """Run the command line with the arguments of this process.
 
     Raises:
         SystemExit: always, with the exit code.
     """
     try:
-        # Here and not above: Ctrl-C while this is imported must end in a word, not in a traceback.
+        # Imported here, so that Ctrl-C during the import ends in a message, not in a traceback.
         from regard.cli.main import main
 
         code = main()

@@ -2,20 +2,20 @@
 
 RegardError
 ├── ArgumentError       an argument that can't be used (also a ValueError)
-│   └── UnknownNameError    a name that isn't in the list; suggests the nearest
-├── RefusedError        an engine asked for by name can't do this request
+│   └── UnknownNameError    an unknown name; suggests the most similar known name
+├── RefusedError        an engine that was requested by name doesn't support the request
 ├── DataError           a data file that can't be used; names the file and the line
 ├── ModelError          a saved model that can't be used; names the folder
-└── MissingExtraError   an optional library is not installed; names the extra (also an ImportError)
+└── MissingExtraError   an optional library that isn't installed; names the extra (also an ImportError)
 
-And a warning that what a model says may be wrong:
+Warnings that a prediction may be wrong:
 
-DoubtfulAnswer
-├── LongerThanTrained   a source is longer than any of training
-├── UnknownPieces       a source has pieces that a model hasn't learned
-└── OutOfDistribution   a source is unlike those that a model was made for
+UnreliablePrediction
+├── LongerThanTrained   a source is longer than those of the training data
+├── OutOfVocabulary       a source has pieces that a model hasn't learned
+└── OutOfDistribution   a source is unlike the data that the model was trained on
 
-Every message names the thing in backticks, says what it must be, what it is, and the next step.
+Every message names the argument in backticks, says what it must be, what it is, and what to do next.
 """
 
 import difflib
@@ -25,49 +25,49 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "DataError",
-    "DoubtfulAnswer",
     "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
     "OutOfDistribution",
+    "OutOfVocabulary",
     "RefusedError",
     "RegardError",
     "UnknownNameError",
-    "UnknownPieces",
+    "UnreliablePrediction",
 ]
 
 
 class RegardError(Exception):
-    """The root: catch this to catch every error that regard raises on purpose."""
+    """The base class of all errors that regard raises on purpose."""
 
 
 class ArgumentError(RegardError, ValueError):
     """An argument can't be used."""
 
 
-class DoubtfulAnswer(UserWarning):
-    """What a model says of a source may be wrong: it is unlike what the model was trained on."""
+class UnreliablePrediction(UserWarning):
+    """A prediction may be wrong, because the source is unlike the data that the model was trained on."""
 
 
-class LongerThanTrained(DoubtfulAnswer):
-    """A source is longer than any that a model was trained on whose own choice it is how long its answer is."""
+class LongerThanTrained(UnreliablePrediction):
+    """A source is longer than any in the training data of a model that decides the length of its output itself."""
 
 
-class UnknownPieces(DoubtfulAnswer):
-    """A source has characters or words that a seq2seq model has not learned: all of them are one unknown piece."""
+class OutOfVocabulary(UnreliablePrediction):
+    """A source has characters or words that aren't in the model's vocabulary; they all share one id."""
 
 
-class OutOfDistribution(DoubtfulAnswer):
-    """A source is unlike those that a model was made for: of another language or script, say, or an empty picture."""
+class OutOfDistribution(UnreliablePrediction):
+    """A source is unlike the training data: it is in another language or script, for example, or an empty picture."""
 
 
 class UnknownNameError(ArgumentError):
-    """A name isn't in the list that it must come from.
+    """A name isn't one of the known names.
 
     Args:
-        argument, name: what was asked for, and how.
-        known: the list.
-        others: what may be meant, too, but would be too much to list, such as the files of a folder.
+        argument, name: the name of the argument, and its value.
+        known: the known names, which the message lists.
+        others: further names that may be suggested but aren't listed, such as the files of a folder.
 
     Example:
         >>> str(UnknownNameError("score", "scaled_dto", ["dot", "scaled_dot"]))
@@ -82,20 +82,20 @@ class UnknownNameError(ArgumentError):
         super().__init__(f"`{argument}` must be one of {', '.join(known) or '(none)'}, but is {name!r}.{hint}")
 
     def __reduce__(self) -> Any:
-        # From a worker to the process that waits for it an error travels pickled.
+        # Errors are pickled when a worker process passes them to its parent.
         return UnknownNameError, self._made_of
 
 
 class RefusedError(RegardError):
-    """An engine asked for by name can't do this request."""
+    """An engine that was requested by name doesn't support the request."""
 
 
 class DataError(RegardError):
     """A data file can't be used.
 
     Attributes:
-        reason: why, without where.
-        path, line: where; None where that isn't known.
+        reason: the reason, without the location.
+        path, line: the location; None if it is unknown.
 
     Example:
         >>> str(DataError("a line must have 10 columns, but has 3", path="train.conllu", line=7))

@@ -1,4 +1,4 @@
-"""Optional libraries: imported when first needed, with an error that names the extra."""
+"""Optional libraries: imported when first used, with an error that names the extra that installs them."""
 
 import importlib
 from types import ModuleType
@@ -10,11 +10,11 @@ __all__ = ["require"]
 
 
 def require(module: str, *, extra: str) -> Any:
-    """Import an optional library, or say which extra brings it.
+    """Import an optional library.
 
     Args:
         module: the dotted name to import.
-        extra: the extra of regard that brings it.
+        extra: the extra of regard that installs it.
 
     Raises:
         MissingExtraError: the library is not installed.
@@ -26,7 +26,7 @@ def require(module: str, *, extra: str) -> Any:
     try:
         imported: ModuleType = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # Only the library itself missing is our case; a broken library keeps its own error.
+        # Only a missing library is reported so; an installed but broken library raises its own error.
         if error.name is not None and error.name.split(".")[0] == module.split(".")[0]:
             raise MissingExtraError(module.split(".")[0], extra=extra) from error
         raise

@@ -1,6 +1,6 @@
-"""The words for axes, and the one letter that each has inside an einsum string.
+"""The names of axes, and the letter of each in einsum strings.
 
-Outside einsum strings the words are written in full, in signatures too: `Float[Tensor, "batch head query key"]`.
+Everywhere else the names are written in full, in signatures too: `Float[Tensor, "batch head query key"]`.
 """
 
 __all__ = ["LETTERS"]

@@ -1,6 +1,6 @@
-"""The ids that every vocabulary keeps free, and every net that says texts keeps to."""
+"""The special ids of every vocabulary and every sequence-to-sequence model."""
 
 __all__ = ["END", "PADDING", "START"]
 
 PADDING, START, END = 0, 1, 2
-"""What fills a batch up; what a text that is being said starts from, and what says that it has ended."""
+"""The ids of padding, of the start of a target, and of its end."""

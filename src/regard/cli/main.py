@@ -24,7 +24,7 @@ from regard.cli.say import say
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.tag import tag
 from regard.cli.usage import as_typed, is_usage_error, usage_sentence
-from regard.errors import ArgumentError, DoubtfulAnswer, RegardError
+from regard.errors import ArgumentError, RegardError, UnreliablePrediction
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -125,12 +125,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("default", DoubtfulAnswer)
+        warnings.simplefilter("default", UnreliablePrediction)
         show = warnings.showwarning
         told: Counter[type[Warning]] = Counter()
 
         def say(message: Any, category: type[Warning], *where: Any) -> None:
-            if not issubclass(category, DoubtfulAnswer):
+            if not issubclass(category, UnreliablePrediction):
                 show(message, category, *where)
                 return
             told[category] += 1

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.errors import DoubtfulAnswer
+from regard.errors import UnreliablePrediction
 from regard.page.numbers import counted
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.targets import MultiLabel, Target
@@ -83,7 +83,7 @@ def _of_figures(model: Any, score: Any) -> Iterator[str]:
 
 def _of_texts(model: Any, dev: Sequence[Any]) -> Iterator[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DoubtfulAnswer)
+        warnings.simplefilter("ignore", UnreliablePrediction)
         written = model.write([each.source for each in dev[:_SOURCES]])
     texts = {"" if each is None else each.text for each in written}
     if texts == {""}:

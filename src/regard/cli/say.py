@@ -21,7 +21,7 @@ from regard.cli.options import (
     WidthOption,
 )
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
-from regard.errors import ArgumentError, DataError, DoubtfulAnswer, MissingExtraError, RegardError
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
 
 if TYPE_CHECKING:
     from regard.inspection import Record
@@ -104,7 +104,7 @@ def say(
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
     with warnings.catch_warnings():
         # It is warned of when it is said.
-        warnings.simplefilter("ignore", DoubtfulAnswer)
+        warnings.simplefilter("ignore", UnreliablePrediction)
         for line in lines:
             _check(loaded, line, name)
     shown = Show(layer, head, top=0, map=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.files import nearest
+from regard.files import similar_paths
 from regard.tasks.registry import TASKS
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class TaskData:
             try:
                 source = resolve(given)
             except UnknownNameError:
-                raise UnknownNameError("--data", given, [*_fitting(task), "a path"], nearest(given)) from None
+                raise UnknownNameError("--data", given, [*_fitting(task), "a path"], similar_paths(given)) from None
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
         elif known is not None:
             if label is not None and label not in known.labels:

@@ -18,7 +18,7 @@ from regard.cli.task_data import TaskData
 from regard.cli.train_options import TrainOptions
 from regard.datasets import label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.files import nearest
+from regard.files import similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
 from regard.tasks.card import readings_said
@@ -154,7 +154,7 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
             raise error
-        near = difflib.get_close_matches(named, [*nearest(named, ".json"), *RECIPES], n=1)
+        near = difflib.get_close_matches(named, [*similar_paths(named, ".json"), *RECIPES], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"`--recipe` must be a JSON file, but {named} can't be read: it isn't there.{hint}")
     if named is not None:

@@ -20,7 +20,7 @@ from regard.datasets.text_files import LOOKED_FOR
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.files import nearest
+from regard.files import similar_paths
 from regard.inputs import in_script, is_social_folder
 from regard.inputs.lines import Problem, raised
 
@@ -100,10 +100,10 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
             raise DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
-        hint = "".join(f" Did you mean {path}?" for path in nearest(data))
+        hint = "".join(f" Did you mean {path}?" for path in similar_paths(data))
         raise DataError(f"there is no such file or folder.{hint}", path=data)
     known = [*CATALOG, *EXAMPLE_SETS, "a path to a .conllu file or a folder of them"]
-    raise UnknownNameError("data", data, known, nearest(data))
+    raise UnknownNameError("data", data, known, similar_paths(data))
 
 
 def read(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, DoubtfulAnswer
+from regard.errors import ArgumentError, UnreliablePrediction
 from regard.inputs import as_list
 from regard.tasks.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.examples import as_pairs
@@ -93,7 +93,7 @@ class Classifier(Model[Target]):
         started = time.perf_counter()
         with warnings.catch_warnings():
             # How much what is unlike training costs, the score tells.
-            warnings.simplefilter("ignore", DoubtfulAnswer)
+            warnings.simplefilter("ignore", UnreliablePrediction)
             given = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
         known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from regard.errors import ArgumentError, DoubtfulAnswer, UnknownPieces
+from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
 from regard.inputs import Characters, Words, as_list
 from regard.inspection import Record
 from regard.modules.seq2seq import Seq2Seq
@@ -68,7 +68,7 @@ class Seq2SeqModel(Model[TextTarget]):
 
         Warns:
             LongerThanTrained: see there.
-            UnknownPieces: it has characters or words that the model hasn't learned, where its vocabulary is of these:
+            OutOfVocabulary: it has characters or words that the model hasn't learned, where its vocabulary is of these:
                 all of them are one to it.
         """
         item = super().read(source, longest)
@@ -76,7 +76,7 @@ class Seq2SeqModel(Model[TextTarget]):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
             warnings.warn(
                 f"a source has {shown}, which {self.name} hasn't learned: what it makes of it is a guess.",
-                UnknownPieces,
+                OutOfVocabulary,
                 stacklevel=2,
             )
         return item
@@ -154,7 +154,7 @@ class Seq2SeqModel(Model[TextTarget]):
         started = time.perf_counter()
         with warnings.catch_warnings():
             # How much what is unlike training costs, the score tells.
-            warnings.simplefilter("ignore", DoubtfulAnswer)
+            warnings.simplefilter("ignore", UnreliablePrediction)
             said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
         seconds = time.perf_counter() - started
         answered = [(each.text, right) for each, (_, right) in zip(said, pairs, strict=True) if each is not None]

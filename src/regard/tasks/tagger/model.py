@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, DoubtfulAnswer
+from regard.errors import ArgumentError, UnreliablePrediction
 from regard.extras import require
 from regard.inputs import FOLDS, Batch, as_list, as_sentences
 from regard.tasks.evaluation import Evaluation, evaluate_predictions
@@ -145,7 +145,7 @@ class Tagger(Model[Target]):
         started = time.perf_counter()
         with warnings.catch_warnings():
             # How much what is unlike training costs, the score tells.
-            warnings.simplefilter("ignore", DoubtfulAnswer)
+            warnings.simplefilter("ignore", UnreliablePrediction)
             outputs = self._outputs([source for source, _ in pairs], batch_items)
         return pairs, outputs, time.perf_counter() - started
 
