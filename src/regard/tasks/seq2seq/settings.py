@@ -33,7 +33,7 @@ class Seq2SeqSettings(Settings):
         guide: for tasks that run from left to right: how far, as a fraction of the source, each piece may attend to
             either side of its expected position; None: anywhere.
         monotonic: for tasks that run from left to right: the weight, beside 1, of a CTC loss on the source's vectors.
-            Generation then rescores the texts of the decoder and of the CTC head by both (`modules.rescore`). 0: no CTC.
+            Generation then rescores the texts of the decoder and the CTC head by both (`modules.rescore`). 0: no CTC.
         spelling_weight: the weight of the CTC head, beside 1 for the decoder, in that rescoring.
         beams, length_penalty, no_repeat_ngram_size, longest, spare: how texts are generated, as in
             `modules.beam_search`; the n-grams are of pieces of `vocabulary`.

@@ -91,7 +91,11 @@ def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool
     """How the sounds of a batch go along its sources, if the model keeps time."""
     if memory.duration_plan is None:
         return None
-    return memory.duration_plan.even(batch.counts) if even else memory.duration_plan.aligned(batch.frames(together), batch.counts)
+    return (
+        memory.duration_plan.even(batch.counts)
+        if even
+        else memory.duration_plan.aligned(batch.frames(together), batch.counts)
+    )
 
 
 def _distance(said: Tensor, batch: SpeechBatch, together: int) -> Term:

@@ -30,7 +30,9 @@ def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int |
             yield Record((), model=model.name, noun=kind.noun, queries=())
             continue
         batch = model.recipe.input.batch(model.encoder, [item]).to(next(model.network.parameters()).device)
-        (said,) = generate_frames(model.network, batch.vectors, batch.lengths, **limits_of(model.recipe.task, model.target))
+        (said,) = generate_frames(
+            model.network, batch.vectors, batch.lengths, **limits_of(model.recipe.task, model.target)
+        )
         yield Record(
             tuple(kind.names(model.encoder, source)),
             model=model.name,
