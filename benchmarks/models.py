@@ -175,7 +175,15 @@ def taggers() -> None:
     lines += runs
     rows.append(_row("`english-pos` without attention", MODELS["english-pos"].data, runs))
     write_text(RESULTS / "runs.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    columns = ["model", "data", "seeds", "test accuracy, mean ± spread", "unseen words", "parameters", "minutes"]
+    columns = [
+        "model",
+        "data",
+        "seeds",
+        "test accuracy, mean ± spread",
+        "out-of-vocabulary words",
+        "parameters",
+        "minutes",
+    ]
     versions = ", ".join(f"{name} {version}" for name, version in lines[0]["versions"].items())
     said = f"{lines[0]['machine']}; {versions}. Spread: half the range. Every run: benchmarks/results/runs.jsonl."
     save("models", columns, rows, said)
