@@ -202,7 +202,7 @@ def of_input_position(name: str) -> str:
     title = {
         "sinusoidal": "The vectors of 24 positions, 32 features: waves, ever slower to the right",
         "learned": "The vectors of the 16 positions of a table, here filled with waves; there is no 17th",
-        "recurrent": "The vectors of 24 positions, read one by one by an RNN with wavy weights",
+        "recurrent": "The vectors of 24 positions, computed one by one by an RNN with wavy weights",
         "flow": "The vectors of 24 positions along the flow of a network with wavy weights",
     }[name]
     return heat_map(vectors, title, rows="position", columns="feature", low=limits[0], high=limits[1])
