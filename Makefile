@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.site
+SITE ?= build/site
+SPHINX := $(BIN)/python -m sphinx
 # Two worker processes of one thread each suit two cores; a larger machine takes more with WORKERS=8.
 # Whoever has nothing left takes from the others: the slow tests stand side by side.
 WORKERS ?= 2
@@ -11,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs models clean
+.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs site site-pages models clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -65,10 +68,25 @@ docs: $(READY)  ## Generate what is generated in the docs, and run their code bl
 	$(BIN)/python docs/generate.py
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/docs
 
+site: $(SITE_READY)  ## Build the pages and the API reference as a site, English and Chinese, and check its links
+	$(ONE_THREAD) $(MAKE) --no-print-directory site-pages
+	REGARD_SITE=$(SITE) $(BIN)/python -m pytest -q tests/docs/test_site.py
+	@echo "The site is $(SITE)/index.html"
+
+$(SITE_READY): $(READY)
+	@echo "Adding what the site needs."
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev,site]'
+	@touch $@
+
+# The pages alone, with the Sphinx that SPHINX names. A warning is an error.
+site-pages:
+	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees docs $(SITE)
+	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees-zh -c docs -t zh docs/zh $(SITE)/zh
+
 models: $(READY)  ## Train the bundled models anew (needs the data: regard data get NAME)
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/context.py
 	$(BIN)/python benchmarks/diagonal.py
 
-clean:  ## Remove the environment and what demos wrote
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache
+clean:  ## Remove the environment, and what demos and the site wrote
+	rm -rf $(VENV) demo build .pytest_cache .ruff_cache
