@@ -89,7 +89,7 @@ def test_a_graph_with_isolated_nodes_trains_and_is_judged(gaps):
     for source in (Graphs(), Graphs(normalise=True, standardise=False)):
         recipe = Recipe(task="tagger", input=source, width=8, heads=1, network="graph_attention", epochs=2)
         model = regard.train([train], [dev], recipe=recipe, progress="none")
-        assert model.evaluate([test]).words == 3
+        assert model.evaluate([test]).examples == 3
         # The two of which nothing is known look the same, and have an answer. They are summed over different columns,
         # so rounding may differ.
         (answers,) = model.tag([test.source])
