@@ -28,7 +28,7 @@ from training import test_reads
 import tasks
 from regard import datasets
 from regard.files import write_text
-from regard.inputs import FOLDS
+from regard.inputs import FOLDINGS
 from regard.tasks import NAMED_RECIPES, Recipe
 from regard.tasks.intervals import wilson
 from regard.tasks.sources.words import CUTS
@@ -56,7 +56,7 @@ ROWS = tuple(row for row in tasks.ROWS if is_text_classifier(row))
 def reading(recipe: Recipe) -> tuple[Callable[[str], str], Callable[[str], Sequence[str]]]:
     """How a recipe writes a text before its features are read, and how it cuts it into words."""
     features = recipe.input.features
-    fold = FOLDS[features.fold]
+    fold = FOLDINGS[features.fold]
 
     def written(text: str) -> str:
         return fold(text.lower() if features.case == "lower" else text)

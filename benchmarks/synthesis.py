@@ -31,7 +31,7 @@ MEASURE = TEXT_MEASURES["character error rate"].measure
 def through_filter_banks(speaker: Synthesizer, sound: Sound) -> Sound:
     """A recording as a speaker would say it that made no error."""
     frames = speaker.target.frames
-    return frames.sound_of(frames.frames(sound))
+    return frames.to_sound(frames.frames(sound))
 
 
 def measured(

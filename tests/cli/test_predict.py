@@ -458,7 +458,7 @@ def test_a_folder_with_a_graph(predict, tmp_path):
         ("nowhere", "nowhere: it must be a folder with profiles.csv and edges.csv, but there is no such folder."),
         ("", "a source must be the name of a folder, but is empty."),
         ("friends", "friends/profiles.csv: `profiles` must be one of age, but is 'height'."),
-        ("less", "less/profiles.csv, line 1: it must have a column 'age', which the encoder learned from"),
+        ("less", "less/profiles.csv, line 1: it must have a column 'age', which the encoder was fitted to"),
     ):
         code, out, err = predict("friends", name)
         assert (code > 0, out, err.startswith(f"regard: {message}"), err.count("\n")) == (True, "", True, 1)

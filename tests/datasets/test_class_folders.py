@@ -46,7 +46,7 @@ def test_what_is_in_the_way_is_named(tmp_path, names, place, message):
 def test_problems_can_be_collected(tmp_path):
     problems = []
     make(tmp_path, "0.wav", "a/1.wav", "a/notes.txt")
-    assert len(list(read_class_folders(tmp_path, problem=problems.append))) == 1
+    assert len(list(read_class_folders(tmp_path, on_error=problems.append))) == 1
     assert len(problems) == 2
     with pytest.raises(DataError, match="it is a file, not a folder"):
         list(read_class_folders(tmp_path / "0.wav"))

@@ -7,7 +7,7 @@ from treebank_files import SAW, sentence, word
 
 from regard.datasets import CATALOG, LABELS, SPLITS, TaggedSentence, check, count_duplicates, read, resolve
 from regard.errors import DataError, UnknownNameError
-from regard.inputs import FOLDS
+from regard.inputs import FOLDINGS
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_the_catalog_is_complete(name):
     assert known.name == name
     assert tuple(known.files) == SPLITS
     assert known.label in LABELS
-    assert known.fold in FOLDS
+    assert known.fold in FOLDINGS
     for each in (known.title, known.language, known.licence, known.source, known.citation):
         assert each
     for file in known.files.values():

@@ -15,7 +15,7 @@ from regard.datasets.idx import read_idx
 from regard.datasets.reading import read, read_examples
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError, UnknownNameError
-from regard.inputs import FOLDS
+from regard.inputs import FOLDINGS
 from regard.inputs.sound import Sound
 
 held = cache(read)  # a data set is read once, for all tests
@@ -27,7 +27,7 @@ def test_the_catalog_is_complete(name):
     known = EXAMPLE_SETS[name]
     assert known.name == name
     assert name not in CATALOG
-    assert known.fold in FOLDS
+    assert known.fold in FOLDINGS
     assert known.label in known.labels
     assert known.reads in {"text", "sound", "picture", "vectors", "molecule", "graph"}
     assert {known.target(label) for label in known.labels} <= GIVES
@@ -233,7 +233,7 @@ def test_molecules_are_split_by_scaffold():
     assert "" in scaffolds[0]  # without a ring: the most frequent of all
     assert molecules["train"][0].target == -0.77 or any(each.target == -0.77 for each in molecules["test"])
     problems = []
-    assert len(read_examples("bbbp", "test", problem=problems.append)) == 204
+    assert len(read_examples("bbbp", "test", on_error=problems.append)) == 204
     assert len(problems) == 11
     assert all("BBBP.csv, line " in str(each) and "the column `smiles` is empty" in str(each) for each in problems)
     assert {each.target for each in held("bbbp", "test")} == {"penetrating", "non-penetrating"}

@@ -27,7 +27,7 @@ def test_a_line_without_two_texts_is_named(tmp_path, line):
     with pytest.raises(DataError, match=re.escape(f"{path}, line 2: a line must have two texts with a tab")):
         list(read_pairs(path))
     problems = []
-    assert len(list(read_pairs(path, problem=problems.append))) == 2
+    assert len(list(read_pairs(path, on_error=problems.append))) == 2
     assert len(problems) == 1
 
 
@@ -50,5 +50,5 @@ def test_an_empty_side_is_named_and_its_pair_left_out(tmp_path):
     with pytest.raises(DataError, match=r"a, line 2: the line is empty"):
         list(read_aligned(second, first))
     problems = []
-    assert [each.target for each in read_aligned(first, second, problem=problems.append)] == ["eins", "drei"]
+    assert [each.target for each in read_aligned(first, second, on_error=problems.append)] == ["eins", "drei"]
     assert len(problems) == 1

@@ -38,5 +38,5 @@ def test_what_can_not_be_read_says_why(files):
     with pytest.raises(UnknownNameError, match=r"`label` must be one of age, buys, but is 'buy'. Did you mean 'buys'"):
         read_people(*files, "buy")
     files[0].write_text("person 1,nobody\n")
-    with pytest.raises(DataError, match=r"friends.csv, line 1: 'nobody' is nobody in the table"):
+    with pytest.raises(DataError, match=r"friends.csv, line 1: the name 'nobody' isn't in the table"):
         read_people(*files, "buys")

@@ -40,5 +40,5 @@ def test_a_broken_line_is_named(tmp_path, line):
     with pytest.raises(DataError, match=re.escape(f"{path}, line 2: a line must be a word and its phonemes")):
         list(read_pronunciations(path))
     problems = []
-    assert [each.source for each in read_pronunciations(path, problem=problems.append)] == ["a", "b"]
+    assert [each.source for each in read_pronunciations(path, on_error=problems.append)] == ["a", "b"]
     assert len(problems) == 1

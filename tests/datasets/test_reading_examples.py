@@ -109,7 +109,7 @@ def test_problems_of_a_users_own_file_are_raised_or_told(tmp_path):
     with pytest.raises(DataError, match=r"a.csv, line 2: the column `number`"):
         read(path)
     problems = []
-    assert len(read_examples(path, problem=problems.append)) == 1
+    assert len(read_examples(path, on_error=problems.append)) == 1
     assert len(problems) == 1
 
 

@@ -43,7 +43,7 @@ def test_brackets_that_do_not_match_are_named(tmp_path, tree):
 def test_a_broken_tree_is_told_and_left_out(tmp_path):
     (tmp_path / "a.txt").write_text("(3 (2 so) (3 good)\n(1 bad)\n")
     told = []
-    assert list(read_phrases(tmp_path / "a.txt", problem=told.append)) == [Example("bad", "negative")]
+    assert list(read_phrases(tmp_path / "a.txt", on_error=told.append)) == [Example("bad", "negative")]
     assert [str(each).split(": ")[0][-6:] for each in told] == ["line 1"]
 
 

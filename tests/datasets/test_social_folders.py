@@ -72,7 +72,7 @@ def test_without_a_split_names_fall_by_their_hash(folder):
         ("name,age\nAnn,3\n", "", "one column must be called label, but the columns are age"),
         ("name,label,split\nAnn,yes,exam\n", "", "the split of 'Ann' must be train, dev, test or empty, but is 'exam'"),
         ("name,age,label,split\nAnn,3,yes,dev\n", "", "no node of the split 'train' has a label"),
-        (PROFILES, "Ann,Zoe\n", "'Zoe' is nobody in the table of profiles"),
+        (PROFILES, "Ann,Zoe\n", "the name 'Zoe' isn't in the table of profiles"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_file(folder, profiles, edges, said):

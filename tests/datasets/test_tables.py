@@ -181,11 +181,11 @@ def test_a_broken_object_is_named(tmp_path, content, line, message):
 def test_problems_can_be_collected(tmp_path):
     problems = []
     content = "text,number\na,1\nb,x\nc\nd,4\n"
-    assert read(tmp_path, content, problem=problems.append) == [Example("a", 1.0), Example("d", 4.0)]
+    assert read(tmp_path, content, on_error=problems.append) == [Example("a", 1.0), Example("d", 4.0)]
     assert [re.sub(r".*, line (\d+): .*", r"\1", str(each)) for each in problems] == ["3", "4"]
     # A column that isn't there is one problem, not one a row.
     with pytest.raises(DataError, match="line 2: `column` must be one of"):
-        read(tmp_path, content, Columns(), problem=problems.append)
+        read(tmp_path, content, Columns(), on_error=problems.append)
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,11 @@ def test_a_file_that_is_no_treebank_is_named(tmp_path, content, message):
 def test_every_problem_can_be_collected(tmp_path):
     problems = []
     content = SAW + "1\tx\n\n" + SAW + word(1, "a") + "\n" + word("b", "c") + "\n" + word(3, "d", "_") + "\n\n" + SAW
-    assert read(tmp_path, content, problem=problems.append) == [READ, READ, READ]
+    assert read(tmp_path, content, on_error=problems.append) == [READ, READ, READ]
     assert [re.sub(r".*, line (\d+): .*", r"\1", str(problem)) for problem in problems] == ["7", "16", "17"]
     # What can't be read at all is one problem, not also an empty file.
     problems.clear()
-    assert read(tmp_path, b"\x1f\x8b", problem=problems.append) == []
+    assert read(tmp_path, b"\x1f\x8b", on_error=problems.append) == []
     assert len(problems) == 1
 
 

@@ -6,7 +6,7 @@ import torch
 from regard.attention import attend, weigh
 from regard.errors import ArgumentError
 from regard.inputs.batch import Batch
-from regard.inputs.graph import Graph, mask_of
+from regard.inputs.graph import Graph, edges_mask
 
 PATH = torch.tensor([[0, 1], [1, 2]])
 
@@ -45,15 +45,15 @@ def test_loops_are_added_once_and_have_kind_0():
 
 def test_both_ways_is_symmetric_and_has_no_doubles():
     graph = Graph(torch.ones(3, 2), torch.tensor([[2, 0, 1, 0, 1], [0, 1, 0, 1, 1]]))
-    assert edges(graph.both_ways()) == [(0, 1), (0, 2), (1, 0), (1, 1), (2, 0)]
-    assert graph.both_ways().both_ways().edges.equal(graph.both_ways().edges)
+    assert edges(graph.undirected()) == [(0, 1), (0, 2), (1, 0), (1, 1), (2, 0)]
+    assert graph.undirected().undirected().edges.equal(graph.undirected().edges)
     assert graph.edges.shape == (2, 5)
-    assert edges(Graph(torch.ones(2, 2), PATH[:, :0]).both_ways()) == []
+    assert edges(Graph(torch.ones(2, 2), PATH[:, :0]).undirected()) == []
 
 
 def test_kinds_go_with_their_edges():
     graph = Graph(torch.ones(3, 2), torch.tensor([[2, 0, 1], [0, 1, 0]]), kinds=torch.tensor([3, 1, 2]))
-    both = graph.both_ways()
+    both = graph.undirected()
     assert list(zip(edges(both), both.kinds.tolist(), strict=True)) == [
         ((0, 1), 1),
         ((0, 1), 2),
@@ -68,7 +68,7 @@ def test_several_graphs_attend_as_each_alone():
     graphs = [random_graph(7, 11, 1), random_graph(3, 2, 2), random_graph(5, 0, 3), random_graph(0, 0, 4)]
     batch = Batch.pad([graph.vectors for graph in graphs])
     x = batch.vectors[:, None]
-    together = attend(x, x, x, mask=mask_of(graphs))[:, 0]
+    together = attend(x, x, x, mask=edges_mask(graphs))[:, 0]
     for row, graph in zip(together, graphs, strict=True):
         alone = graph.vectors[None, None]
         expected = attend(alone, alone, alone, mask=graph.mask())[0, 0]
@@ -84,13 +84,13 @@ def test_padding_cannot_matter():
     x = Batch.pad([graph.vectors for graph in graphs]).vectors[:, None]
     poisoned = x.clone()
     poisoned[1, 0, 3:] = torch.nan
-    assert attend(poisoned, poisoned, poisoned, mask=mask_of(graphs)).equal(attend(x, x, x, mask=mask_of(graphs)))
+    assert attend(poisoned, poisoned, poisoned, mask=edges_mask(graphs)).equal(attend(x, x, x, mask=edges_mask(graphs)))
 
 
 def test_one_graph_is_a_batch_of_one():
     graph = random_graph(5, 7, 1)
     x = graph.vectors[None, None]
-    assert weigh(x, x, mask=mask_of([graph])).equal(weigh(x, x, mask=graph.mask()))
+    assert weigh(x, x, mask=edges_mask([graph])).equal(weigh(x, x, mask=graph.mask()))
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_what_is_no_graph_is_refused(arguments, message):
 
 def test_a_mask_needs_a_graph():
     with pytest.raises(ArgumentError, match="`graphs` must hold at least one"):
-        mask_of([])
+        edges_mask([])
 
 
 def test_relations_by_hand():
     # A ring of four with a tail: 0 - 1 = 2 - 3 - 0, and 4 behind 3; 0 and 1 have two edges, and the larger counts.
     ends = torch.tensor([[0, 0, 1, 2, 3, 3], [1, 1, 2, 3, 0, 4]])
-    graph = Graph(torch.eye(5), ends, kinds=torch.tensor([1, 3, 2, 1, 1, 1])).both_ways().with_loops()
+    graph = Graph(torch.eye(5), ends, kinds=torch.tensor([1, 3, 2, 1, 1, 1])).undirected().with_loops()
     assert graph.relations(reach=1).tolist() == [
         [1, 4, 0, 2, 0],
         [4, 1, 3, 0, 0],
@@ -133,7 +133,7 @@ def test_relations_by_hand():
     # Edges lead from the key to the query, and one without a kind is of kind 1.
     assert Graph(torch.eye(3), PATH).relations(reach=2).tolist() == [[1, 0, 0], [3, 1, 0], [2, 3, 1]]
     assert Graph(torch.ones(0, 2), PATH[:, :0]).relations(reach=2).shape == (0, 0)
-    with pytest.raises(ArgumentError, match=r"`reach` must be up to how many edges away .*, 1 or more, but is 0"):
+    with pytest.raises(ArgumentError, match=r"`reach` must be the largest distance .*, 1 or more, but is 0"):
         graph.relations(reach=0)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.lines import number_of, read_table
-from regard.inputs.saving import checked_names
+from regard.inputs.json_validation import checked_names
+from regard.inputs.lines import parse_number, read_table
 
 
 def written(folder, content):
@@ -38,9 +38,9 @@ def test_a_broken_table_names_its_line(tmp_path, content, message):
 
 
 def test_numbers_are_those_of_files():
-    assert [number_of(text) for text in ("1", " -.5 ", "1e-3", "+2.")] == [1, -0.5, 0.001, 2]
+    assert [parse_number(text) for text in ("1", " -.5 ", "1e-3", "+2.")] == [1, -0.5, 0.001, 2]
     strange = ("", " ", "1_0", "٣", "nan", "inf", "-Infinity", "1e999", "0x10", "1,5", "9" * 400)
-    assert [number_of(text) for text in strange] == [None] * len(strange)
+    assert [parse_number(text) for text in strange] == [None] * len(strange)
 
 
 def test_saved_names_are_checked():

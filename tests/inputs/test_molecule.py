@@ -210,7 +210,7 @@ def test_descriptors_are_numbers_whatever_the_molecule():
 
 
 def test_a_molecule_too_large_to_describe_is_refused_before_it_takes_minutes():
-    with pytest.raises(ArgumentError, match="of 4,000 atoms at most, where the whole is described, but has 4,001"):
+    with pytest.raises(ArgumentError, match="of 4,000 atoms at most, to compute descriptors, but has 4,001"):
         descriptors("C" * 4001)
 
 
@@ -238,8 +238,8 @@ def test_descriptors_are_saved_with_their_scale():
     assert again == atoms
     assert torch.equal(again.graph("CCN").vectors, atoms.graph("CCN").vectors)
     assert "whole" not in RICH.to_json()
-    with pytest.raises(ArgumentError, match="`whole` must scale 79 descriptors, but scales 1"):
-        MoleculeAtoms(whole=Standardise((0.0,), (1.0,)))
+    with pytest.raises(ArgumentError, match="`descriptor_scale` must scale 79 descriptors, but scales 1"):
+        MoleculeAtoms(descriptor_scale=Standardise((0.0,), (1.0,)))
 
 
 def test_json_and_arguments():
@@ -275,7 +275,7 @@ def test_real_molecules(real_data, capfd):
             empty += 1
             continue
         assert torch.isfinite(graph.vectors).all()
-        assert graph.both_ways().edges.equal(graph.edges)
+        assert graph.undirected().edges.equal(graph.edges)
         read += 1
     assert read + empty == 400
     assert read > 380

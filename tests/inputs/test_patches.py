@@ -25,9 +25,9 @@ def test_five_by_ten_pixels_in_three_colours_are_fifty_vectors_of_three():
     assert vectors.shape == (50, 3)
     assert RGB.width == 3
     assert RGB.grid(seen) == (5, 10)
-    for vector, (row, column) in zip(vectors, RGB.places(seen).tolist(), strict=True):
+    for vector, (row, column) in zip(vectors, RGB.positions(seen).tolist(), strict=True):
         assert torch.equal(vector, seen[row, column])
-    assert RGB.places(seen)[:12, 0].tolist() == [0] * 10 + [1] * 2
+    assert RGB.positions(seen)[:12, 0].tolist() == [0] * 10 + [1] * 2
 
 
 def test_patches_by_hand():
@@ -39,7 +39,7 @@ def test_patches_by_hand():
     # The third row is repeated to fill the lower patches.
     assert (patches.vectors(seen) * 16).tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 8, 9], [10, 11, 10, 11]]
     assert patches.grid(seen) == (2, 2)
-    assert patches.places(seen).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert patches.positions(seen).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     # In colours, the channels of a pixel stand side by side.
     coloured = torch.stack([seen, seen + 0.125], dim=2).repeat(1, 1, 2)[..., :3]
     assert (PictureVectors(patch=2, channels="rgb").vectors(coloured) * 16)[0].tolist() == [
@@ -56,7 +56,7 @@ def test_vectors_are_the_picture_again(patch, shape):
     settings, seen = PictureVectors(patch=patch, channels="rgb"), picture(*shape)
     vectors, grid = settings.vectors(seen), settings.grid(seen)
     assert vectors.shape == (grid[0] * grid[1], settings.width)
-    back = settings.picture_of(vectors, grid)
+    back = settings.to_picture(vectors, grid)
     # Nothing is cut off, less than a patch is added, and what is added is the edge.
     assert torch.equal(back[: shape[0], : shape[1]], seen)
     for side in (0, 1):
@@ -73,13 +73,13 @@ def test_pictures_are_scaled_to_the_size_asked_for():
         seen = picture(*shape, 1)
         assert settings.vectors(seen).shape == (6, 16)
         assert settings.grid(seen) == (2, 3)
-        assert settings.places(seen).shape == (6, 2)
+        assert settings.positions(seen).shape == (6, 2)
     same = picture(8, 12, 1)
     assert torch.equal(settings.vectors(same), PictureVectors(patch=4).vectors(same))
     # Half the size is the mean of its surroundings, not every other pixel.
     stripes = torch.tensor([0.0, 1.0]).repeat(40, 20)
     small = PictureVectors(size=(20, 20))
-    inside = small.picture_of(small.vectors(stripes), (20, 20))[2:-2, 2:-2]
+    inside = small.to_picture(small.vectors(stripes), (20, 20))[2:-2, 2:-2]
     torch.testing.assert_close(inside, torch.full_like(inside, 0.5), atol=0.13, rtol=0)
     assert PictureVectors(size=(50, 60)).vectors(torch.ones(7, 3)).unique().tolist() == [1.0]
 
@@ -146,15 +146,15 @@ def test_gradients_reach_the_picture():
     ],
 )
 def test_what_is_no_picture_is_refused(settings, given, message):
-    for method in (settings.vectors, settings.grid, settings.places):
+    for method in (settings.vectors, settings.grid, settings.positions):
         with pytest.raises(ArgumentError, match=message):
             method(given)
 
 
 def test_the_way_back_refuses_what_does_not_fit():
     for vectors, grid in [(torch.zeros(5, 3), (2, 3)), (torch.zeros(6, 1), (2, 3)), (torch.zeros(6, 3), (-2, -3))]:
-        with pytest.raises(ArgumentError, match="`vectors` must be one of 3 numbers for each place of the grid"):
-            RGB.picture_of(vectors, grid)
+        with pytest.raises(ArgumentError, match="`vectors` must be one of 3 numbers for each patch of the grid"):
+            RGB.to_picture(vectors, grid)
 
 
 def test_settings_go_through_json():

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.inputs.profile_encoder import ProfileEncoder
 from regard.inputs.profile_tables import read_profiles
-from regard.inputs.profiles import ProfileEncoder
 
 PEOPLE = [
     {"sex": "f", "age": 20.0, "job": "cook", "buys": "yes"},
@@ -159,7 +159,7 @@ def test_a_table_is_read(tmp_path):
     [
         ("name,age\nAnn,31\nBob,thirty\n", "line 3: the column 'age' has numbers, but here 'thirty'"),
         ("name,age\nAnn,31\n\nBob,nan\n", "line 4: the column 'age' has numbers, but here 'nan'"),
-        ("name,age\nAnn,31\nAnn,32\n", "line 3: 'Ann' stands twice"),
+        ("name,age\nAnn,31\nAnn,32\n", "line 3: the name 'Ann' occurs twice"),
         ("name,age\n,31\n", "line 2: the column 'name' is empty"),
         ("name,age\nAnn\n", "line 2: a line must have 2 columns"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 from regard.datasets import read
 from regard.errors import MissingExtraError, UnknownNameError
-from regard.inputs import SCRIPTS, in_script, script, script_of
+from regard.inputs import SCRIPTS, convert_script, detect_script, script
 
 SENTENCES = [("他在讀書，寫了許多東西。", "他在读书，写了许多东西。"), ("我們開車經過這座橋。", "我们开车经过这座桥。")]
 
@@ -15,9 +15,9 @@ SENTENCES = [("他在讀書，寫了許多東西。", "他在读书，写了许�
 @pytest.mark.parametrize(("traditional", "simplified"), SENTENCES)
 def test_each_script_and_the_way_between(traditional, simplified):
     pytest.importorskip("opencc")
-    assert (script_of(traditional), script_of(simplified)) == ("traditional", "simplified")
-    assert in_script(traditional, "simplified") == in_script(simplified, "simplified") == simplified
-    assert in_script(simplified, "traditional") == in_script(traditional, "traditional") == traditional
+    assert (detect_script(traditional), detect_script(simplified)) == ("traditional", "simplified")
+    assert convert_script(traditional, "simplified") == convert_script(simplified, "simplified") == simplified
+    assert convert_script(simplified, "traditional") == convert_script(traditional, "traditional") == traditional
 
 
 @pytest.mark.parametrize(
@@ -38,29 +38,32 @@ def test_each_script_and_the_way_between(traditional, simplified):
     ],
 )
 def test_what_is_in_neither(text):
-    assert script_of(text) is None
+    assert detect_script(text) is None
 
 
 def test_a_foreign_name_changes_nothing():
-    assert script_of("这本书是陳先生写的，我们都很喜欢读。") is None
-    assert script_of("这本书是陳先生写的，我们都很喜欢读，还会给孩子们讲书里的故事。") == "simplified"
-    assert script_of("電影《となりのトトロ》在臺灣很受歡迎，觀眾們都說這部電影值得再看一遍，還會帶孩子們來。") is None
+    assert detect_script("这本书是陳先生写的，我们都很喜欢读。") is None
+    assert detect_script("这本书是陳先生写的，我们都很喜欢读，还会给孩子们讲书里的故事。") == "simplified"
     assert (
-        script_of("電影《トトロ》在臺灣很受歡迎，觀眾們都說這部電影值得再看一遍，還會帶孩子們來看。") == "traditional"
+        detect_script("電影《となりのトトロ》在臺灣很受歡迎，觀眾們都說這部電影值得再看一遍，還會帶孩子們來。") is None
+    )
+    assert (
+        detect_script("電影《トトロ》在臺灣很受歡迎，觀眾們都說這部電影值得再看一遍，還會帶孩子們來看。")
+        == "traditional"
     )
 
 
 def test_what_is_no_script():
     with pytest.raises(UnknownNameError, match="`script` must be one of simplified, traditional, but is 'simplifed'"):
-        in_script("他", "simplifed")
+        convert_script("他", "simplifed")
 
 
 def test_it_is_told_without_opencc_but_not_converted(monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
     script._converter.cache_clear()
-    assert script_of(SENTENCES[0][0]) == "traditional"
+    assert detect_script(SENTENCES[0][0]) == "traditional"
     with pytest.raises(MissingExtraError, match=r"`opencc` is not installed.*regard\[data\]"):
-        in_script("書", "simplified")
+        convert_script("書", "simplified")
 
 
 def test_the_characters_of_both_scripts_are_those_that_opencc_leaves_as_they_are():
@@ -85,13 +88,13 @@ def test_a_simplified_text_is_never_told_and_a_traditional_one_almost_always(rea
     texts += [each.source for each in read("chinese-hotel-reviews", "test", "sentiment")]
     texts += [each.source for each in read("tatoeba-zh-en", "test", "zh-en")]
     assert len(texts) > 4000
-    assert [text for text in texts if script_of(text) == "traditional"] == []
-    long = [in_script(text, "traditional") for text in texts if len(text) >= 10]
-    assert sum(script_of(text) == "traditional" for text in long) / len(long) > 0.97
+    assert [text for text in texts if detect_script(text) == "traditional"] == []
+    long = [convert_script(text, "traditional") for text in texts if len(text) >= 10]
+    assert sum(detect_script(text) == "traditional" for text in long) / len(long) > 0.97
 
 
 def test_every_script_has_its_converter():
     pytest.importorskip("opencc")
-    code = "import sys; from regard.inputs import script_of; script_of('書'); print('opencc' in sys.modules)"
+    code = "import sys; from regard.inputs import detect_script; detect_script('書'); print('opencc' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
-    assert [in_script("書书", name) for name in SCRIPTS] == ["书书", "書書"]
+    assert [convert_script("書书", name) for name in SCRIPTS] == ["书书", "書書"]

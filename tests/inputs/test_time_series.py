@@ -39,7 +39,7 @@ def test_targets_are_numbers_and_labels_may_be_missing(tmp_path):
         (HEADER + "1:2:3:a\n", "line 7: a series must have 2 dimensions.* has 3"),
         (HEADER + "1:2:c\n", "line 7: the label must be one of a, b, but is 'c'"),
         (HEADER + "1:2:\n", "line 7: the label must be one of a, b, but is ''"),
-        (HEADER + "1,?:2,3:a\n", "line 7: a value must be a number .* is '\\?'. Missing values aren't read"),
+        (HEADER + "1,?:2,3:a\n", "line 7: a value must be a number .* is '\\?'. Missing values aren't supported"),
         (HEADER + "1,NaN:2,3:a\n", "line 7: .*Missing values"),
         (HEADER + "1,inf:2,3:a\n", "line 7: a value must be a number"),
         (HEADER + "1,,2:2,3,4:a\n", "line 7: a value must be a number .* is ''"),

@@ -9,8 +9,8 @@ import torch
 
 from regard.errors import ArgumentError, DataError
 from regard.inputs.batch import Batch
-from regard.inputs.sequences import VectorSequences
 from regard.inputs.vector_files import VECTOR_FILES, read_vectors
+from regard.inputs.vector_sequences import VectorSequences
 
 
 def saved(path, array):

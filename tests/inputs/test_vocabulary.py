@@ -11,9 +11,9 @@ import torch
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
 from regard.inputs.characters import Characters, Words
 from regard.inputs.special_ids import UNKNOWN_PIECE
-from regard.inputs.splitting import split_words
 from regard.inputs.subwords import Subwords
 from regard.inputs.text_bytes import Bytes
+from regard.inputs.tokenisation import split_words
 from regard.inputs.vocabulary import VOCABULARIES, Vocabulary, vocabulary_from_json
 from regard.special_ids import END, PADDING, START
 
@@ -163,7 +163,7 @@ def test_texts_and_sizes_are_checked():
     with pytest.raises(ArgumentError, match="`size` must be 259 for bytes"):
         Bytes.fit(TEXTS, 300)
     other = json.loads(Subwords.fit(TEXTS, 300).to_json()["tokenizer"]) | {"normalizer": {"type": "Lowercase"}}
-    with pytest.raises(ArgumentError, match="must read back what it writes"):
+    with pytest.raises(ArgumentError, match="must decode what it encodes"):
         Subwords.from_json({"kind": "subwords", "tokenizer": json.dumps(other)})
 
 

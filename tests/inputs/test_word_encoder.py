@@ -11,7 +11,7 @@ import torch
 from regard import inputs
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.inputs import WordEmbedding, WordEncoder, WordFeatures, fold_ascii, fold_width, word_shape
-from regard.inputs import encoder as encoder_file
+from regard.inputs import word_encoder as encoder_file
 
 SENTENCES = [["I", "saw", "a", "saw", "."], ["The", "dog", "saw", "I", "."], []]
 SMALL = WordFeatures(minimum_count=1, prefixes=2, suffixes=3, affix_ids=97, ngram_ids=101, shape_ids=53)
@@ -110,12 +110,12 @@ def test_ids_stay_inside_their_tables():
 
 
 def test_what_is_remembered_does_not_grow_for_ever(monkeypatch):
-    monkeypatch.setattr(encoder_file, "_MOST_TYPES", 13)
+    monkeypatch.setattr(encoder_file, "_MOST_CACHED", 13)
     encoder = WordEncoder.fit(SENTENCES, features=SMALL)
     first = row(encoder, "saw")
     for number in range(101):
         encoder.encode([[f"word{number}", "saw"]])
-    assert len(encoder._places) <= 13
+    assert len(encoder._rows_by_word) <= 13
     assert row(encoder, "saw") == first
     # More at once than are kept is still answered.
     assert encoder.encode([[f"word{number}" for number in range(29)]]).vectors.shape[:2] == (1, 29)
@@ -179,25 +179,25 @@ def test_shapes_and_folds():
 
 
 def test_the_unknown_are_counted_however_many_words_are_remembered(monkeypatch):
-    monkeypatch.setattr("regard.inputs.encoder._MOST_TYPES", 1500)
+    monkeypatch.setattr("regard.inputs.word_encoder._MOST_CACHED", 1500)
     encoder = WordEncoder.fit([["saw", "tool"]], minimum_count=1)
     for first in range(0, 4000, 40):
         words = ["saw", *(f"x{number}" for number in range(first, first + 40)), "tool", "x0"]
-        assert encoder.unknown(words) == 41
+        assert encoder.count_unknown(words) == 41
         encoder.encode([words])
-        assert encoder.unknown(words) == 41
-    assert encoder.unknown([]) == 0
+        assert encoder.count_unknown(words) == 41
+    assert encoder.count_unknown([]) == 0
 
 
 def test_a_sentence_of_more_words_than_are_remembered_is_worked_out_once(monkeypatch):
-    monkeypatch.setattr("regard.inputs.encoder._MOST_TYPES", 50)
+    monkeypatch.setattr("regard.inputs.word_encoder._MOST_CACHED", 50)
     encoder = WordEncoder.fit([["saw"]], minimum_count=1)
     words = [f"x{number}" for number in range(100)]
     looked = []
     monkeypatch.setattr(
-        WordEncoder, "_look", lambda self, word, look=WordEncoder._look: (looked.append(word), look(self, word))
+        WordEncoder, "_cache", lambda self, word, cache=WordEncoder._cache: (looked.append(word), cache(self, word))
     )
-    assert encoder.unknown(words) == 100
+    assert encoder.count_unknown(words) == 100
     assert not looked
     first, again = (encoder.encode([words]).vectors for _ in range(2))
     assert looked == words
@@ -285,7 +285,7 @@ words = [[f"word{(number * 31 + place) % 5003}" for place in range(13)] for numb
 encoder = WordEncoder.fit(words[:997])
 took = []
 for _ in range(3):
-    encoder._forget()
+    encoder._clear_cache()
     start = time.process_time()
     for place in range(0, len(words), 32):
         encoder.encode(words[place : place + 32])

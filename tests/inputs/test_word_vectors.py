@@ -51,7 +51,7 @@ def test_only_some_words_are_kept(tmp_path):
         ("cat 1 2\n\ndog 1 2\n", "line 2: a line must be a word and 2 numbers"),
         ("cat 1 2\n 3 4\n", "line 2: a line must be a word"),
         ("cat\n", "line 1: a line must be a word and its numbers"),
-        ("cat 1 2\ndog 1 2\ncat 3 4\n", "line 3: the word 'cat' stands twice"),
+        ("cat 1 2\ndog 1 2\ncat 3 4\n", "line 3: the word 'cat' occurs twice"),
         ("cat 1 2\ndog 1 two\n", "line 2: a vector must be numbers .* one is 'two'"),
         ("cat 1 nan\n", "line 1: a vector must be numbers .* one is 'nan'"),
         ("cat 1 1e39\n", "line 1: a vector must be numbers that float32 can hold"),

@@ -511,7 +511,7 @@ def test_pictures_are_shifted_in_training_and_their_places_are_not():
     assert torch.equal(made[:, :, 4:], item[:, 4:].expand(200, 6, 4))
     seen = set()
     for each in made:
-        spots = (encoder.picture_of((each[:, :4] + 1) / 2, (2, 3))[..., 0] == 1).nonzero()
+        spots = (encoder.to_picture((each[:, :4] + 1) / 2, (2, 3))[..., 0] == 1).nonzero()
         assert len(spots) == 1
         seen.add(tuple(spots[0].tolist()))
     assert seen == {(row, column) for row in (0, 1, 2) for column in (1, 2, 3)}

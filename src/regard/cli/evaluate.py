@@ -152,13 +152,13 @@ def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNa
 
 def converted(example: Any, script: str) -> Any:
     """An example whose source is in this script, word by word where it is words."""
-    from regard.inputs import in_script
+    from regard.inputs import convert_script
 
     if hasattr(example, "words"):
-        return dataclasses.replace(example, words=tuple(in_script(word, script) for word in example.words))
+        return dataclasses.replace(example, words=tuple(convert_script(word, script) for word in example.words))
     if isinstance(example.source, str):
-        return dataclasses.replace(example, source=in_script(example.source, script))
-    return dataclasses.replace(example, source=[in_script(word, script) for word in example.source])
+        return dataclasses.replace(example, source=convert_script(example.source, script))
+    return dataclasses.replace(example, source=[convert_script(word, script) for word in example.source])
 
 
 def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:

@@ -137,7 +137,7 @@ def in_script(lines: Iterable[Line], script: str | None) -> Iterator[Line]:
         [Line(text='他在读书。', number=1)]
     """
     # Here and not above: it brings torch, for which --help and a mistyped option needn't wait.
-    from regard.inputs import in_script as converted
+    from regard.inputs import convert_script as converted
 
     for line in lines:
         yield line if script is None else line._replace(text=converted(line.text, script))

@@ -211,14 +211,14 @@ class TaskData:
 
     def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
         from regard.datasets import DATASETS, read, read_social_folder, rename_labels
-        from regard.inputs import is_social_folder
+        from regard.inputs import is_graph_folder
 
-        if profiles is not None and self.known is None and is_social_folder(self.given):
+        if profiles is not None and self.known is None and is_graph_folder(self.given):
             examples: list[Any] = [read_social_folder(self.given, split, encoder=profiles)]
         else:
             # What is broken in a data set that is known by name is known, too.
             problem = None if self.given in DATASETS else self._tell
-            examples = read(self.given, split, self.label, columns=self.columns, problem=problem)
+            examples = read(self.given, split, self.label, columns=self.columns, on_error=problem)
             if not examples and self.broken:
                 # A treebank of which no sentence is left says nothing more.
                 self._tell(DataError("it holds no examples.", path=self.given))
@@ -390,10 +390,10 @@ class TaskData:
     def division(self) -> str | None:
         """One line that says how the data are split; None where they have files of their own for that."""
         from regard.datasets import SPLITS
-        from regard.inputs import is_social_folder
+        from regard.inputs import is_graph_folder
         from regard.page.numbers import counted
 
-        if self.known is None and is_social_folder(self.given):
+        if self.known is None and is_graph_folder(self.given):
             nodes = {split: self._read(split)[0].target for split in SPLITS}
             said = ", ".join(f"{sum(each is not None for each in own):,} {split}" for split, own in nodes.items())
             return f"{self.given}: nodes with a label: {said}."

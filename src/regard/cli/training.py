@@ -180,7 +180,7 @@ def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: boo
             if data.is_treebank:
                 # A file that lacks it here and there is another matter than one that hasn't got it.
                 path = resolve(data.given).files["train"]
-                some = any(True for _ in read_treebank(path, name, problem=lambda _: None))
+                some = any(True for _ in read_treebank(path, name, on_error=lambda _: None))
                 lacks = f"{'a word of ' if some else ''}{data.given} has no {name.upper()}"
             typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
     task = dataclasses.replace(recipe.task, auxiliary={name: wanted[name] for name in found})

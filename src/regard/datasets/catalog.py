@@ -53,7 +53,7 @@ class Dataset:
         source: where it comes from, with the version.
         citation: the paper to cite.
         label: what its words are labelled with by default, a column of CoNLL-U.
-        fold: the folding (a name in `inputs.FOLDS`) under which its splits spell alike.
+        fold: the folding (a name in `inputs.FOLDINGS`) under which its splits spell alike.
         files: for each split, its file.
         folder: the name of the folder with its files; by default its own name.
         by_hand: for what can't be downloaded, how to get it: a sentence.

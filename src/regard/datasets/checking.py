@@ -17,7 +17,7 @@ from regard.datasets.renaming import check_renaming, labels_of, rename_labels
 from regard.datasets.sentences import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
-from regard.inputs import FOLDS
+from regard.inputs import FOLDINGS
 
 __all__ = ["Report", "SplitReport", "check"]
 
@@ -87,7 +87,7 @@ def check(
     Raises:
         UnknownNameError: a name or label that isn't known.
         ArgumentError: columns of what is no table, or a name for a label that isn't there.
-        DataError: there is nothing to read. A broken line is not raised but reported.
+        DataError: there is nothing to read. A broken line is not raise_error but reported.
     """
     check_columns(name_or_path, columns)
     if str(name_or_path) in EXAMPLE_SETS:
@@ -101,11 +101,11 @@ def check(
     # One file alone is one split, whatever it is used for.
     alone = len(set(source.files.values())) == 1
     for split, path in list(source.files.items())[: 1 if alone else None]:
-        sentences = read_treebank(path, label, convert=source.convert(split), problem=problems.append)
+        sentences = read_treebank(path, label, convert=source.convert(split), on_error=problems.append)
         read["all" if alone else split] = list(sentences)
     read = _renamed(read, names, name_or_path)
     found = _said([str(problem) for problem in problems])
-    fold = FOLDS[source.fold]
+    fold = FOLDINGS[source.fold]
     known = {fold(word) for sentence in read.get("train", ()) for word in sentence.words}
     reports: list[SplitReport] = []
     for split, sentences in read.items():
@@ -132,7 +132,9 @@ def _check_own(path: Path, label: str | None, columns: ColumnNames | None, names
     problems: dict[str, None] = {}
     splits = splits_of(path)
     read = {
-        split: read_examples(path, split, label, columns=columns, problem=lambda error: problems.setdefault(str(error)))
+        split: read_examples(
+            path, split, label, columns=columns, on_error=lambda error: problems.setdefault(str(error))
+        )
         for split in splits or ("train",)
     }
     read = _renamed(read, names, path)
@@ -170,7 +172,7 @@ def _check_examples(
     # A file that all splits are made of says the same of each.
     problems: dict[str, None] = {}
     read = {
-        split: read_examples(known.name, split, label, problem=lambda error: problems.setdefault(str(error)))
+        split: read_examples(known.name, split, label, on_error=lambda error: problems.setdefault(str(error)))
         for split in SPLITS
     }
     read = _renamed(read, names, known.name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.errors import DataError
-from regard.inputs.lines import Problem, raised
+from regard.inputs.lines import ErrorHandler, raise_error
 
 __all__ = ["PICTURES", "SOUNDS", "read_class_folders"]
 
@@ -16,7 +16,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 """How the name of a picture ends, in any case."""
 
 
-def read_class_folders(folder: str | Path, *, problem: Problem = raised) -> Iterator[Example[Path, str]]:
+def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_error) -> Iterator[Example[Path, str]]:
     """The sounds or the pictures of a folder, sorted by their paths, each labelled with the name of its folder.
 
     No file is opened. Hidden files are passed over, and so are files beside the classes' folders that are neither
@@ -24,7 +24,7 @@ def read_class_folders(folder: str | Path, *, problem: Problem = raised) -> Iter
 
     Args:
         folder: the folder of the classes' folders.
-        problem: is told of whatever else stands in it; by default it is raised.
+        on_error: is told of whatever else stands in it; by default it is raise_error.
 
     Raises:
         DataError: no classes, or sounds and pictures in one folder.
@@ -46,16 +46,16 @@ def read_class_folders(folder: str | Path, *, problem: Problem = raised) -> Iter
     for path in _visible(folder):
         if not path.is_dir():
             if _kind(path):
-                problem(DataError("it stands in no class's folder: move it to folder/class/file.", path=path))
+                on_error(DataError("it stands in no class's folder: move it to folder/class/file.", path=path))
             continue
         members = _visible(path)
         if not members:
-            problem(DataError("this class has no file.", path=path))
+            on_error(DataError("this class has no file.", path=path))
         for member in members:
             kind = None if member.is_dir() else _kind(member)
             if kind is None:
                 what = "a folder in a class's folder" if member.is_dir() else "neither a sound nor a picture"
-                problem(DataError(f"it is {what}.", path=member))
+                on_error(DataError(f"it is {what}.", path=member))
                 continue
             kinds.setdefault(kind, member)
             if len(kinds) > 1:

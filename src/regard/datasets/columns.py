@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.datasets.example import Answers, Example
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.lines import number_of
+from regard.inputs.lines import parse_number
 from regard.inputs.molecule import scaffold
 
 __all__ = ["GIVES", "READS", "SIDES", "ColumnNames", "Columns", "check_names"]
@@ -212,7 +212,7 @@ def _file(row: Mapping[str, Any], name: str, folder: Path) -> Path:
 def _number(row: Mapping[str, Any], name: str) -> float:
     value = row[name]
     text = value if isinstance(value, str) else "" if isinstance(value, bool) else json.dumps(value)
-    number = number_of(text.strip())
+    number = parse_number(text.strip())
     if number is None:
         raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}")
     return number

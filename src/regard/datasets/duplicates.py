@@ -14,7 +14,7 @@ from regard.datasets.example import Example
 from regard.datasets.sentences import TaggedSentence
 from regard.errors import UnknownNameError
 from regard.extras import require
-from regard.inputs import FOLDS, Graph
+from regard.inputs import FOLDINGS, Graph
 from regard.inputs.sound import Sound
 
 __all__ = ["Duplicates", "count_duplicates", "identity", "in_one_spelling"]
@@ -48,7 +48,7 @@ def count_duplicates(
 
     Args:
         splits: the sentences or examples of each split, in the order train, dev, test.
-        fold: how words and texts are folded before they are compared, a name in `inputs.FOLDS`.
+        fold: how words and texts are folded before they are compared, a name in `inputs.FOLDINGS`.
         same: makes of an example's source what is compared; by default the above.
 
     Raises:
@@ -60,9 +60,9 @@ def count_duplicates(
         >>> found.distinct, found.shared, found.within
         (1, {('train', 'test'): 2}, {'train': 0, 'test': 1})
     """
-    if fold not in FOLDS:
-        raise UnknownNameError("fold", fold, FOLDS)
-    folded = FOLDS[fold]
+    if fold not in FOLDINGS:
+        raise UnknownNameError("fold", fold, FOLDINGS)
+    folded = FOLDINGS[fold]
     counted = {
         split: Counter(identity(each, folded, same) for each in held if not _graph(each))
         for split, held in splits.items()

@@ -9,11 +9,11 @@ from typing import Any
 from regard.datasets.catalog import Dataset, DatasetFile
 from regard.datasets.example import Example
 from regard.datasets.splits import split_by_hash
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["ExampleSet", "Read", "files_at", "hashed"]
 
-Read = Callable[[Path, str, str, Problem], Iterable[Example[Any, Any]]]
+Read = Callable[[Path, str, str, ErrorHandler], Iterable[Example[Any, Any]]]
 """Reads one split: is given the folder, the split, the name of the label, and whom to tell of what is broken."""
 
 

@@ -10,23 +10,23 @@ from regard.datasets.example_set import ExampleSet, files_at
 from regard.datasets.planetoid import CORA_CLASSES, read_planetoid
 from regard.extras import require
 from regard.inputs.graph import Graph
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["CORA", "KARATE"]
 
 _Labelled = Example[Graph, tuple[str | None, ...]]
 
 
-def _cora(folder: Path, split: str, label: str, problem: Problem) -> list[_Labelled]:
+def _cora(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[_Labelled]:
     return [read_planetoid(folder, "cora", split, classes=CORA_CLASSES)]
 
 
-def _karate(folder: Path, split: str, label: str, problem: Problem) -> list[_Labelled]:
+def _karate(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[_Labelled]:
     club = require("networkx", extra="graph").karate_club_graph()
     # Nobody has a profile, and which half of the club one is in is what is to be learned: a vector says who one is.
     graph = Graph(torch.eye(len(club)), torch.tensor(list(club.edges())).T, tuple(str(node) for node in club))
     targets = tuple(club.nodes[node]["club"] if _karate_split(node) == split else None for node in club)
-    return [Example(graph.both_ways(), targets)]
+    return [Example(graph.undirected(), targets)]
 
 
 def _karate_split(node: int) -> str:

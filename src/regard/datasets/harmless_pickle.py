@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import DataError
-from regard.inputs.lines import existing
+from regard.inputs.lines import existing_file
 
 __all__ = ["read_harmless_pickle"]
 
@@ -29,7 +29,7 @@ def read_harmless_pickle(path: str | Path) -> Any:
     Raises:
         DataError: it names anything else, is broken, or is no pickle.
     """
-    path = existing(path)
+    path = existing_file(path)
     try:
         with path.open("rb") as file:
             # Python 2 wrote bytes as strings of these 256 characters.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import DataError
-from regard.inputs.lines import existing
+from regard.inputs.lines import existing_file
 
 __all__ = ["read_idx"]
 
@@ -34,7 +34,7 @@ def read_idx(path: str | Path) -> Tensor:
         ...     read_idx(file.name)
         tensor([5, 7], dtype=torch.uint8)
     """
-    path = existing(path)
+    path = existing_file(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             head = file.read(4)

@@ -10,7 +10,7 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, Read, files_at
 from regard.datasets.splits import split_by_scaffold
 from regard.datasets.tables import read_table
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["BBBP", "ESOL", "LIPOPHILICITY", "TOX21", "TOX21_TASKS"]
 
@@ -28,9 +28,9 @@ _MOLECULE_NET = "Wu et al. 2018, MoleculeNet (arXiv 1703.00564)"
 def _by_scaffold(filename: str, columns: Columns, names: dict[str, str] | None = None) -> Read:
     """Reads a table of molecules, split by scaffold; what can't be read as a molecule is told and left out."""
 
-    def read(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, Any]]:
+    def read(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, Any]]:
         chosen = dataclasses.replace(columns, target=(label,)) if label in TOX21_TASKS else columns
-        rows = list(read_table(folder / filename, chosen, problem=problem))
+        rows = list(read_table(folder / filename, chosen, on_error=on_error))
         for row, its in zip(rows, split_by_scaffold([row.group for row in rows]), strict=True):
             if its == split:
                 yield row if names is None else dataclasses.replace(row, target=names[row.target])

@@ -7,9 +7,9 @@ from regard.datasets.example import Example
 from regard.datasets.splits import split_by_hash
 from regard.errors import UnknownNameError
 from regard.inputs.graph import Graph
+from regard.inputs.profile_encoder import ProfileEncoder
 from regard.inputs.profile_tables import read_profiles
-from regard.inputs.profiles import ProfileEncoder
-from regard.inputs.social import read_friendships, social_graph
+from regard.inputs.social_graph import read_edge_list, social_graph
 
 __all__ = ["read_people"]
 
@@ -26,7 +26,7 @@ def read_people(
     """The graph of people in two files, and a label of each: a column of their profiles, which isn't in the vectors.
 
     Args:
-        friendships: the file of who knows whom, as `inputs.social.read_friendships` reads it.
+        friendships: the file of who knows whom, as `inputs.social.read_edge_list` reads it.
         profiles: the table of profiles, as `inputs.profile_tables.read_profiles` reads it.
         label: the column that is the label; who has none there has the label None, and may be asked about.
         split: train, dev or test: the labels of all others, by the hash of the names, are None; None for every label.
@@ -52,7 +52,7 @@ def read_people(
     if label not in columns:
         raise UnknownNameError("label", label, columns)
     known = {name: {key: value for key, value in profile.items() if key != label} for name, profile in people.items()}
-    graph = social_graph(known, read_friendships(friendships, people), directed=directed, encoder=encoder)
+    graph = social_graph(known, read_edge_list(friendships, people), directed=directed, encoder=encoder)
     return Example(graph, tuple(_label(name, profile[label], split) for name, profile in people.items()))
 
 

@@ -14,14 +14,14 @@ from regard.datasets.idx import read_idx
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
 from regard.extras import require
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["DIGITS", "MNIST"]
 
 _DEV = 5000
 
 
-def _mnist(folder: Path, split: str, label: str, problem: Problem) -> list[Example[Tensor, str]]:
+def _mnist(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[Example[Tensor, str]]:
     stem = "t10k" if split == "test" else "train"
     pictures = read_idx(folder / f"{stem}-images-idx3-ubyte.gz")
     numbers = read_idx(folder / f"{stem}-labels-idx1-ubyte.gz")
@@ -34,7 +34,7 @@ def _mnist(folder: Path, split: str, label: str, problem: Problem) -> list[Examp
     return [Example(each, str(number)) for each, number in zip(pictures[part], numbers[part].tolist(), strict=True)]
 
 
-def _digits(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[Tensor, str]]:
+def _digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:
     loaded = require("sklearn.datasets", extra="train").load_digits()
     # 0 to 16, as the floats 0 to 1 that pictures are read as.
     pictures = torch.from_numpy(loaded.images).float() / 16

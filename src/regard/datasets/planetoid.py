@@ -73,7 +73,7 @@ def read_planetoid(
     if any(type(node) is not int or not 0 <= node < len(vectors) for pair in pairs for node in pair):
         raise DataError("an edge leads to a node that isn't there.", path=folder / f"ind.{name}.graph")
     edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    return Example(Graph(torch.from_numpy(vectors), edges).both_ways(), targets)
+    return Example(Graph(torch.from_numpy(vectors), edges).undirected(), targets)
 
 
 def _whole(line: str, path: Path, number: int) -> int:

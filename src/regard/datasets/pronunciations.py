@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.errors import DataError
-from regard.inputs.lines import Problem, raised, read_lines
+from regard.inputs.lines import ErrorHandler, raise_error, read_lines
 
 __all__ = ["read_pronunciations"]
 
@@ -16,7 +16,7 @@ _VARIANT = re.compile(r"(?<=.)\([0-9]+\)$")
 
 
 def read_pronunciations(
-    path: str | Path, *, stress: bool = True, problem: Problem = raised
+    path: str | Path, *, stress: bool = True, on_error: ErrorHandler = raise_error
 ) -> Iterator[Example[str, str]]:
     """The words of a dictionary, each with its phonemes and a space between them.
 
@@ -27,7 +27,7 @@ def read_pronunciations(
         path: the file. Blank lines and comments (from # on, behind a space, or from ;;; at the beginning) are skipped.
         stress: whether a vowel tells its stress, by 0, 1 or 2 behind it. Published figures of letters to phonemes are
             without it. Two pronunciations that only stress sets apart are then one.
-        problem: is told of each broken line, which is then left out; by default it is raised.
+        on_error: is told of each broken line, which is then left out; by default it is raise_error.
 
     Raises:
         DataError: a broken line.
@@ -41,7 +41,7 @@ def read_pronunciations(
         [('a', 'AH0'), ('a', 'EY1'), ('aalto', 'AA1 L T OW2')]
     """
     told: set[tuple[str, str]] = set()
-    for number, line in read_lines(path, problem):
+    for number, line in read_lines(path, on_error):
         said = "" if line.startswith((";;;", "#")) else line.split(" #", 1)[0].rstrip()
         word, _, phonemes = said.partition(" ")
         if len(word.split()) == 1 and _PHONEMES.fullmatch(phonemes):
@@ -54,4 +54,4 @@ def read_pronunciations(
             yield Example(word, phonemes, group=word)
         elif said:
             wrong = f"a line must be a word and its phonemes, as 'saw S AO1', but is {line[:40]!r}."
-            problem(DataError(wrong, path=path, line=number))
+            on_error(DataError(wrong, path=path, line=number))

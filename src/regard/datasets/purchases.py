@@ -10,8 +10,8 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.splits import split_by_hash
 from regard.inputs.graph import Graph
-from regard.inputs.lines import Problem
-from regard.inputs.social import social_graph
+from regard.inputs.lines import ErrorHandler
+from regard.inputs.social_graph import social_graph
 
 __all__ = ["PURCHASES", "make_purchases"]
 
@@ -73,7 +73,9 @@ def make_purchases(people: int, *, seed: int = 0) -> Example[Graph, tuple[str | 
     return Example(graph, tuple(("no", "yes")[int(each)] for each in buys))
 
 
-def _read(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[Graph, tuple[str | None, ...]]]:
+def _read(
+    folder: Path, split: str, label: str, on_error: ErrorHandler
+) -> Iterator[Example[Graph, tuple[str | None, ...]]]:
     made = make_purchases(5000)
     named = zip(made.source.names, made.target, strict=True)
     yield Example(made.source, tuple(buys if split_by_hash(name) == split else None for name, buys in named))

@@ -21,8 +21,8 @@ from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
-from regard.inputs import in_script, is_social_folder
-from regard.inputs.lines import Problem, raised
+from regard.inputs import convert_script, is_graph_folder
+from regard.inputs.lines import ErrorHandler, raise_error
 
 __all__ = [
     "SPLITS",
@@ -46,7 +46,7 @@ class Source:
     Args:
         name: what to call it.
         label: the column that labels words.
-        fold: the folding (a name in `inputs.FOLDS`) under which its splits spell alike.
+        fold: the folding (a name in `inputs.FOLDINGS`) under which its splits spell alike.
         files: for each split, its file.
         simplify: the splits whose words become simplified.
     """
@@ -112,7 +112,7 @@ def read(
     label: str | None = None,
     *,
     columns: ColumnNames | None = None,
-    problem: Problem | None = None,
+    on_error: ErrorHandler | None = None,
 ) -> list[Any]:
     """One split of a data set: a `TaggedSentence` each from a treebank, an `Example` each from anything else.
 
@@ -129,8 +129,8 @@ def read(
             a column, or "segmentation": the sentences are then their characters, and the labels where words begin.
         columns: of a table of the user's own, which of its columns stand for text, path or smiles, and for label,
             number, target, sound or (several) labels, where they are called otherwise: {"text": "review"}.
-        problem: is told of what is broken, which is then left out: a row of a table, a sentence with a broken line, a
-            file in a class's folder. By default it is raised.
+        on_error: is told of what is broken, which is then left out: a row of a table, a sentence with a broken line, a
+            file in a class's folder. By default it is raise_error.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known, or a name in `columns` that stands for nothing.
@@ -146,7 +146,7 @@ def read(
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     if not is_treebank(name_or_path):
-        return read_examples(name_or_path, split, label, columns=columns, problem=problem)
+        return read_examples(name_or_path, split, label, columns=columns, on_error=on_error)
     check_columns(name_or_path, columns)
     source = resolve(name_or_path)
     if split not in source.files:
@@ -155,7 +155,7 @@ def read(
             path=name_or_path,
         )
     column = source.label if label == SEGMENTATION else label or source.label
-    sentences = read_treebank(source.files[split], column, convert=source.convert(split), problem=problem)
+    sentences = read_treebank(source.files[split], column, convert=source.convert(split), on_error=on_error)
     return [segmented(each) for each in sentences] if label == SEGMENTATION else list(sentences)
 
 
@@ -165,7 +165,7 @@ def read_examples(
     label: str | None = None,
     *,
     columns: ColumnNames | None = None,
-    problem: Problem | None = None,
+    on_error: ErrorHandler | None = None,
 ) -> list[Example[Any, Any]]:
     """One split of a data set that is no treebank, as `read` gives it.
 
@@ -174,8 +174,9 @@ def read_examples(
         split: as `read` takes it.
         label: as `read` takes it; a file of the user's own says itself what its labels are.
         columns: as `read` takes them.
-        problem: is told of what is broken or can't be used, and is left out. Without it, that is raised if the file is
-            the user's own, and passed over if it is known what stands in the file, and how much of it is no use.
+        on_error: is told of what is broken or can't be used, and is left out. Without it, that is raise_error if the
+            file is the user's own, and passed over if it is known what stands in the file, and how much of it is no
+            use.
 
     Raises:
         UnknownNameError: a name, split or label that isn't known, or a name in `columns` that stands for nothing.
@@ -190,14 +191,14 @@ def read_examples(
         known = EXAMPLE_SETS[str(name_or_path)]
         if label is not None and label not in known.labels:
             raise UnknownNameError("label", label, known.labels)
-        return list(known.read(fetch(known.name), split, label or known.label, problem or (lambda _: None)))
+        return list(known.read(fetch(known.name), split, label or known.label, on_error or (lambda _: None)))
     if label is not None:
         raise ArgumentError(
             f"`label` must be None for {name_or_path}, whose columns or folders say it, but is {label!r}. "
             f"Another column: --column label={label}; from Python: columns={{'label': {label!r}}}."
         )
-    path, told = Path(name_or_path), problem or raised
-    if is_social_folder(path):
+    path, told = Path(name_or_path), on_error or raise_error
+    if is_graph_folder(path):
         return [read_social_folder(path, split)]
     if path.is_dir() and (parts := _parts(path)):
         if split not in parts:
@@ -206,11 +207,11 @@ def read_examples(
             raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
         path = parts[split]
     if not path.is_dir() and kind_of(path) not in VECTORS:
-        return list(read_table(path, columns, problem=told))
+        return list(read_table(path, columns, on_error=told))
     # One split of a folder may be a table and another not.
     if columns:
         raise _no_table(path)
-    return list(read_class_folders(path, problem=told) if path.is_dir() else read_labelled_vectors(path))
+    return list(read_class_folders(path, on_error=told) if path.is_dir() else read_labelled_vectors(path))
 
 
 def is_treebank(name_or_path: str | Path) -> bool:
@@ -254,7 +255,7 @@ def is_tables(name_or_path: str | Path) -> bool:
         False
     """
     path = Path(name_or_path)
-    if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_social_folder(path):
+    if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_graph_folder(path):
         return False
     return any(kind_of(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
 
@@ -275,7 +276,7 @@ def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
         return SPLITS
     if named in CATALOG:
         return tuple(CATALOG[named].files)
-    if is_social_folder(path):
+    if is_graph_folder(path):
         return SPLITS
     if path.is_dir():
         return tuple(_splits(path, (".conllu",)) if is_treebank(path) else _parts(path))
@@ -300,7 +301,7 @@ def _holds_examples(path: Path) -> bool:
     """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
     if not path.is_dir():
         return kind_of(path) in _EXAMPLES
-    if is_social_folder(path):
+    if is_graph_folder(path):
         return True
     if _files(path, (".conllu",)):
         return False
@@ -343,4 +344,4 @@ def _splits(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
 @cache
 def _simplified(word: str) -> str:
     """A word in simplified characters; each word once."""
-    return in_script(word, "simplified")
+    return convert_script(word, "simplified")

@@ -1,7 +1,7 @@
 """Where words begin: what a segmenter of a script without spaces learns from a treebank."""
 
 from regard.datasets.sentences import TaggedSentence
-from regard.inputs import longest_match, with_neighbours
+from regard.inputs import longest_match, trigrams
 
 __all__ = ["BEGINS", "INSIDE", "SEGMENTATION", "segmented"]
 
@@ -28,4 +28,4 @@ def segmented(sentence: TaggedSentence) -> TaggedSentence:
     """
     units = [longest_match(word, ()) for word in sentence.words]
     labels = [BEGINS if place == 0 else INSIDE for word in units for place in range(len(word))]
-    return TaggedSentence(tuple(with_neighbours([unit for word in units for unit in word])), tuple(labels))
+    return TaggedSentence(tuple(trigrams([unit for word in units for unit in word])), tuple(labels))

@@ -12,7 +12,7 @@ from regard.datasets.example_set import ExampleSet, files_at, hashed
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.tables import read_table
 from regard.errors import DataError
-from regard.inputs.lines import Problem, read_lines
+from regard.inputs.lines import ErrorHandler, read_lines
 
 __all__ = ["HOTEL_REVIEWS", "SST2", "SST2_PHRASES"]
 
@@ -23,30 +23,30 @@ _FEELING_OF: dict[str, str | None] = dict(
 )
 
 
-def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
+def _sentences(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
     path = folder / f"stsa.binary.{split}"
-    for number, line in read_lines(path, problem):
+    for number, line in read_lines(path, on_error):
         feeling, _, text = line.partition(" ")
         if feeling in _FEELINGS and text.strip():
             yield Example(text, _FEELINGS[feeling])
         else:
             wrong = f"a line must be 0 or 1, a space and a sentence, but is {line[:40]!r}."
-            problem(DataError(wrong, path=path, line=number))
+            on_error(DataError(wrong, path=path, line=number))
 
 
-def _with_phrases(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, Any]]:
-    degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train", problem=problem)
+def _with_phrases(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, Any]]:
+    degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train", on_error=on_error)
     if split == "train":
         # A phrase stands in many sentences; once is enough, but with each degree that it was given. Judging needs every
         # sentence as often as it stands there.
         for each in dict.fromkeys(degrees):
             yield dataclasses.replace(each, target=_FEELING_OF[each.target]) if label == "sentiment" else each
     else:
-        yield from _sentences(folder, split, label, problem) if label == "sentiment" else degrees
+        yield from _sentences(folder, split, label, on_error) if label == "sentiment" else degrees
 
 
-def _reviews(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
-    rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), problem=problem)
+def _reviews(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
+    rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), on_error=on_error)
     return hashed((dataclasses.replace(each, target=_FEELINGS[each.target]) for each in rows), split)
 
 

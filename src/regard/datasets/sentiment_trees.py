@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.datasets.example import Example
 from regard.errors import DataError
-from regard.inputs.lines import Problem, raised, read_lines
+from regard.inputs.lines import ErrorHandler, raise_error, read_lines
 
 __all__ = ["DEGREES", "read_phrases"]
 
@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"\(([0-4]) |\)|([^() ]+)| ")
 
 
 def read_phrases(
-    path: str | Path, *, sentences: bool = False, problem: Problem = raised
+    path: str | Path, *, sentences: bool = False, on_error: ErrorHandler = raise_error
 ) -> Iterator[Example[str, str]]:
     """Every phrase with its degree of feeling, one of `DEGREES`; the parts of a phrase stand before it.
 
@@ -26,7 +26,7 @@ def read_phrases(
     Args:
         path: the file, a sentence a line.
         sentences: whether only whole sentences are given.
-        problem: is told of each line whose brackets don't match, which is then left out; by default it is raised.
+        on_error: is told of each line whose brackets don't match, which is then left out; by default it is raise_error.
 
     Raises:
         DataError: brackets that don't match.
@@ -42,7 +42,7 @@ def read_phrases(
         ...     [(example.source, example.target) for example in read_phrases(file.name)][2:]
         [('biopic', 'neutral'), ('too-tepid biopic', 'negative'), ('effective too-tepid biopic', 'neutral')]
     """
-    for number, line in read_lines(path, problem):
+    for number, line in read_lines(path, on_error):
         if not line.strip():
             continue
         words: list[str] = []
@@ -65,6 +65,6 @@ def read_phrases(
                 break
         if place < len(line) or not closed:
             wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {place + 1} on."
-            problem(DataError(wrong, path=path, line=number))
+            on_error(DataError(wrong, path=path, line=number))
         else:
             yield from found

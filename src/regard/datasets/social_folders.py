@@ -6,9 +6,9 @@ from pathlib import Path
 from regard.datasets.example import Example
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
-from regard.inputs import Graph, ProfileEncoder, social_files
+from regard.inputs import Graph, ProfileEncoder, graph_files
 from regard.inputs.profile_tables import column_values, read_profile_columns
-from regard.inputs.social import graph_of_table
+from regard.inputs.social_graph import social_graph_from_table
 
 __all__ = ["read_social_folder"]
 
@@ -44,7 +44,7 @@ def read_social_folder(
         ...     read_social_folder(folder, "train").target
         ('yes', None)
     """
-    table, edges = social_files(folder)
+    table, edges = graph_files(folder)
     people, columns = read_profile_columns(table)
     if _LABEL not in columns:
         raise DataError(
@@ -62,7 +62,7 @@ def read_social_folder(
         fitted = ProfileEncoder.fit_columns(columns, leave_out=[name for name in (_LABEL, _SPLIT) if name in columns])
         # Another folder may have a column of splits, or none.
         encoder = dataclasses.replace(fitted, left_out=(_LABEL, _SPLIT))
-    graph = graph_of_table(people, columns, edges, table, encoder=encoder)
+    graph = social_graph_from_table(people, columns, edges, table, encoder=encoder)
     labels = tuple(
         label if its == split else None for label, its in zip(column_values(columns[_LABEL]), splits, strict=True)
     )

@@ -6,14 +6,14 @@ from pathlib import Path
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at, hashed
 from regard.datasets.pronunciations import read_pronunciations
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["CMUDICT"]
 
 
-def _words(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[str, str]]:
+def _words(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
     stress = label == "phonemes"
-    return hashed(read_pronunciations(folder / "cmudict.dict", stress=stress, problem=problem), split)
+    return hashed(read_pronunciations(folder / "cmudict.dict", stress=stress, on_error=on_error), split)
 
 
 CMUDICT = ExampleSet(

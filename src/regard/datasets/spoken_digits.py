@@ -12,7 +12,7 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.speech_strings import STRING_LABELS, speech_strings
 from regard.errors import DataError
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["FSDD", "FSDD_STRINGS", "read_spoken_digits"]
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"([0-9])_([a-z]+)_([0-9]{1,4})\.wav")
 _STRINGS = {"train": (2000, 1), "dev": (200, 2), "test": (200, 3)}  # how many, and the seed
 
 
-def read_spoken_digits(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[Path, str]]:
+def read_spoken_digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Path, str]]:
     """The recordings of a split, sorted by name; the files are named DIGIT_SPEAKER_INDEX.wav and not opened.
 
     The index is the split: 0 to 4 is test, as its authors have it, 5 to 9 dev, the others train.
@@ -29,22 +29,22 @@ def read_spoken_digits(folder: Path, split: str, label: str, problem: Problem) -
         folder: the folder above `recordings`.
         split: train, dev or test.
         label: digit or speaker.
-        problem: is told of each file with another name.
+        on_error: is told of each file with another name.
     """
     for path in sorted((folder / "recordings").iterdir()):
         found = _NAME.fullmatch(path.name)
         if found is None:
             if not path.name.startswith("."):
-                problem(DataError("its name must be DIGIT_SPEAKER_INDEX.wav, as 7_jackson_32.wav.", path=path))
+                on_error(DataError("its name must be DIGIT_SPEAKER_INDEX.wav, as 7_jackson_32.wav.", path=path))
             continue
         digit, speaker, index = found.groups()
         if split == ("test" if int(index) < 5 else "dev" if int(index) < 10 else "train"):
             yield Example(path, digit if label == "digit" else speaker, group=speaker)
 
 
-def _strings(folder: Path, split: str, label: str, problem: Problem) -> list[Example[Any, Any]]:
+def _strings(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[Example[Any, Any]]:
     count, seed = _STRINGS[split]
-    return speech_strings(list(read_spoken_digits(folder, split, "digit", problem)), count, seed=seed, label=label)
+    return speech_strings(list(read_spoken_digits(folder, split, "digit", on_error)), count, seed=seed, label=label)
 
 
 FSDD = ExampleSet(

@@ -11,7 +11,7 @@ from regard.datasets.columns import ColumnNames, Columns, check_names
 from regard.datasets.example import Example
 from regard.datasets.text_files import form_of_text
 from regard.errors import ArgumentError, DataError
-from regard.inputs.lines import Problem, existing, raised, read_lines
+from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_lines
 
 __all__ = ["TABLES", "kind_of", "read_table", "suffix_of"]
 
@@ -49,7 +49,7 @@ def read_table(
     path: str | Path,
     columns: Columns | ColumnNames | None = None,
     *,
-    problem: Problem = raised,
+    on_error: ErrorHandler = raise_error,
 ) -> Iterator[Example[Any, Any]]:
     """The rows of a table as examples, one by one.
 
@@ -61,7 +61,7 @@ def read_table(
         path: the file; its name ends in .csv, .tsv or .jsonl (and .gz), or in .txt where its content is one of these
             (`form_of_text`); columns may then be divided by semicolons or bars, too.
         columns: which columns; by default those that `Columns.usual` finds, which also has what a mapping means.
-        problem: is told of each broken row, which is then left out; by default it is raised.
+        on_error: is told of each broken row, which is then left out; by default it is raise_error.
 
     Raises:
         ArgumentError: another kind of file.
@@ -76,7 +76,7 @@ def read_table(
         ...     list(read_table(file.name, Columns("review", "stars", gives="number")))
         [Example(source='clean, and cheap', target=4.0, group=None)]
     """
-    path = existing(path)
+    path = existing_file(path)
     kind = kind_of(path)
     if kind not in TABLES:
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
@@ -85,7 +85,7 @@ def read_table(
     if columns is not None and not isinstance(columns, Columns):
         check_names(columns)
     line = 0
-    for line, row in _objects(path, problem) if kind == ".jsonl" else _rows(path, kind, delimiter, problem):
+    for line, row in _objects(path, on_error) if kind == ".jsonl" else _rows(path, kind, delimiter, on_error):
         if not isinstance(columns, Columns):
             columns = Columns.usual(tuple(row), path, columns)
         try:
@@ -94,14 +94,14 @@ def read_table(
             said = str(error)
             wrong = DataError(said if said.endswith((".", "?")) else f"{said}.", path=path, line=line)
             # What the header of a table lacks, every row lacks.
-            (raised if kind != ".jsonl" and not row.keys() >= set(columns.names) else problem)(wrong)
+            (raise_error if kind != ".jsonl" and not row.keys() >= set(columns.names) else on_error)(wrong)
             continue
         yield example
     if not line:
-        problem(DataError("it holds no examples.", path=path))
+        on_error(DataError("it holds no examples.", path=path))
 
 
-def _rows(path: Path, kind: str, delimiter: str, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path, kind: str, delimiter: str, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = (f"{text}\n" for _, text in read_lines(path))
     form: dict[str, Any] = (
         {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {"delimiter": delimiter}
@@ -119,7 +119,7 @@ def _rows(path: Path, kind: str, delimiter: str, problem: Problem) -> Iterator[t
                     raise DataError(f"two columns are called {twice[0]!r}.", path=path, line=line)
             elif header and row and len(row) != len(header):
                 wrong = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
-                problem(DataError(wrong, path=path, line=line))
+                on_error(DataError(wrong, path=path, line=line))
             elif header and row:
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
@@ -144,16 +144,16 @@ def _check_divided(header: list[str], kind: str, path: Path) -> None:
             )
 
 
-def _objects(path: Path, problem: Problem) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in read_lines(path, problem):
+def _objects(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in read_lines(path, on_error):
         if not text.strip():
             continue
         try:
             row = json.loads(text)
         except (ValueError, RecursionError) as error:
-            problem(DataError(f"it isn't JSON ({str(error)[:80]}).", path=path, line=line))
+            on_error(DataError(f"it isn't JSON ({str(error)[:80]}).", path=path, line=line))
             continue
         if isinstance(row, dict):
             yield line, row
         else:
-            problem(DataError(f"a line must be a JSON object, but is {text:.40}.", path=path, line=line))
+            on_error(DataError(f"a line must be a JSON object, but is {text:.40}.", path=path, line=line))

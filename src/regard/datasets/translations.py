@@ -7,21 +7,21 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet, files_at
 from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.splits import split_by_group
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 
 __all__ = ["MULTI30K", "TATOEBA"]
 
 _STEMS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
 
 
-def _captions(folder: Path, split: str, label: str, problem: Problem) -> Iterable[Example[str, str]]:
+def _captions(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterable[Example[str, str]]:
     first, second = label.split("-")
     files = (folder / f"{_STEMS[split]}.{language}.gz" for language in (first, second))
-    return read_aligned(*files, problem=problem)
+    return read_aligned(*files, on_error=on_error)
 
 
-def _sentences(folder: Path, split: str, label: str, problem: Problem) -> Iterable[Example[str, str]]:
-    pairs = list(read_pairs(folder / "cmn.txt", problem=problem))
+def _sentences(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterable[Example[str, str]]:
+    pairs = list(read_pairs(folder / "cmn.txt", on_error=on_error))
     splits = split_by_group((f"en {pair.source}", f"zh {pair.target}") for pair in pairs)
     pairs = [pair for pair, its in zip(pairs, splits, strict=True) if its == split]
     return pairs if label == "en-zh" else [Example(pair.target, pair.source) for pair in pairs]

@@ -24,7 +24,7 @@ def read_treebank(
     label: str = "upos",
     *,
     convert: Callable[[str], str] | None = None,
-    problem: Callable[[DataError], None] | None = None,
+    on_error: Callable[[DataError], None] | None = None,
 ) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL-U file, one by one.
 
@@ -35,8 +35,8 @@ def read_treebank(
         path: the file.
         label: which column labels the words, one of `LABELS`.
         convert: is given each word and gives the word to use.
-        problem: is told of each broken line; the sentence is then skipped and reading goes on. Without it, the first
-            broken line is raised.
+        on_error: is told of each broken line; the sentence is then skipped and reading goes on. Without it, the first
+            broken line is raise_error.
 
     Raises:
         DataError: a broken line; names the file and the line.
@@ -58,11 +58,11 @@ def read_treebank(
     path = Path(path)
     if not path.is_file():
         raise DataError("there is no such file." if not path.exists() else "it is a folder, not a file.", path=path)
-    return _sentences(path, label, convert or (lambda word: word), problem or _raise)
+    return _sentences(path, label, convert or (lambda word: word), on_error or _raise)
 
 
 def _sentences(
-    path: Path, label: str, convert: Callable[[str], str], problem: Callable[[DataError], None]
+    path: Path, label: str, convert: Callable[[str], str], on_error: Callable[[DataError], None]
 ) -> Iterator[TaggedSentence]:
     conllu = require("conllu", extra="data")
     # Only what is used is parsed: half the time.
@@ -72,7 +72,7 @@ def _sentences(
     def tell(error: DataError) -> None:
         nonlocal told
         told = True
-        problem(error)
+        on_error(error)
 
     for block in _blocks(path, label, tell):
         words: list[str] = []
@@ -89,9 +89,9 @@ def _sentences(
     if told:
         return
     if not found:
-        problem(DataError("it holds no sentence; a CoNLL-U file has one word a line.", path=path))
+        on_error(DataError("it holds no sentence; a CoNLL-U file has one word a line.", path=path))
     elif not named:
-        problem(
+        on_error(
             DataError(
                 "every word is `_`: this treebank is published without its text. Its readme says how to add it.",
                 path=path,
@@ -99,12 +99,12 @@ def _sentences(
         )
 
 
-def _blocks(path: Path, label: str, problem: Callable[[DataError], None]) -> Iterator[list[str]]:
-    """The lines of each sentence without comments; sentences with a broken line only reach `problem`."""
+def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> Iterator[list[str]]:
+    """The lines of each sentence without comments; sentences with a broken line only reach `on_error`."""
     block: list[str] = []
     previous: int | None = 0
     broken = False
-    for number, line in _lines(path, problem):
+    for number, line in _lines(path, on_error):
         if line is None:
             broken = True
         elif not line.strip():
@@ -115,20 +115,20 @@ def _blocks(path: Path, label: str, problem: Callable[[DataError], None]) -> Ite
             wrong = _wrong(line, previous, label)
             if wrong:
                 broken = True
-                problem(DataError(f"{wrong}.", path=path, line=number))
+                on_error(DataError(f"{wrong}.", path=path, line=number))
             block.append(line)
-            # Count on from what stands there, or from whatever comes next, so that one slip is one problem.
+            # Count on from what stands there, or from whatever comes next, so that one slip is one on_error.
             identity = _ID.fullmatch(line.split("\t", 1)[0])
             if identity is None or identity[1]:
                 previous = int(identity[1]) if identity else None
         elif line.startswith("# global.columns =") and line.split("=", 1)[1].lower().split() != list(_COLUMNS):
-            problem(DataError("it is CoNLL-U Plus (other columns); only CoNLL-U is read.", path=path, line=number))
+            on_error(DataError("it is CoNLL-U Plus (other columns); only CoNLL-U is read.", path=path, line=number))
             return
     if block and not broken:
         yield block
 
 
-def _lines(path: Path, problem: Callable[[DataError], None]) -> Iterator[tuple[int, str | None]]:
+def _lines(path: Path, on_error: Callable[[DataError], None]) -> Iterator[tuple[int, str | None]]:
     """The lines with their numbers, without line ends; None where one can't be read."""
     number = 0
     with path.open("rb") as file:
@@ -137,12 +137,12 @@ def _lines(path: Path, problem: Callable[[DataError], None]) -> Iterator[tuple[i
             number += 1
             if number == 1:
                 if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    return problem(DataError("it is UTF-16; it must be UTF-8. Save it as UTF-8.", path=path, line=1))
+                    return on_error(DataError("it is UTF-16; it must be UTF-8. Save it as UTF-8.", path=path, line=1))
                 if raw.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
-                    return problem(DataError("it is compressed. Unpack it first.", path=path, line=1))
+                    return on_error(DataError("it is compressed. Unpack it first.", path=path, line=1))
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             if len(raw) == _LONGEST_LINE and not raw.endswith(b"\n"):
-                return problem(
+                return on_error(
                     DataError(
                         f"the line is longer than {_LONGEST_LINE:,} bytes. Is this CoNLL-U? It has one word a line.",
                         path=path,
@@ -150,11 +150,11 @@ def _lines(path: Path, problem: Callable[[DataError], None]) -> Iterator[tuple[i
                     )
                 )
             if b"\0" in raw:
-                return problem(DataError("it holds a zero byte: a binary file, not CoNLL-U.", path=path, line=number))
+                return on_error(DataError("it holds a zero byte: a binary file, not CoNLL-U.", path=path, line=number))
             try:
                 yield number, raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                problem(
+                on_error(
                     DataError(
                         f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8. "
                         "Save the file as UTF-8.",

@@ -12,7 +12,7 @@ from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
-from regard.inputs.lines import Problem
+from regard.inputs.lines import ErrorHandler
 from regard.inputs.vector_files import read_vectors
 
 __all__ = ["JAPANESE_VOWELS", "VECTORS", "read_labelled_vectors"]
@@ -48,7 +48,7 @@ def read_labelled_vectors(path: str | Path) -> Iterator[Example[Tensor, Any]]:
         yield Example(vectors, label)
 
 
-def _vowels(folder: Path, split: str, label: str, problem: Problem) -> Iterator[Example[Tensor, str]]:
+def _vowels(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:
     file = "JapaneseVowels_TEST.ts" if split == "test" else "JapaneseVowels_TRAIN.ts"
     for each in read_labelled_vectors(folder / file):
         its = "test" if split == "test" else split_by_hash(each.source.numpy().tobytes().hex())

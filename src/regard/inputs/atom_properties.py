@@ -1,4 +1,4 @@
-"""What RDKit computes of an atom alone: its share in the molecule's log P and surfaces, its charge, its role."""
+"""The properties of an atom that RDKit computes: its contribution to log P and surfaces, its charge, its role."""
 
 import math
 from typing import Any
@@ -24,20 +24,20 @@ ATOM_PROPERTIES = {
     "basic": 1.0,
     "acidic": 1.0,
 }
-"""The names of an atom's properties, and what each is divided by, so that of most atoms it is of the size of 1."""
+"""The names of an atom's properties, each with the divisor that scales it to a magnitude of about 1."""
 
-# So many of them are yes or no, in the order of the bits that RDKit makes of them.
+# The number of properties that are yes or no, in the order of RDKit's feature bits.
 _KINDS = 6
 
 
 def atom_properties(read: Any) -> Float[Tensor, "atom property"]:
-    """The properties of each atom of a molecule that RDKit has read; a charge that it can't compute is 0.
+    """The properties of each atom of an RDKit molecule; a charge that RDKit can't compute is 0.
 
-    They are of the atom without its hydrogens, where these are no nodes: so log P, refractivity and charge don't add up
-    to those of the molecule.
+    They are those of the atom without its implicit hydrogens, so that log P, refractivity and charge don't add up to
+    those of the molecule.
 
-    Surfaces are in square angstrom, charges in elementary charges. Whether an atom gives or takes a hydrogen bond, or
-    is basic or acidic, follows from its neighbours.
+    Surfaces are in square angstrom, charges in elementary charges. Whether an atom is a hydrogen bond donor or
+    acceptor, or is basic or acidic, depends on its neighbours.
 
     Source: log P and refractivity: Wildman and Crippen 1999, J. Chem. Inf. Comput. Sci. 39, table 1; the polar surface:
         Ertl et al. 2000, J. Med. Chem. 43; the surface: Labute 2000, J. Mol. Graph. Model. 18; charges: Gasteiger and

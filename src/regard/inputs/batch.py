@@ -1,4 +1,4 @@
-"""What every input becomes: sequences of vectors, side by side, padded to one length."""
+"""A batch: sequences of vectors, padded to one length. Every input is turned into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,37 +14,37 @@ from regard.errors import ArgumentError
 __all__ = ["IGNORED", "Batch", "pad_labels"]
 
 IGNORED = -100
-"""The label of what has no label, padding above all: PyTorch's `cross_entropy` skips it by default."""
+"""The label of items without a label, such as padding; PyTorch's `cross_entropy` ignores it by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Several inputs as one tensor: each input is a sequence of vectors, and its length says how many are real.
+    """Several inputs as one tensor: each input is a sequence of vectors, of which the first `lengths` are real.
 
-    The meaning is the same whatever the input was, so that one model reads them all:
+    The meaning is the same for all kinds of input, so that one model can read them all:
 
     | input | an item of the sequence | its vector |
     |---|---|---|
-    | text | a word or a character | float: one-hot or embedded; int64: ids of features, one row of ids a word |
+    | text | a word or a character | float: one-hot or embedded; int64: ids of features, one row of ids for each word |
     | speech | a frame of 25 ms, one every 10 ms | float: samples, filter banks or MFCC |
     | picture | a pixel or a patch, row by row | float: its channels |
     | graph | a node, in the order of the node list | float: its profile; its edges are the mask |
 
-    Padding stands behind the real items, never before or between them, and is zeros: float zeros, or id 0, which every
-    table of features reserves. A batch of no inputs, an input of length 0 and a length of 0 are all allowed.
+    Padding follows the real items, and is zeros: float zeros, or id 0, which every table of features reserves. An empty
+    batch, an input of length 0 and a maximum length of 0 are all allowed.
 
     Args:
         vectors: (batch, length, width) float vectors, or (batch, length, feature) int64 ids.
-        lengths: (batch,) int64, how many items of each sequence are real.
-        labels: (batch, length) int64, the label of each item, `IGNORED` at padding; None if nothing is known.
-        mask: what may look at what, beside padding, which nothing looks at: a mask of `regard.attention`, as a graph's
-            edges are; None where everything may.
-        relations: (batch, query, key) int64, what the key is to the query, each relation by a number, such as the kind
-            of the bond between them; None where all are alike.
+        lengths: (batch,) int64, the number of real items of each sequence.
+        labels: (batch, length) int64, the label of each item, `IGNORED` at padding; None without labels.
+        mask: which items may attend to which, in addition to padding: a mask of `regard.attention`, such as a graph's
+            edges; None if all may attend to all.
+        relations: (batch, query, key) int64, the relation of each key to each query as an id, such as the kind of bond
+            between them; None if all relations are alike.
 
     Raises:
-        ArgumentError: shapes or kinds that don't go together, or (on the CPU, where looking is free) a length that is
-            negative or longer than the batch.
+        ArgumentError: shapes or dtypes that don't match, or (checked on the CPU only) a length that is negative or
+            exceeds that of the batch.
 
     Example:
         >>> batch = Batch.pad([torch.ones(2, 3), torch.ones(1, 3)], labels=[[5, 7], [5]])
@@ -85,7 +85,7 @@ class Batch:
                 f"`relations` must be int64 of shape {square}, one for each pair of items, "
                 f"but is {relations.dtype} of shape {tuple(relations.shape)}."
             )
-        # Looking at values would make a GPU wait; a batch is made on the CPU, so it is looked at there.
+        # Reading values would synchronise with a GPU; batches are made on the CPU, so they are checked there.
         if lengths.device.type == "cpu" and len(lengths):
             shortest, longest = int(lengths.min()), int(lengths.max())
             if shortest < 0 or longest > vectors.shape[1]:
@@ -103,7 +103,7 @@ class Batch:
         return torch.arange(self.vectors.shape[1], device=self.lengths.device) < self.lengths[:, None]
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on a device; itself, as with tensors, where it is there already.
+        """Move the batch to a device; it returns itself if it is there already, as tensors do.
 
         Example:
             >>> batch = Batch.pad([torch.ones(2, 3)])
@@ -123,11 +123,11 @@ class Batch:
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":
-        """Put sequences of vectors side by side, padded with zeros to the longest.
+        """Make a batch of sequences of vectors, padded with zeros to the length of the longest.
 
         Args:
             sequences: tensors (length, width) of one width.
-            labels: for each sequence, as many labels as it has items.
+            labels: the labels of the items of each sequence.
 
         Raises:
             ArgumentError: no sequence (the width would be unknown), differing widths, or labels that don't match.
@@ -146,10 +146,10 @@ class Batch:
 
 
 def pad_labels(labels: Sequence[Sequence[int]], lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch length"]:
-    """Labels of several sequences as one tensor, `IGNORED` at padding.
+    """The labels of several sequences as one tensor, with `IGNORED` at padding.
 
     Raises:
-        ArgumentError: a sequence has more or fewer labels than its length.
+        ArgumentError: the number of labels of a sequence isn't its length.
 
     Example:
         >>> pad_labels([[5, 7], [5]], torch.tensor([2, 1])).tolist()

@@ -1,14 +1,14 @@
-"""Text as known pieces from a list: characters, or words."""
+"""Vocabularies that are a list of pieces: characters, or words."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 from regard.errors import ArgumentError
-from regard.inputs.saving import checked_names
+from regard.inputs.json_validation import checked_names
 from regard.inputs.sentences import as_list
 from regard.inputs.special_ids import UNKNOWN_PIECE, checked_ids, checked_text
-from regard.inputs.splitting import split_words
+from regard.inputs.tokenisation import split_words
 
 __all__ = ["Characters", "Words"]
 
@@ -16,17 +16,17 @@ _UNKNOWN = "\ufffd"
 
 
 class _Listed:
-    """A vocabulary that is a list of pieces; what isn't in it has id 3 and is read back as U+FFFD."""
+    """A vocabulary that is a list of pieces. An unknown piece has id 3 and is decoded as U+FFFD."""
 
     kind: ClassVar[str]
-    between: ClassVar[str]
-    """What stands between pieces in a text."""
-    saved_between: ClassVar[str]
-    """What stands between them when saved: nothing that a piece can hold."""
+    separator: ClassVar[str]
+    """The separator of pieces in a text."""
+    saved_separator: ClassVar[str]
+    """The separator of pieces in JSON, which no piece can contain."""
 
     def __init__(self, listed: Sequence[str]):
         self.listed = tuple(listed)
-        self._ids = {piece: place for place, piece in enumerate(self.listed, start=UNKNOWN_PIECE + 1)}
+        self._ids = {piece: identity for identity, piece in enumerate(self.listed, start=UNKNOWN_PIECE + 1)}
         if len(self._ids) != len(self.listed):
             twice = Counter(self.listed).most_common(1)[0][0]
             raise ArgumentError(f"`listed` must name each piece once, but has {twice!r:.60} more than once.")
@@ -36,14 +36,14 @@ class _Listed:
 
     @classmethod
     def fit(cls, texts: Iterable[str], size: int | None = None) -> Self:
-        """Learn the pieces of the training texts, the most frequent first.
+        """Build the vocabulary from the training texts, the most frequent pieces first.
 
         Args:
-            texts: of the training data.
-            size: how many ids there may be, with padding, start, end and unknown; by default every piece has one.
+            texts: the training texts.
+            size: the maximum number of ids, including padding, start, end and unknown; by default every piece has one.
 
         Raises:
-            ArgumentError: `texts` is no list of texts, or `size` leaves no room.
+            ArgumentError: `texts` isn't a list of texts, or `size` is too small.
         """
         if size is not None and size < UNKNOWN_PIECE + 1:
             raise ArgumentError(f"`size` must be at least 4 (padding, start, end, unknown), but is {size}.")
@@ -64,64 +64,64 @@ class _Listed:
 
     @property
     def size(self) -> int:
-        """How many ids there are: padding, start, end, unknown, and the list."""
+        """The number of ids: padding, start, end, unknown, and the pieces."""
         return UNKNOWN_PIECE + 1 + len(self.listed)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without start and end.
 
         Raises:
-            ArgumentError: it is no text.
+            ArgumentError: it isn't a text.
         """
         return [self._ids.get(piece, UNKNOWN_PIECE) for piece in self.split(checked_text(text))]
 
-    def unknown(self, text: str) -> list[str]:
-        """The pieces of a text that aren't in the list, each once, in the text's order.
+    def unknown_pieces(self, text: str) -> list[str]:
+        """The out-of-vocabulary pieces of a text, each once, in the order of the text.
 
         Example:
-            >>> Characters(["a", "b"]).unknown("acbdca")
+            >>> Characters(["a", "b"]).unknown_pieces("acbdca")
             ['c', 'd']
         """
         return list(dict.fromkeys(piece for piece in self.split(checked_text(text)) if piece not in self._ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; padding, start and end are nothing.
+        """The text of ids; padding, start and end are left out.
 
         Raises:
             ArgumentError: an id that isn't in the vocabulary.
         """
         known = ("", "", "", _UNKNOWN, *self.listed)
-        return self.between.join(known[identity] for identity in checked_ids(ids, self.size))
+        return self.separator.join(known[identity] for identity in checked_ids(ids, self.size))
 
     def pieces(self, text: str) -> list[str]:
-        """Each id of a text as text, for showing."""
+        """The text of each id of a text, for display."""
         return [self.decode([identity]) for identity in self.encode(text)]
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this vocabulary again."""
-        return {"kind": self.kind, "listed": self.saved_between.join(self.listed)}
+        """The vocabulary as a JSON object."""
+        return {"kind": self.kind, "listed": self.saved_separator.join(self.listed)}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Self:
-        """From what `to_json` gave.
+        """The vocabulary of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something is missing or isn't what `to_json` writes.
+            ArgumentError: something is missing or invalid.
         """
         listed = checked_names("vocabulary", saved, ["kind", "listed"])["listed"]
         if not isinstance(listed, str):
             raise ArgumentError(f"`listed` must be a text of {cls.kind}, but is {listed!r:.60}. Save it again.")
-        return cls(listed.split(cls.saved_between) if cls.saved_between and listed else tuple(listed))
+        return cls(listed.split(cls.saved_separator) if cls.saved_separator and listed else tuple(listed))
 
 
 class Characters(_Listed):
-    """Each character of a text (each code point, spaces too) is a piece; one that isn't known is read as U+FFFD.
+    """A vocabulary of characters: code points, including spaces. An unknown character is decoded as U+FFFD.
 
     Args:
-        listed: the characters that have an id, the first one id 4.
+        listed: the characters; their ids start at 4.
 
     Raises:
-        ArgumentError: one stands twice, or isn't a single character.
+        ArgumentError: a duplicate, or an entry that isn't a single character.
 
     Example:
         >>> vocabulary = Characters.fit(["I saw a saw"])
@@ -132,8 +132,8 @@ class Characters(_Listed):
     """
 
     kind = "characters"
-    between = ""
-    saved_between = ""
+    separator = ""
+    saved_separator = ""
 
     @staticmethod
     def split(text: str) -> list[str]:
@@ -147,13 +147,13 @@ class Characters(_Listed):
 
 
 class Words(_Listed):
-    """Each word and mark of a text, as `split_words` tells them apart, is a piece; spaces are not kept.
+    """A vocabulary of words and punctuation marks, as `split_words` splits them. Spaces are not kept.
 
     Args:
-        listed: the words that have an id, the first one id 4.
+        listed: the words; their ids start at 4.
 
     Raises:
-        ArgumentError: one stands twice, or isn't a single word.
+        ArgumentError: a duplicate, or an entry that isn't a single word.
 
     Example:
         >>> vocabulary = Words.fit(["I saw a saw."])
@@ -162,8 +162,8 @@ class Words(_Listed):
     """
 
     kind = "words"
-    between = " "
-    saved_between = "\n"
+    separator = " "
+    saved_separator = "\n"
 
     @staticmethod
     def split(text: str) -> list[str]:
@@ -172,5 +172,5 @@ class Words(_Listed):
 
     @staticmethod
     def is_piece(text: str) -> bool:
-        """Whether a text may be a word: split by itself it could fall apart, as what stands around it counts."""
+        """Whether a text may be a word. It isn't split alone, because how words are split depends on their context."""
         return text != "" and not any(map(str.isspace, text))

@@ -1,4 +1,4 @@
-"""Descriptors: what RDKit computes of a molecule as a whole, number by number."""
+"""Molecular descriptors: numbers that RDKit computes for a whole molecule."""
 
 import math
 from typing import Any
@@ -11,9 +11,9 @@ from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs.smiles import read_smiles
 
-__all__ = ["DESCRIPTORS", "described", "descriptors"]
+__all__ = ["DESCRIPTORS", "descriptors", "molecule_descriptors"]
 
-# By name, since another version of RDKit may know more of them.
+# By name, because another version of RDKit may have more of them.
 _PROPERTIES = (
     *("exactmw", "amw", "NumAtoms", "NumHeavyAtoms", "NumHeteroatoms", "NumRotatableBonds", "NumAmideBonds"),
     *("NumHBA", "NumHBD", "lipinskiHBA", "lipinskiHBD", "FractionCSP3", "labuteASA", "tpsa"),
@@ -24,48 +24,48 @@ _PROPERTIES = (
     *(f"chi{size}{kind}" for kind in "vn" for size in range(5)),
     *("hallKierAlpha", "kappa1", "kappa2", "kappa3", "Phi"),
 )
-# How the surface is divided among atoms, by what they add to log P, to refractivity, and by their charge.
+# The surface of the atoms in each bin of their contribution to log P, to refractivity, and of their charge.
 _SURFACES = {"SlogP_VSA": 12, "SMR_VSA": 10, "PEOE_VSA": 14}
-# RDKit takes two seconds for a chain of so many, and minutes for one of 20,000.
-_MOST_DESCRIBED = 4000
+# RDKit takes two seconds for a chain of this many atoms, and minutes for one of 20,000.
+_MOST_ATOMS = 4000
 
 DESCRIPTORS = (*_PROPERTIES, *(f"{name}{part}" for name, parts in _SURFACES.items() for part in range(1, parts + 1)))
-"""The names of the 79 descriptors, as RDKit has them: mass, counts, surfaces, an estimate of log P, shape."""
+"""RDKit's names of the 79 descriptors: mass, counts, surfaces, an estimate of log P, shape."""
 
 
 def descriptors(smiles: str) -> Float[Tensor, " descriptor"]:
-    """What RDKit computes of a molecule as a whole, a number for each name in `DESCRIPTORS`, in float64.
+    """The descriptors of a molecule, one for each name in `DESCRIPTORS`, in float64.
 
     Raises:
-        ArgumentError: no molecule (see `read_smiles`), or one of more than 4,000 atoms.
+        ArgumentError: it isn't a molecule (see `read_smiles`), or has more than 4,000 atoms.
         MissingExtraError: RDKit is not installed.
 
     Example:
         >>> round(float(descriptors("CCO")[DESCRIPTORS.index("tpsa")]), 2)
         20.23
     """
-    return torch.tensor(described(read_smiles(smiles)), dtype=torch.float64)
+    return torch.tensor(molecule_descriptors(read_smiles(smiles)), dtype=torch.float64)
 
 
-def described(read: Any) -> list[float]:
-    """The descriptors of a molecule that RDKit has read; one that it can't compute is 0.
+def molecule_descriptors(read: Any) -> list[float]:
+    """The descriptors of an RDKit molecule; one that RDKit can't compute is 0.
 
     Raises:
         ArgumentError: it has more than 4,000 atoms.
 
     Source: log P and refractivity: Wildman and Crippen 1999, J. Chem. Inf. Comput. Sci. 39; the polar surface: Ertl et
-        al. 2000, J. Med. Chem. 43; surfaces divided: Labute 2000, J. Mol. Graph. Model. 18; chi, kappa and Phi: Hall
+        al. 2000, J. Med. Chem. 43; binned surfaces: Labute 2000, J. Mol. Graph. Model. 18; chi, kappa and Phi: Hall
         and Kier 1991, Rev. Comput. Chem. 2.
 
     Example:
         >>> from rdkit import Chem
-        >>> ethanol = dict(zip(DESCRIPTORS, described(Chem.MolFromSmiles("CCO")), strict=True))
+        >>> ethanol = dict(zip(DESCRIPTORS, molecule_descriptors(Chem.MolFromSmiles("CCO")), strict=True))
         >>> round(ethanol["amw"], 2), ethanol["NumHBD"], round(ethanol["CrippenClogP"], 4)
         (46.07, 1.0, -0.0014)
     """
-    if read.GetNumAtoms() > _MOST_DESCRIBED:
+    if read.GetNumAtoms() > _MOST_ATOMS:
         raise ArgumentError(
-            f"`smiles` must be a molecule of {_MOST_DESCRIBED:,} atoms at most, where the whole is described, "
+            f"`smiles` must be a molecule of {_MOST_ATOMS:,} atoms at most, to compute descriptors, "
             f"but has {read.GetNumAtoms():,}. Cut it into parts, or train a model without `descriptors`."
         )
     chemistry = require("rdkit.Chem.rdMolDescriptors", extra="molecule")

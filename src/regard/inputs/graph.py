@@ -1,4 +1,4 @@
-"""A graph as a set of vectors: its nodes; its edges are a mask."""
+"""A graph as a set of vectors, its nodes, and a mask, its edges."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,30 +11,30 @@ from torch import Tensor
 from regard.attention import Edges
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
-from regard.inputs.profiles import ProfileEncoder
+from regard.inputs.profile_encoder import ProfileEncoder
 
-__all__ = ["Graph", "mask_of"]
+__all__ = ["Graph", "edges_mask"]
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph: a vector for each node, and edges, each from the node that is looked at to the node that looks.
+    """A graph: a vector for each node, and edges, each from a key (the attended node) to a query (the attending node).
 
     Args:
         vectors: (node, width) float, the vector of each node.
-        edges: (2, edge) int64 numbers of nodes: row 0 from which node (the key), row 1 to which node (the query), as
-            `regard.attention.Edges` has it. An edge that stands twice counts once in the mask.
-        names: of each node; without them the nodes are called "0", "1", ...
-        kinds: (edge,) int64, the kind of each edge, such as the type of a bond; 0 is kept for loops. None if they are
-            all alike.
-        encoder: what made the vectors, where they are made of profiles: a number of a vector means what it says.
+        edges: (2, edge) int64 indices of nodes: row 0 the source of each edge (the key), row 1 its target (the query),
+            as in `regard.attention.Edges`. A duplicate edge counts once in the mask.
+        names: the name of each node; by default "0", "1", ...
+        kinds: (edge,) int64, the kind of each edge, such as the type of a bond; 0 is reserved for self-loops. None if
+            all edges are alike.
+        encoder: the encoder that made the vectors, if they are made of profiles; it says what each feature means.
 
     Raises:
-        ArgumentError: shapes or kinds that don't go together, or an edge to a node that isn't there.
+        ArgumentError: shapes or dtypes that don't match, or an edge of a node that doesn't exist.
 
     Example:
         >>> graph = Graph(torch.eye(3), torch.tensor([[0, 1], [1, 2]]), names=("Ann", "Bob", "Cleo"))
-        >>> graph.both_ways().edges.tolist()
+        >>> graph.undirected().edges.tolist()
         [[0, 1, 1, 2], [1, 0, 2, 1]]
         >>> graph.with_loops().edges.tolist()
         [[0, 1, 0, 1, 2], [1, 2, 0, 1, 2]]
@@ -85,49 +85,49 @@ class Graph:
         return len(self.vectors)
 
     def with_loops(self) -> "Graph":
-        """The graph with an edge from every node to itself, of kind 0 where it had none: nodes see themselves too."""
-        lonely = torch.ones(len(self), dtype=torch.bool, device=self.edges.device)
-        lonely[self.edges[0, self.edges[0] == self.edges[1]]] = False
-        loops = lonely.nonzero().flatten()
+        """The graph with self-loops at all nodes, so that nodes attend to themselves, too. New ones have kind 0."""
+        missing = torch.ones(len(self), dtype=torch.bool, device=self.edges.device)
+        missing[self.edges[0, self.edges[0] == self.edges[1]]] = False
+        loops = missing.nonzero().flatten()
         kinds = None if self.kinds is None else torch.cat([self.kinds, torch.zeros_like(loops)])
         return dataclasses.replace(self, edges=torch.cat([self.edges, loops.expand(2, -1)], dim=1), kinds=kinds)
 
-    def both_ways(self) -> "Graph":
-        """The graph with every edge in both directions, each once, sorted: what "is a friend of" or a bond means.
+    def undirected(self) -> "Graph":
+        """The undirected graph: every edge in both directions, each once, sorted.
 
-        Two edges between the same nodes that differ in kind stay two.
+        Edges between the same nodes that differ in kind are kept.
         """
         edges = self.edges if self.kinds is None else torch.cat([self.edges, self.kinds[None]])
-        back = torch.cat([edges[:2].flip(0), edges[2:]])
-        both = torch.cat([edges, back], dim=1).unique(dim=1)
+        reverse = torch.cat([edges[:2].flip(0), edges[2:]])
+        both = torch.cat([edges, reverse], dim=1).unique(dim=1)
         return dataclasses.replace(self, edges=both[:2], kinds=None if self.kinds is None else both[2])
 
     def relations(self, reach: int) -> Int64[Tensor, "query key"]:
-        """What each node is to each other, by numbers; quadratic memory, so for graphs of a few thousand nodes.
+        """The relation of each node to each other, as ids. It takes quadratic memory, so up to a few thousand nodes.
 
-        1 is the node itself, 2 to `reach` a node so many edges away, and `reach` + kind one that is looked at along an
-        edge of that kind: of the largest if there are several, of kind 1 if edges have none. 0 is all that is further
-        away, or not connected. Edges are followed in their direction, from the node that looks.
+        1 is the node itself; 2 to `reach` is a node at that distance; `reach` + kind is a neighbour along an edge of
+        that kind (the largest if there are several, 1 if edges have no kinds); 0 is a node further away or not
+        connected. Distances follow edges against their direction, starting from the query.
 
         Args:
-            reach: up to how many edges away nodes are told apart, 1 or more.
+            reach: the largest distance that has an id of its own, 1 or more.
 
         Source: Ying et al. 2021, Graphormer (arXiv 2106.05234), section 3.1.2, for the distance between nodes.
 
         Example:
             >>> chain = Graph(torch.eye(4), torch.tensor([[0, 1, 2], [1, 2, 3]]), kinds=torch.tensor([1, 2, 1]))
-            >>> chain.both_ways().relations(reach=2)
+            >>> chain.undirected().relations(reach=2)
             tensor([[1, 3, 2, 0],
                     [3, 1, 4, 2],
                     [2, 4, 1, 3],
                     [0, 2, 3, 1]])
         """
-        check_count("reach", reach, "up to how many edges away nodes are told apart")
+        check_count("reach", reach, "the largest distance that has an id")
         nodes, others = len(self), self.edges[0] != self.edges[1]
         key, query = self.edges[:, others]
         kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
         found = torch.zeros(nodes, nodes, dtype=torch.int64)
-        # Along each edge at a time: for nodes of few edges much less than all pairs times all nodes.
+        # A sparse product for each distance: for graphs with few edges much faster than dense ones.
         step = torch.sparse_coo_tensor(
             torch.stack([query, key]), torch.ones(len(key)), (nodes, nodes), check_invariants=True
         )
@@ -135,13 +135,13 @@ class Graph:
         for distance in range(2, reach + 1):
             walks = torch.sparse.mm(step, walks).clamp_(max=1)
             found[(found == 0) & (walks > 0)] = distance
-        # A neighbour may be reached in more steps too; that it is one says more.
+        # A neighbour may also be reached in more steps; the kind of its edge takes precedence.
         found[query, key] = 0
         found.view(-1).scatter_reduce_(0, query * nodes + key, reach + kinds, "amax")
         return found.fill_diagonal_(1)
 
     def mask(self) -> Edges:
-        """The edges as a mask: attention along them and nowhere else. A node that no edge leads to gets zeros.
+        """The edges as a mask: nodes attend along edges only. A node without incoming edges gets zeros.
 
         Example:
             >>> from regard.attention import weigh
@@ -152,17 +152,17 @@ class Graph:
         return Edges(self.edges)
 
 
-def mask_of(graphs: Sequence[Graph]) -> Edges:
-    """One mask for several graphs side by side, in the order of `Batch.pad([graph.vectors for graph in graphs])`.
+def edges_mask(graphs: Sequence[Graph]) -> Edges:
+    """The mask of a batch of graphs, for `Batch.pad([graph.vectors for graph in graphs])`.
 
-    Padding has no edges, so it neither looks nor is looked at.
+    Padding has no edges, so it neither attends nor is attended to.
 
     Raises:
-        ArgumentError: no graph.
+        ArgumentError: there is no graph.
 
     Example:
         >>> pair = Graph(torch.ones(2, 3), torch.tensor([[0, 1], [1, 0]]))
-        >>> mask_of([pair, Graph(torch.ones(5, 3), torch.tensor([[4], [0]]))])
+        >>> edges_mask([pair, Graph(torch.ones(5, 3), torch.tensor([[4], [0]]))])
         Edges(3 edges in 2 graphs)
     """
     if not graphs:

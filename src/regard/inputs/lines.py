@@ -1,4 +1,4 @@
-"""Text files line by line, strictly: whatever is no text is an error that names the line."""
+"""Reading text files line by line. Whatever isn't UTF-8 text is an error that names the line."""
 
 import csv
 import gzip
@@ -10,24 +10,24 @@ from pathlib import Path
 
 from regard.errors import DataError
 
-__all__ = ["Problem", "existing", "number_of", "raised", "read_lines", "read_table"]
+__all__ = ["ErrorHandler", "existing_file", "parse_number", "raise_error", "read_lines", "read_table"]
 
-Problem = Callable[[DataError], None]
-"""Is told of what is broken; what is broken is then left out, and reading goes on."""
+ErrorHandler = Callable[[DataError], None]
+"""A function that is called with each error; what is broken is then skipped, and reading continues."""
 
-_LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without a line end must not be read whole
+_LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without line ends must not be read at once
 
 
-def raised(error: DataError) -> None:
-    """The strictest `Problem`: the first one is raised."""
+def raise_error(error: DataError) -> None:
+    """An `ErrorHandler` that raises the first error."""
     raise error
 
 
-def existing(path: str | Path) -> Path:
-    """The path of a file that is there.
+def existing_file(path: str | Path) -> Path:
+    """The path of a file, after checking that it exists.
 
     Raises:
-        DataError: it isn't there, or is a folder.
+        DataError: it doesn't exist, or is a folder.
     """
     path = Path(path)
     if not path.is_file():
@@ -35,18 +35,18 @@ def existing(path: str | Path) -> Path:
     return path
 
 
-def read_lines(path: str | Path, problem: Problem = raised) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers, without line ends; a name that ends in .gz is unpacked on the way.
+def read_lines(path: str | Path, on_error: ErrorHandler = raise_error) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file with their numbers, without line ends; a .gz file is decompressed.
 
-    A line ends with a line feed, with or without a carriage return before it, and with nothing else: the other
-    characters that Unicode calls line ends are part of a text.
+    A line ends with a line feed, with or without a carriage return before it. The other line separators of Unicode are
+    part of the text.
 
     Args:
         path: the file.
-        problem: is told of each line that isn't UTF-8, which is then left out; by default it is raised.
+        on_error: called for each line that isn't UTF-8, which is then skipped; by default it raises the error.
 
     Raises:
-        DataError: a file that isn't there, isn't text, or breaks off.
+        DataError: a file that doesn't exist, isn't text, or is truncated.
 
     Example:
         >>> import tempfile
@@ -56,7 +56,7 @@ def read_lines(path: str | Path, problem: Problem = raised) -> Iterator[tuple[in
         ...     list(read_lines(file.name))
         [(1, 'I saw'), (2, 'a saw')]
     """
-    path = existing(path)
+    path = existing_file(path)
     packed = path.suffix == ".gz"
     number = 0
     try:
@@ -74,7 +74,7 @@ def read_lines(path: str | Path, problem: Problem = raised) -> Iterator[tuple[in
                     yield number, raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
                 except UnicodeDecodeError as error:
                     wrong = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8."
-                    problem(DataError(f"{wrong} Save the file as UTF-8.", path=path, line=number))
+                    on_error(DataError(f"{wrong} Save the file as UTF-8.", path=path, line=number))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"it can't be unpacked any further than line {number} ({error}). Get it anew.", path=path
@@ -82,13 +82,14 @@ def read_lines(path: str | Path, problem: Problem = raised) -> Iterator[tuple[in
 
 
 def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The names of a table's columns, and its rows, each with the number of the line where it begins.
+    """The names of a table's columns, and its rows, each with the number of its first line.
 
-    The first line names the columns; they are separated by tabs if it has one, else by commas. A cell with a separator
-    in it stands in double quotes. Spaces around a cell don't count, and empty lines are skipped.
+    The first line names the columns; the separator is a tab if it has one, else a comma. A cell that contains a
+    separator is in double quotes. Spaces around a cell are removed, and empty lines are skipped.
 
     Raises:
-        DataError: no columns, one without a name or named twice, a row with more or fewer cells, a broken quote.
+        DataError: no columns, a column without a name or with a duplicate name, a row with the wrong number of cells,
+            or an unclosed quote.
 
     Example:
         >>> import tempfile
@@ -103,9 +104,9 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     if not names:
         raise DataError("it is empty; its first line must name the columns.", path=path)
     counts = Counter(names)
-    for place, name in enumerate(names):
+    for number, name in enumerate(names, start=1):
         if not name:
-            raise DataError(f"column {place + 1} has no name. Name it, or leave it out.", path=path, line=first)
+            raise DataError(f"column {number} has no name. Name it, or leave it out.", path=path, line=first)
         if counts[name] > 1:
             raise DataError(f"two columns have the name {name!r}. Rename one.", path=path, line=first)
     table = []
@@ -120,14 +121,14 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     return names, table
 
 
-def number_of(text: str) -> float | None:
-    """The number that a text is, as files write them; None if it is none, or not a finite one.
+def parse_number(text: str) -> float | None:
+    """Parse a number; None if the text isn't a finite number.
 
     Example:
-        >>> [number_of(text) for text in ["1.5", "-2e3", "1_000", "nan", "1e999", "three"]]
+        >>> [parse_number(text) for text in ["1.5", "-2e3", "1_000", "nan", "1e999", "three"]]
         [1.5, -2000.0, None, None, None, None]
     """
-    # Python itself also reads 1_000 and the digits of every script.
+    # Python's `float` also accepts 1_000 and the digits of every script.
     if "_" in text or not text.isascii():
         return None
     try:
@@ -138,7 +139,7 @@ def number_of(text: str) -> float | None:
 
 
 def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows that aren't empty, with the number of the line where each begins."""
+    """The rows that aren't empty, each with the number of its first line."""
     lines = read_lines(path)
     first = next(((number, line) for number, line in lines if line.strip()), None)
     if first is None:

@@ -9,23 +9,23 @@ import torch
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
-from regard.inputs.descriptors import DESCRIPTORS, described, descriptors
+from regard.inputs.descriptors import DESCRIPTORS, descriptors, molecule_descriptors
 from regard.inputs.graph import Graph
-from regard.inputs.saving import checked_list, checked_names
+from regard.inputs.json_validation import checked_list, checked_names
 from regard.inputs.smiles import read_smiles
 from regard.inputs.standardise import Standardise
 
 __all__ = ["ATOM_FEATURES", "BONDS", "ELEMENTS", "MoleculeAtoms", "molecule", "scaffold"]
 
 ATOM_FEATURES = ("one-hot", "rich", "computed")
-"""What the vector of an atom holds: its element alone, as the notes have it; what chemists' models use; and also what
-RDKit computes of it (`ATOM_PROPERTIES`)."""
+"""The features of an atom: its element alone, as in the notes; the usual features of chemical models; and these with
+the properties that RDKit computes (`ATOM_PROPERTIES`)."""
 
 BONDS = {"loop": 0, "single": 1, "double": 2, "triple": 3, "aromatic": 4, "other": 5}
-"""The kinds of edges. Others are dative and quadruple bonds; loops are there once `Graph.with_loops` adds them."""
+"""The kinds of edges. Others are dative and quadruple bonds; loops are added by `Graph.with_loops`."""
 
 ELEMENTS = ("H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "As", "Se", "Br", "Sn", "I")
-"""The elements with a place of their own by default: all but 1 atom in 1000 of Tox21, ESOL, Lipophilicity and BBBP."""
+"""The default elements of the one-hot code: all but 1 in 1000 atoms of Tox21, ESOL, Lipophilicity and BBBP."""
 
 _DEGREES = (0, 1, 2, 3, 4, 5)
 _CHARGES = (-2, -1, 0, 1, 2)
@@ -34,19 +34,19 @@ _HYBRIDS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
 _RINGS = (3, 4, 5, 6, 7, 8)
 _CHIRALITIES = ("R", "S")
 
-# How many places stand behind the elements.
+# The number of features after the elements.
 _WIDTHS = {"one-hot": 0, "rich": 37, "computed": 37 + len(ATOM_PROPERTIES)}
-# How many spreads a descriptor may lie from its mean: a molecule like none of training must not drown the rest.
+# The maximum distance of a descriptor from its mean, in standard deviations, so that outliers don't dominate.
 _FAR = 5.0
 
 
 @dataclass(frozen=True)
 class MoleculeAtoms:
-    """How a molecule becomes a graph: which vector an atom has.
+    """Turns a molecule into a graph: the features of each atom.
 
-    With "one-hot" the vector has a place for each element, and one for any other. With "rich" there follow
+    "one-hot" is a one-hot code of the element, with one entry for all other elements. "rich" adds
 
-    | what | places |
+    | what | features |
     |---|---|
     | neighbours, hydrogens not counted: 0 to 5, more | 7 |
     | charge: -2 to 2, other | 6 |
@@ -57,20 +57,20 @@ class MoleculeAtoms:
     | chirality: R, S | 2 |
     | mass / 100 | 1 |
 
-    and with "computed" there also follow the 11 numbers of `ATOM_PROPERTIES`.
+    and "computed" also adds the 11 numbers of `ATOM_PROPERTIES`.
 
-    Hydrogens are no nodes unless the SMILES must name them (as deuterium). Chirality is that of Cahn, Ingold and
+    Hydrogens aren't nodes unless the SMILES must name them (as deuterium). Chirality is that of Cahn, Ingold and
     Prelog, which doesn't depend on the order of the atoms.
 
     Args:
         features: one of `ATOM_FEATURES`.
-        elements: the symbols with a place of their own.
-        whole: behind that stands, the same for each atom, what `descriptors` tells of the whole molecule, so scaled
-            (`MoleculeAtoms.fit` finds out how) and at most 5 from 0; None leaves it out.
+        elements: the symbols of the one-hot code.
+        descriptor_scale: append the `descriptors` of the molecule to the vector of every atom, scaled so (see
+            `MoleculeAtoms.fit`) and clipped to -5 to 5; None leaves them out.
 
     Raises:
-        UnknownNameError: another name of features.
-        ArgumentError: an element twice, a text for the elements, or a scale of another number of descriptors.
+        UnknownNameError: unknown features.
+        ArgumentError: a duplicate element, a text for the elements, or a scale for another number of descriptors.
 
     Source: the notes, 001 "Graph"; for "rich", Yang et al. 2019 (arXiv 1904.01561), table of atom features, with rings
         added.
@@ -86,7 +86,7 @@ class MoleculeAtoms:
 
     features: str = "one-hot"
     elements: tuple[str, ...] = ELEMENTS
-    whole: Standardise | None = None
+    descriptor_scale: Standardise | None = None
 
     def __post_init__(self) -> None:
         if self.features not in ATOM_FEATURES:
@@ -95,36 +95,39 @@ class MoleculeAtoms:
             raise ArgumentError(f"`elements` must be symbols, as ('C', 'N'), but is the text {self.elements!r:.60}.")
         if len(set(self.elements)) != len(self.elements):
             raise ArgumentError(f"`elements` must name each element once, but is {self.elements!r:.60}.")
-        if self.whole is not None and self.whole.width != len(DESCRIPTORS):
-            raise ArgumentError(f"`whole` must scale {len(DESCRIPTORS)} descriptors, but scales {self.whole.width}.")
+        scale = self.descriptor_scale
+        if scale is not None and scale.width != len(DESCRIPTORS):
+            raise ArgumentError(
+                f"`descriptor_scale` must scale {len(DESCRIPTORS)} descriptors, but scales {scale.width}."
+            )
 
     @classmethod
     def fit(cls, smiles: Iterable[str], features: str = "one-hot") -> "MoleculeAtoms":
-        """Atoms that are told the descriptors of their molecule, scaled by their means and spreads in these.
+        """Atoms with the descriptors of their molecule, standardised by their means and deviations in these molecules.
 
         Raises:
-            ArgumentError: none at all, or one that is no molecule.
+            ArgumentError: no molecule, or an invalid one.
 
         Example:
             >>> atoms = MoleculeAtoms.fit(["CCO", "CCCCO", "c1ccccc1"])
             >>> atoms.width, atoms.graph("CO").vectors.shape
             (95, torch.Size([2, 95]))
         """
-        return cls(features, whole=Standardise.fit([descriptors(each).unsqueeze(0) for each in smiles]))
+        return cls(features, descriptor_scale=Standardise.fit([descriptors(each).unsqueeze(0) for each in smiles]))
 
     @property
     def width(self) -> int:
         """The size of an atom's vector."""
-        whole = 0 if self.whole is None else self.whole.width
-        return len(self.elements) + 1 + _WIDTHS[self.features] + whole
+        descriptors = 0 if self.descriptor_scale is None else self.descriptor_scale.width
+        return len(self.elements) + 1 + _WIDTHS[self.features] + descriptors
 
     def graph(self, smiles: str) -> Graph:
-        """The graph of a molecule: atoms in the order of the SMILES, bonds both ways with their kinds in `BONDS`.
+        """The graph of a molecule: atoms in the order of the SMILES, bonds in both directions with kinds in `BONDS`.
 
-        Several fragments (a salt, say) stay one graph, with no edge between them.
+        Several fragments, as of a salt, are one graph without edges between them.
 
         Raises:
-            ArgumentError: no molecule: empty, or what RDKit can't read; says why.
+            ArgumentError: it isn't a molecule: empty, or RDKit can't read it; the message says why.
             MissingExtraError: RDKit is not installed.
         """
         read = read_smiles(smiles)
@@ -132,36 +135,37 @@ class MoleculeAtoms:
         vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms])
         if self.features == "computed":
             vectors = torch.cat([vectors, atom_properties(read)], dim=1)
-        if self.whole is not None:
-            whole = self.whole.apply(torch.tensor([described(read)], dtype=torch.float64)).clamp(-_FAR, _FAR)
-            vectors = torch.cat([vectors, whole.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
+        if self.descriptor_scale is not None:
+            found = torch.tensor([molecule_descriptors(read)], dtype=torch.float64)
+            scaled = self.descriptor_scale.apply(found).clamp(-_FAR, _FAR)
+            vectors = torch.cat([vectors, scaled.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
         edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64).reshape(-1, 2).T
         kinds = torch.tensor([BONDS.get(kind.lower(), BONDS["other"]) for *_, kind in bonds], dtype=torch.int64)
-        names = tuple(f"{atom.GetSymbol()}{place}" for place, atom in enumerate(atoms, start=1))
-        return Graph(vectors, edges, names, kinds).both_ways()
+        names = tuple(f"{atom.GetSymbol()}{number}" for number, atom in enumerate(atoms, start=1))
+        return Graph(vectors, edges, names, kinds).undirected()
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         saved = {"features": self.features, "elements": list(self.elements)}
-        return saved if self.whole is None else {**saved, "whole": self.whole.to_json()}
+        return saved if self.descriptor_scale is None else {**saved, "whole": self.descriptor_scale.to_json()}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "MoleculeAtoms":
-        """From what `to_json` gave.
+        """The settings of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something is missing, unknown or of the wrong kind.
+            ArgumentError: something is missing, unknown or of the wrong type.
 
         Example:
             >>> MoleculeAtoms.from_json(MoleculeAtoms("rich").to_json()) == MoleculeAtoms("rich")
             True
         """
         names = ["features", "elements"]
-        # Where there are no descriptors nothing is said of them.
-        whole = isinstance(saved, dict) and "whole" in saved
-        saved = checked_names("molecule atoms", saved, [*names, "whole"] if whole else names)
-        scale = Standardise.from_json(saved["whole"]) if whole else None
+        # The key is missing without descriptors. Its name is that of earlier versions.
+        scaled = isinstance(saved, dict) and "whole" in saved
+        saved = checked_names("molecule atoms", saved, [*names, "whole"] if scaled else names)
+        scale = Standardise.from_json(saved["whole"]) if scaled else None
         return cls(saved["features"], checked_list("elements", saved["elements"], str), scale)
 
     def _vector(self, atom: Any, rings: Any) -> list[float]:
@@ -169,7 +173,7 @@ class MoleculeAtoms:
         if self.features == "one-hot":
             return element
         sizes = rings.AtomRingSizes(atom.GetIdx())
-        # RDKit writes this property on the atoms that are stereocentres, and on no others.
+        # RDKit sets this property on stereocentres only.
         chirality = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else None
         return [
             *element,
@@ -201,12 +205,12 @@ def molecule(smiles: str, *, features: str = "one-hot") -> Graph:
 
 
 def scaffold(smiles: str) -> str:
-    """The scaffold of a molecule, as SMILES: its rings and what links them, without side chains; "" without rings.
+    """The Murcko scaffold of a molecule, as SMILES: its rings and their linkers, without side chains; "" without rings.
 
-    Molecules that share a scaffold are alike: a split that keeps them on one side tests on what is new.
+    Molecules with the same scaffold are similar. A split that never separates them tests on new kinds of molecules.
 
     Raises:
-        ArgumentError: no molecule; see `MoleculeAtoms.graph`.
+        ArgumentError: it isn't a molecule; see `MoleculeAtoms.graph`.
         MissingExtraError: RDKit is not installed.
 
     Example:
@@ -220,7 +224,7 @@ def scaffold(smiles: str) -> str:
 
 
 def _one_hot(value: Any, choices: tuple[Any, ...]) -> list[float]:
-    """A place for each choice, and behind them one for whatever else."""
+    """A one-hot code of the choices, with one more entry for everything else."""
     row = [0.0] * (len(choices) + 1)
     row[choices.index(value) if value in choices else -1] = 1.0
     return row

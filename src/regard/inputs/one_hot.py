@@ -1,4 +1,4 @@
-"""One-hot words: the simplest vectors, and what is wrong with them."""
+"""One-hot words: the simplest vectors of words."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,17 +12,17 @@ __all__ = ["OneHotWords"]
 
 
 class OneHotWords:
-    """Each known word is a vector with a single 1, at the word's own place; a word never seen is all zeros.
+    """The one-hot code of words: a known word has a single 1; an out-of-vocabulary word is all zeros.
 
-    All zeros, and not a place for "unknown": two unknown words are then no likelier each other than anything else.
-    The vectors show the notes' point (001): every two words are equally far apart, cat from dog as cat from apple, so
-    nothing about meaning is in them; and the width is the size of the vocabulary.
+    There is no entry for unknown words, because two unknown words aren't more similar to each other than to others.
+    The vectors show the point of the notes (001): any two words are equally far apart, cat from dog as cat from apple,
+    so that the vectors say nothing about meaning; and the width is the size of the vocabulary.
 
     Args:
-        vocabulary: the words, which must differ.
+        vocabulary: the distinct words.
 
     Raises:
-        ArgumentError: a word is named twice.
+        ArgumentError: a duplicate word.
 
     Example:
         >>> words = OneHotWords.fit([["cat", "dog", "apple"]])
@@ -35,13 +35,13 @@ class OneHotWords:
 
     def __init__(self, vocabulary: Sequence[str]):
         self.vocabulary = tuple(vocabulary)
-        self._places = {word: place for place, word in enumerate(self.vocabulary)}
-        if len(self._places) != len(self.vocabulary):
+        self._indices = {word: index for index, word in enumerate(self.vocabulary)}
+        if len(self._indices) != len(self.vocabulary):
             raise ArgumentError("`vocabulary` must name each word once.")
 
     @classmethod
     def fit(cls, sentences: Iterable[Sequence[str]]) -> "OneHotWords":
-        """The words of some sentences, in the order in which they first come."""
+        """Build the vocabulary from sentences, in the order of the words' first occurrence."""
         return cls(list(dict.fromkeys(word for sentence in sentences for word in sentence)))
 
     @property
@@ -53,17 +53,17 @@ class OneHotWords:
         """The vectors of every word, padded with zeros.
 
         Args:
-            sentences: each a sequence of words.
-            labels: for each sentence, the label of each word.
+            sentences: sequences of words.
+            labels: the labels of the words of each sentence.
 
         Raises:
-            ArgumentError: a sentence is a string, or labels that don't match.
+            ArgumentError: a sentence is a string, or the labels don't match.
         """
         sentences = as_sentences(sentences)
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
         vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width)
         for row, sentence in enumerate(sentences):
             for column, word in enumerate(sentence):
-                if word in self._places:
-                    vectors[row, column, self._places[word]] = 1
+                if word in self._indices:
+                    vectors[row, column, self._indices[word]] = 1
         return Batch(vectors, lengths, None if labels is None else pad_labels(labels, lengths))

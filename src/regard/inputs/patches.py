@@ -1,4 +1,4 @@
-"""A picture as a set of vectors: a vector for each pixel, or for each square patch of pixels."""
+"""A picture as a set of vectors: one for each pixel, or for each square patch of pixels."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -20,23 +20,23 @@ _LONGEST_SIDE = 8192
 
 @dataclass(frozen=True)
 class PictureVectors:
-    """How a picture becomes vectors: one for each square of `patch` x `patch` pixels, row by row.
+    """Turns a picture into vectors: one for each patch of `patch` x `patch` pixels, row by row.
 
-    A pixel is a patch of 1: a picture of 5 x 10 pixels in three colours is 50 vectors of 3. Within a vector, too, the
-    pixels stand row by row, and the channels of a pixel side by side. Where `patch` doesn't divide a side, the last
-    row or column of pixels is repeated at the bottom or at the right; nothing is cut off.
+    With a patch size of 1, a picture of 5 x 10 pixels in three colours is 50 vectors of 3. Within a vector the pixels
+    are row by row, too, with the channels of a pixel next to each other. If `patch` doesn't divide a side, the last row
+    or column of pixels is repeated at the bottom or at the right; nothing is cropped.
 
     A picture is a tensor or an array, (height, width, channel), or (height, width) if it is grey: floats from 0 to 1,
     or uint8 from 0 to 255.
 
     Args:
         patch: the side of a patch in pixels, 1 to 1,024.
-        size: (height, width) in pixels that every picture is scaled to first, up to 8,192 each: bilinear, antialiased,
-            and without regard to its proportions. None takes pictures as they are.
+        size: (height, width) in pixels that every picture is resized to first, up to 8,192 each: bilinear, antialiased,
+            without preserving the aspect ratio. None keeps the size.
         channels: "grey" or "rgb".
 
     Raises:
-        ArgumentError: a number that can't be.
+        ArgumentError: an invalid value.
 
     Example:
         >>> picture = torch.arange(150).reshape(5, 10, 3) / 150
@@ -83,7 +83,7 @@ class PictureVectors:
         """The vectors of a picture, row by row.
 
         Raises:
-            ArgumentError: another shape or kind of numbers, no pixel at all, or floats out of range.
+            ArgumentError: an invalid shape or dtype, no pixels, or floats out of range.
         """
         levels = self._levels(picture)
         if self.size is not None:
@@ -100,38 +100,38 @@ class PictureVectors:
         return split.transpose(1, 2).reshape(rows * columns, self.width)
 
     def grid(self, picture: Shaped[Tensor, "..."] | np.ndarray) -> tuple[int, int]:
-        """How many rows and columns of vectors a picture has."""
+        """The number of rows and columns of patches of a picture."""
         return self._grid(self._levels(picture))
 
-    def places(self, picture: Shaped[Tensor, "..."] | np.ndarray) -> Int64[Tensor, "item 2"]:
-        """The row and the column of each vector, counted from 0.
+    def positions(self, picture: Shaped[Tensor, "..."] | np.ndarray) -> Int64[Tensor, "item 2"]:
+        """The row and column of each patch, counted from 0.
 
         Example:
-            >>> PictureVectors().places(torch.zeros(2, 2)).tolist()
+            >>> PictureVectors().positions(torch.zeros(2, 2)).tolist()
             [[0, 0], [0, 1], [1, 0], [1, 1]]
         """
         rows, columns = self.grid(picture)
         return torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
 
-    def picture_of(
+    def to_picture(
         self, vectors: Float[Tensor, "item feature"], grid: tuple[int, int]
     ) -> Float[Tensor, "height width channel"]:
-        """The picture that the vectors came from; the inverse of `vectors`.
+        """The picture of these vectors; the inverse of `vectors`.
 
-        It is as large as the patches together: scaled to `size`, and with the pixels that were repeated to fill the
+        It has the size of all patches together: resized to `size`, and with the pixels that were repeated to fill the
         last patches.
 
         Args:
             vectors: one for each patch, row by row.
-            grid: how many rows and columns of them there are, as from `grid`.
+            grid: the number of rows and columns of patches, as from `grid`.
 
         Raises:
-            ArgumentError: the vectors are not as many as the grid has places, or of another width.
+            ArgumentError: the number of vectors isn't that of the patches, or their width is another.
         """
         rows, columns = grid
         if rows < 1 or columns < 1 or tuple(vectors.shape) != (rows * columns, self.width):
             raise ArgumentError(
-                f"`vectors` must be one of {self.width} numbers for each place of the grid of {rows} x {columns}, but "
+                f"`vectors` must be one of {self.width} numbers for each patch of the grid of {rows} x {columns}, but "
                 f"the shape is {tuple(vectors.shape)}."
             )
         # ((rows columns) (p q c)) -> ((rows p) (columns q) c)
@@ -139,16 +139,16 @@ class PictureVectors:
         return split.transpose(1, 2).reshape(rows * self.patch, columns * self.patch, CHANNELS[self.channels])
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         return asdict(self) | {"size": None if self.size is None else list(self.size)}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "PictureVectors":
-        """From what `to_json` gave.
+        """The settings of the JSON object that `to_json` returned.
 
         Raises:
-            UnknownNameError: a field that this version doesn't know.
-            ArgumentError: a field that can't be.
+            UnknownNameError: an unknown field.
+            ArgumentError: an invalid field.
 
         Example:
             >>> PictureVectors.from_json(PictureVectors(size=(28, 28)).to_json())
@@ -158,7 +158,7 @@ class PictureVectors:
         for name in saved:
             if name not in known:
                 raise UnknownNameError("field", str(name), known)
-        # JSON knows lists only.
+        # JSON has lists only.
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
         }
@@ -183,9 +183,9 @@ class PictureVectors:
             picture = torch.from_numpy(picture.astype(np.uint8 if picture.dtype == np.uint8 else np.float32))
         if not isinstance(picture, Tensor) or not (picture.dtype == torch.uint8 or picture.is_floating_point()):
             raise ArgumentError(f"`picture` must be floats from 0 to 1, or uint8, but is {picture.dtype}.")
-        # A copy: who changes the vectors must not change the picture.
+        # A copy, so that changing the vectors doesn't change the picture.
         picture = picture.float() / 255 if picture.dtype == torch.uint8 else picture.to(torch.float32, copy=True)
-        # NaN is in no range, so it is refused too.
+        # Comparisons with NaN are false, so NaN is refused, too.
         if not ((picture >= 0) & (picture <= 1)).all():
             raise ArgumentError(
                 f"`picture` must lie between 0 and 1, but reaches from {float(picture.min()):g} to "

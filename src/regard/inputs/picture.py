@@ -1,4 +1,4 @@
-"""Pictures, read from a file into numbers from 0 to 1."""
+"""Reading pictures from files as numbers from 0 to 1."""
 
 import warnings
 from collections.abc import Callable
@@ -19,17 +19,17 @@ _ORIENTATION = 0x0112  # the EXIF tag
 _Read = TypeVar("_Read")
 
 CHANNELS = {"grey": 1, "rgb": 3}
-"""What a pixel is made of, and how many numbers that is."""
+"""The kinds of channels, and the number of channels of each."""
 
 
 def picture_size(path: str | Path) -> tuple[int, int]:
-    """The height and the width in pixels of the picture in a file, as it is shown; its pixels aren't decoded.
+    """The height and width in pixels of the picture in a file, as displayed; the pixels aren't decoded.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: the file isn't there or is no picture.
+        DataError: the file doesn't exist or isn't a picture.
         MissingExtraError: the library `pillow` is not installed.
     """
     return _opened(path, _size)
@@ -38,21 +38,21 @@ def picture_size(path: str | Path) -> tuple[int, int]:
 def read_picture(
     path: str | Path, *, channels: str = "rgb", size: tuple[int, int] | None = None
 ) -> Float[Tensor, "height width channel"]:
-    """The picture in a file: PNG, JPEG, GIF, WebP, TIFF, BMP and whatever else Pillow reads, from 0 (black) to 1.
+    """Read the picture in a file, from 0 (black) to 1: PNG, JPEG, GIF, WebP, TIFF, BMP and all other formats of Pillow.
 
-    The way a camera was held (EXIF) is obeyed, what is transparent lies on white, and of an animation the first
-    picture is taken. Grey of 16 bits is kept as fine as it is; colours are read with 8 bits.
+    The orientation (EXIF) is applied, transparent pixels are put on white, and of an animation the first picture is
+    read. Grey pictures of 16 bits keep their precision; colours are read with 8 bits.
 
     Args:
         path: the file.
-        channels: "rgb", or "grey" for how bright a pixel is (ITU-R BT.601: 0.299 R + 0.587 G + 0.114 B).
-        size: (height, width) that it will be scaled to. A large JPEG is then decoded at a half, a quarter or an eighth
-            of its size, at least twice this, which takes a fraction of the time and the memory.
+        channels: "rgb", or "grey" for the luminance (ITU-R BT.601: 0.299 R + 0.587 G + 0.114 B).
+        size: the (height, width) that the picture will be resized to. A large JPEG is then decoded at a half, a quarter
+            or an eighth of its size, at least twice this size, which takes a fraction of the time and memory.
 
     Raises:
-        DataError: the file isn't there, is no picture, is broken, or has more pixels than Pillow takes for sane.
+        DataError: the file doesn't exist, isn't a picture, is broken, or exceeds Pillow's limit of pixels.
         MissingExtraError: the library `pillow` is not installed.
-        UnknownNameError: other channels.
+        UnknownNameError: unknown channels.
 
     Example:
         >>> import tempfile
@@ -68,15 +68,15 @@ def read_picture(
 
 
 def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
-    """What is read of the picture in a file.
+    """Open the picture in a file and read from it.
 
     Raises:
-        DataError: it isn't there, is no picture, is broken, or has more pixels than Pillow takes for sane.
+        DataError: the file doesn't exist, isn't a picture, is broken, or exceeds Pillow's limit of pixels.
     """
     pillow = require("PIL.Image", extra="image")
     try:
         with warnings.catch_warnings(), Path(path).open("rb") as file:
-            # Pillow only warns of a picture of up to twice as many pixels as it allows.
+            # Pillow only warns of pictures up to twice its limit of pixels.
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             if not file.read(1):
                 raise ValueError("it is empty")
@@ -84,8 +84,8 @@ def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
             with pillow.open(file) as image:
                 return read(image)
     except pillow.UnidentifiedImageError as error:
-        raise DataError("its format is not known as one of a picture. Save it as PNG or JPEG.", path=path) from error
-    # Decoders raise all kinds of errors at a broken file.
+        raise DataError("its format is not known. Save it as PNG or JPEG.", path=path) from error
+    # Decoders raise all kinds of errors for broken files.
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
             step = " Name the files in it." if Path(path).is_dir() else ""
@@ -95,15 +95,15 @@ def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
 
 
 def _size(image: Any) -> tuple[int, int]:
-    # From 5 on, a camera was held on its side.
+    # Orientations from 5 on are rotated by 90 degrees.
     turned = image.getexif().get(_ORIENTATION, 1) >= 5
     return (image.width, image.height) if turned else (image.height, image.width)
 
 
 def _levels(image: Any, channels: str, size: tuple[int, int] | None) -> np.ndarray:
-    """The pixels of an image of Pillow's, (height, width, channel)."""
+    """The pixels of a Pillow image, (height, width, channel)."""
     if size is not None:
-        # Pillow takes the smallest scale whose sides are at least these, before a camera's turn; of other formats none.
+        # For JPEG, Pillow takes the smallest scale whose sides (before rotation) are at least these.
         side = 2 * max(size)
         image.draft(None, (side, side))
     pillow = require("PIL.Image", extra="image")
@@ -111,7 +111,7 @@ def _levels(image: Any, channels: str, size: tuple[int, int] | None) -> np.ndarr
     if image.mode == "F":
         raise ValueError("its pixels are floats, and nothing says which is white")
     if image.mode.startswith("I"):
-        # Pillow would cut 16 bits off at 255.
+        # Pillow would clip 16 bits at 255.
         grey = np.array(image, dtype=np.int64)
         if grey.min() < 0 or grey.max() > 65535:
             raise ValueError("its pixels are numbers of 32 bits, and nothing says which is white")

@@ -1,4 +1,4 @@
-"""A column of profiles: what everybody has under one name, numbers or words."""
+"""A column of profiles: the values of one attribute for all people, numbers or words."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,47 +12,47 @@ from regard.errors import ArgumentError
 __all__ = ["ProfileColumn", "ProfileColumns", "read_column"]
 
 ProfileColumns = Mapping[str, "Sequence[Any] | np.ndarray"]
-"""For each name the value of each person, in one order; an array of float64 has NaN where nothing is known."""
+"""The columns by name, each with the value of every person in the same order; in a float64 array NaN is missing."""
 
 _LARGEST = torch.finfo(torch.float32).max
 
 
 class ProfileColumn(NamedTuple):
-    """What a column holds, as it was given and as it is read, and each value that occurs, once."""
+    """A column as it was given, the function that parses its values, and its unique parsed values."""
 
     given: Sequence[Any] | np.ndarray
     read: Callable[[Any], str | float | None]
-    distinct: list[str | float | None]
+    unique: list[str | float | None]
 
     def words(self) -> Iterator[str | float | None]:
-        """The value of each person."""
+        """The parsed value of each person."""
         return map(self.read, self.given)
 
     def numbers(self, name: str) -> np.ndarray:
-        """The number of each person, NaN where nothing is known.
+        """The number of each person, NaN if it is missing.
 
         Raises:
-            ArgumentError: a word is among them.
+            ArgumentError: one of the values is a word.
         """
         if isinstance(self.given, np.ndarray) and self.given.dtype == np.float64:
             return self.given
-        for value in self.distinct:
+        for value in self.unique:
             if isinstance(value, str):
                 raise ArgumentError(
                     f"`profiles` must have a number for {name!r}, as others have, but has the word {value!r:.60}. "
                     "What isn't known is None."
                 )
         values: Iterator[Any] = map(self.read, self.given)
-        if None in self.distinct:
+        if None in self.unique:
             values = (math.nan if value is None else value for value in values)
         return np.fromiter(values, np.float64, len(self.given))
 
 
 def read_column(name: str, column: Sequence[Any] | np.ndarray) -> ProfileColumn:
-    """Look at each value that occurs, once: a bag of words has two of them, and many people.
+    """Parse a column. Each unique value is parsed once, because a bag of words has two values and many rows.
 
     Raises:
-        ArgumentError: a value that is neither a number that float32 can hold, nor a word, nor None.
+        ArgumentError: a value that isn't a number in the range of float32, a word, or None.
 
     Example:
         >>> read_column("age", [31, None, 31]).numbers("age")
@@ -68,13 +68,13 @@ def read_column(name: str, column: Sequence[Any] | np.ndarray) -> ProfileColumn:
     try:
         read = {value: _value(name, value) for value in dict.fromkeys(column)}
     except TypeError:
-        # An array of one number has no hash.
+        # Values such as arrays of one number aren't hashable.
         return ProfileColumn(column, lambda value: _value(name, value), [_value(name, value) for value in column])
     return ProfileColumn(column, read.__getitem__, [*read.values()])
 
 
 def _value(name: str, value: Any) -> str | float | None:
-    """What a profile holds under a name: a word, a number as float, or None; an empty word is None."""
+    """Parse the value of an attribute: a word, a number as float, or None; an empty word is None."""
     if value is None or value == "":
         return None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Tables of profiles: a line for each person, a column for each thing that is known."""
+"""Tables of profiles: a row for each person, a column for each attribute."""
 
 import math
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.errors import DataError, UnknownNameError
-from regard.inputs.lines import number_of, read_table
+from regard.inputs.lines import parse_number, read_table
 
 __all__ = ["column_values", "read_profile_columns", "read_profiles"]
 
@@ -16,17 +16,17 @@ __all__ = ["column_values", "read_profile_columns", "read_profiles"]
 def read_profiles(
     path: str | Path, *, name: str | None = None, words: Collection[str] = ()
 ) -> dict[str, dict[str, str | float | None]]:
-    """The profiles in a table, under the names of the people; separated by commas or tabs, columns named above.
+    """Read a table of profiles, separated by commas or tabs, with a header; the result is a profile for each name.
 
-    A column is numbers if every cell that isn't empty is one, and words if none is; an empty cell is not known.
+    A column holds numbers if all non-empty cells are numbers, and words if none is; an empty cell is a missing value.
 
     Args:
         path: the file.
-        name: the column that names the people; by default the first.
-        words: the columns that are words though they look like numbers, such as postcodes.
+        name: the column of the people's names; by default the first.
+        words: the columns that hold words although they look like numbers, such as postcodes.
 
     Raises:
-        DataError: a broken line, a person who stands twice or has no name, a column of numbers and words.
+        DataError: a broken line, a duplicate or missing name, or a column of numbers and words.
         UnknownNameError: `name` or `words` isn't a column.
 
     Example:
@@ -43,7 +43,7 @@ def read_profiles(
 
 
 def column_values(column: np.ndarray | list[str | None]) -> list[str | None] | list[float | None]:
-    """What a column of `read_profile_columns` holds, None where nothing is known.
+    """The values of a column of `read_profile_columns`, None for missing ones.
 
     Example:
         >>> column_values(np.array([1.0, np.nan]))
@@ -57,16 +57,16 @@ def column_values(column: np.ndarray | list[str | None]) -> list[str | None] | l
 def read_profile_columns(
     path: str | Path, *, name: str | None = None, words: Collection[str] = ()
 ) -> tuple[list[str], dict[str, np.ndarray | list[str | None]]]:
-    """The names of the people in a table, and for each other column what everybody has there.
+    """Read a table of profiles by columns: the names of the people, and the values of each other column.
 
-    A column of numbers is an array (float64), NaN where a number is not known; a column of words is a list, None where
-    a word is not known.
+    A column of numbers is a float64 array, in which NaN is missing; a column of words is a list, in which None is
+    missing.
 
     Args:
-        path, name, words: as `read_profiles` takes them.
+        path, name, words: as in `read_profiles`.
 
     Raises:
-        DataError, UnknownNameError: as `read_profiles` raises them.
+        DataError, UnknownNameError: as in `read_profiles`.
 
     Example:
         >>> import tempfile
@@ -87,22 +87,22 @@ def read_profile_columns(
         if not row[own]:
             raise DataError(f"the column {columns[own]!r} is empty; every person needs a name.", path=path, line=line)
         if row[own] in people:
-            raise DataError(f"{row[own]!r} stands twice. Names must differ.", path=path, line=line)
+            raise DataError(f"the name {row[own]!r} occurs twice. Names must differ.", path=path, line=line)
         people[row[own]] = None
     cells = zip(*(row for _, row in rows), strict=True) if rows else repeat((), len(columns))
     found: dict[str, np.ndarray | list[str | None]] = {}
-    for place, (column, texts) in enumerate(zip(columns, cells, strict=True)):
-        if place == own:
+    for index, (column, texts) in enumerate(zip(columns, cells, strict=True)):
+        if index == own:
             continue
-        # Each text that occurs is read once: bags of words have two, and thousands of columns.
-        read = {text: None if column in words else number_of(text) for text in dict.fromkeys(texts)}
+        # Each unique text is parsed once: bags of words have two, and thousands of columns.
+        read = {text: None if column in words else parse_number(text) for text in dict.fromkeys(texts)}
         is_number = any(number is not None for number in read.values())
         wrong = [text for text, number in read.items() if is_number and number is None and text]
         if wrong:
-            line = next(line for line, row in rows if row[place] == wrong[0])
+            line = next(line for line, row in rows if row[index] == wrong[0])
             raise DataError(
-                f"the column {column!r} has numbers, but here {wrong[0]!r:.60}. Leave a cell empty that isn't "
-                f"known; if the column is words, say words=[{column!r}].",
+                f"the column {column!r} has numbers, but here {wrong[0]!r:.60}. Leave the cell empty if the value is "
+                f"missing; if the column holds words, pass words=[{column!r}].",
                 path=path,
                 line=line,
             )

@@ -1,9 +1,9 @@
-"""The script of Chinese: whether a text is in traditional or simplified characters, and the same text in the other.
+"""The script of Chinese text: detection of traditional and simplified characters, and conversion between them.
 
-A character is of one script alone if the standard of that script has it and that of the other hasn't. Python knows both
-standards as codecs.
+A character belongs to one script only if the standard of that script has it and the standard of the other hasn't.
+Python has codecs for both standards.
 
-Source: GB 2312 (China, 1980), whose 6,763 characters are simplified; Big5 (Taiwan, 1984), whose first level are the
+Source: GB 2312 (China, 1980), whose 6,763 characters are simplified; Big5 (Taiwan, 1984), whose first level has the
     5,401 frequent traditional characters.
 """
 
@@ -15,18 +15,18 @@ from functools import cache
 from regard.errors import UnknownNameError
 from regard.extras import require
 
-__all__ = ["SCRIPTS", "in_script", "script_of"]
+__all__ = ["SCRIPTS", "convert_script", "detect_script"]
 
 SCRIPTS = {"simplified": "tw2s", "traditional": "s2tw"}
-"""The scripts by name, each with the configuration of OpenCC that converts to it."""
+"""The scripts by name, each with the OpenCC configuration that converts to it."""
 
-# tw2s and not t2s: the two differ in 著, which Taiwan also writes for 着. Of the 24,591 words of dev and test of
-# ud-chinese-gsd that stand in both scripts, tw2s turns all but 19 into GSDSimp's own spelling (punctuation folded), t2s
-# all but 53.
+# tw2s instead of t2s: they differ in 著, which is also the Taiwanese form of 着. Of the 24,591 words of dev and test of
+# ud-chinese-gsd that exist in both scripts, tw2s converts all but 19 to GSDSimp's spelling (after folding
+# punctuation), and t2s all but 53.
 
 _FIRST_LEVEL = range(0xA440, 0xC67F)
-# What one standard lacks, but OpenCC writes in both scripts: of Big5's first level what GB 2312 lacks, above all parts
-# of names; of GB 2312 what Big5 lacks, as 着, which Hong Kong writes. A test makes this string anew.
+# Characters that one standard lacks but OpenCC uses in both scripts: those of Big5's first level that GB 2312 lacks,
+# mostly in names, and those of GB 2312 that Big5 lacks, such as 着, which is used in Hong Kong. A test computes them.
 _BOTH = frozenset(
     "伋伕佺倣偭偯偺傚僇僎僩儅儳劻勗勦吋呎啗啣嘐堉塭塽墦奭妳姅姪嬝屘屝崁巉帟彊徬惇愒慇抆揹搆搾撚撢擭敔昤晅晞暍暱暸杗枓"
     "栘梂梡梱棻楛榣槃橾櫂櫺歜毚毬汍沍沘沬泜洸浥浬涊湣湩湲潟潠澴濩濬炤焜煆煖燄燐燸牠玆玥玨珪珮琍琯瑯璘璟瓖甦甽疢痲痳瘉"
@@ -39,51 +39,51 @@ _BOTH = frozenset(
 )
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3041-\u30ff]")
-# So many times as often as characters of the other script: a text may quote a name, a vocabulary hold a few.
-_CLEARLY = 9
-# A Chinese text may name a Japanese song.
+# The required ratio to characters of the other script: a text may quote names in it.
+_MINIMUM_RATIO = 9
+# The maximum fraction of kana: a Chinese text may mention a Japanese title.
 _MOST_KANA = 0.1
 
 
-def script_of(text: str) -> str | None:
-    """The script of a Chinese text: that of nine tenths of the characters that only one script has.
+def detect_script(text: str) -> str | None:
+    """Detect the script of a Chinese text: at least nine tenths of the characters specific to a script are of this one.
 
     Args:
-        text: of any length, or the words of a vocabulary, one after the other.
+        text: a text of any length, or the concatenated words of a vocabulary.
 
     Returns:
-        a name in `SCRIPTS`; None where both scripts write it so, where it is in both, or is no Chinese.
+        a name in `SCRIPTS`; None if the text is the same in both scripts, mixes them, or isn't Chinese.
 
     Example:
-        >>> script_of("他在讀書。"), script_of("他在读书。"), script_of("他在看天。"), script_of("a book")
-        ('traditional', 'simplified', None, None)
+        >>> [detect_script(text) for text in ("他在讀書。", "他在读书。", "他在看天。", "a book")]
+        ['traditional', 'simplified', None, None]
     """
     characters = _HAN.findall(text)
-    # Japanese has characters of both scripts.
+    # Japanese uses characters of both scripts.
     if len(_KANA.findall(text)) > _MOST_KANA * len(characters):
         return None
     counts = Counter(filter(None, map(_script_of_character, characters)))
     for script, count in counts.most_common(1):
-        if count >= _CLEARLY * (counts.total() - count):
+        if count >= _MINIMUM_RATIO * (counts.total() - count):
             return script
     return None
 
 
-def in_script(text: str, script: str) -> str:
-    """A Chinese text in this script; what isn't Chinese stays as it is.
+def convert_script(text: str, script: str) -> str:
+    """Convert a Chinese text to this script; other text isn't changed.
 
     Args:
-        text: in any script.
+        text: a text in any script.
         script: a name in `SCRIPTS`.
 
     Raises:
-        UnknownNameError: no script of this name.
+        UnknownNameError: an unknown script.
         MissingExtraError: OpenCC is not installed.
 
     Source: OpenCC (github.com/BYVoid/OpenCC), for the traditional characters of Taiwan.
 
     Example:
-        >>> in_script("他在讀書。", "simplified"), in_script("他在读书。", "traditional")
+        >>> convert_script("他在讀書。", "simplified"), convert_script("他在读书。", "traditional")
         ('他在读书。', '他在讀書。')
     """
     if script not in SCRIPTS:
@@ -103,7 +103,7 @@ def _script_of_character(character: str) -> str | None:
         return None
     if traditional is None:
         return "simplified"
-    # The rare characters of Big5 are those of names, which simplified texts have, too.
+    # The rare characters of Big5 occur in names, which simplified texts contain, too.
     return "traditional" if int.from_bytes(traditional) in _FIRST_LEVEL else None
 
 

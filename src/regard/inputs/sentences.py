@@ -1,4 +1,4 @@
-"""Sentences as users give them, checked: lists of words, never texts."""
+"""Validation of sentences that users pass: lists of words, not texts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,15 +9,15 @@ __all__ = ["as_list", "as_sentences"]
 
 
 def as_list(argument: str, value: Any, of: str) -> list[Any]:
-    """A list of whatever can be gone through, except a text and an object of names.
+    """The elements of an iterable as a list; texts and mappings are refused.
 
     Args:
-        argument: what to call it in an error.
-        value: what was given.
-        of: of what it must be a list.
+        argument: the name of the argument, for the error.
+        value: the value that was passed.
+        of: what the elements must be, for the error.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: it isn't iterable, or is a text or a mapping.
 
     Example:
         >>> as_list("words", (word for word in ("I", "saw")), "words")
@@ -39,7 +39,7 @@ def as_sentences(sentences: Any) -> list[Sequence[str]]:
     """Sentences as lists of words.
 
     Raises:
-        ArgumentError: a sentence is a text or no list at all, or a word is no string.
+        ArgumentError: a sentence is a text or isn't a list, or a word isn't a string.
 
     Example:
         >>> as_sentences([("I", "saw"), []])

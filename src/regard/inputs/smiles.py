@@ -1,4 +1,4 @@
-"""SMILES: molecules as they are written in a line."""
+"""SMILES: molecules as text."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ __all__ = ["read_smiles"]
 
 
 def read_smiles(smiles: str) -> Any:
-    """What RDKit reads.
+    """Read a molecule with RDKit.
 
     Raises:
-        ArgumentError: no molecule: not one text in ASCII, empty, or what RDKit can't read; says why.
+        ArgumentError: it isn't an ASCII text, is empty, or isn't a molecule that RDKit can read; the message says why.
         MissingExtraError: RDKit is not installed.
 
     Example:
@@ -24,10 +24,10 @@ def read_smiles(smiles: str) -> Any:
     written = smiles.strip()
     if not written:
         raise ArgumentError("`smiles` must be a molecule, but is empty.")
-    # RDKit takes what follows a space for a name, and skips characters that can't be seen.
+    # RDKit treats text after a space as a name, and ignores invisible characters.
     if not all("!" <= character <= "~" for character in written):
         raise ArgumentError(
-            f"`smiles` must be one molecule in ASCII without spaces, but is {smiles!r:.60}. Take out what isn't SMILES."
+            f"`smiles` must be one molecule in ASCII without spaces, but is {smiles!r:.60}. Remove what isn't SMILES."
         )
     chemistry = require("rdkit.Chem", extra="molecule")
     base = require("rdkit.rdBase", extra="molecule")
@@ -41,7 +41,7 @@ def read_smiles(smiles: str) -> Any:
 
 
 def _reason(log: str) -> str:
-    """RDKit's reason in a few words; it says it in several lines with the time before each and a picture."""
+    """RDKit's reason in a few words. Its log has several lines with times, and a drawing of the position."""
     lines = [line.partition("] ")[2].removeprefix("SMILES Parse Error: ") for line in log.splitlines()]
     reason = lines[0].partition(" for input:")[0].partition(" while parsing:")[0] if lines else "RDKit can't read it"
     near = [line.rpartition(" ")[2].rstrip(":") for line in lines if "around position" in line]

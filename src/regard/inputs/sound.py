@@ -1,4 +1,4 @@
-"""Sounds: read from a file, written to one, and brought to another sampling rate."""
+"""Sounds: reading and writing files, and resampling."""
 
 import re
 from dataclasses import dataclass
@@ -17,28 +17,27 @@ from regard.files import write_bytes
 
 __all__ = ["Sound", "read_sound", "resample", "wav", "write_sound"]
 
-_MOST_CHANNELS = 1024  # as many as libsndfile reads and writes
-_LOUDEST = 100  # 40 dB above full scale: what is beyond was never divided by it
+_MOST_CHANNELS = 1024  # the limit of libsndfile
+_LOUDEST = 100  # 40 dB above full scale: larger samples are integers that weren't divided by it
 _RATES = range(1_000, 1_000_001)
 
-# How libsndfile's log says that the samples (of WAV, AIFF, AU) end earlier than the head of the file says.
+# The message in libsndfile's log that the samples (of WAV, AIFF, AU) end earlier than the header says.
 _SHORTER = re.compile(r"^\s*(?:data|SSND|Data Size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
-_LENGTH_UNKNOWN = 0x7FFFF000  # a program that writes into a pipe claims this length or more
+_LENGTH_UNKNOWN = 0x7FFFF000  # programs that write to a pipe put this length or more into the header
 
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A recording: so many samples a second in each channel, full scale being -1 to 1.
+    """A recording: samples in each channel, with full scale from -1 to 1, and the sampling rate.
 
-    Samples somewhat beyond full scale are kept as they are: files of floats may hold them, and resampling may make
-    them.
+    Samples somewhat beyond full scale are allowed: files of floats may contain them, and resampling may produce them.
 
     Args:
-        samples: (channel, sample) floats, -100 to 100. No sample at all is a sound of 0 seconds.
-        rate: samples a second (Hz), from 1,000 to 1,000,000.
+        samples: (channel, sample) floats, -100 to 100. There may be no samples.
+        rate: the sampling rate (Hz), from 1,000 to 1,000,000.
 
     Raises:
-        ArgumentError: another shape or kind, a sample or a rate out of range.
+        ArgumentError: an invalid shape or dtype, or a sample or rate out of range.
 
     Example:
         >>> sound = Sound(torch.tensor([[0.5, 0.5], [0.0, -0.5]]), rate=8000)
@@ -64,8 +63,8 @@ class Sound:
             )
         if strange := int((~samples.isfinite()).sum()):
             raise ArgumentError(
-                f"`samples` must be numbers, but {strange:,} of {samples.numel():,} are NaN or infinite. Where they "
-                "were calculated, look for a division by zero."
+                f"`samples` must be numbers, but {strange:,} of {samples.numel():,} are NaN or infinite. Look for a "
+                "division by zero in their computation."
             )
         if strange := int((samples.abs() > _LOUDEST).sum()):
             raise ArgumentError(
@@ -75,7 +74,7 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """How long the sound is, in seconds."""
+        """The duration in seconds."""
         return self.samples.shape[1] / self.rate
 
     @property
@@ -85,13 +84,13 @@ class Sound:
 
 
 def read_sound(path: str | Path) -> Sound:
-    """The sound in a file: WAV, FLAC, OGG, MP3, AIFF and whatever else libsndfile reads, at any rate.
+    """Read the sound in a file: WAV, FLAC, OGG, MP3, AIFF and all other formats of libsndfile, at any sampling rate.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: the file isn't there, is no sound, is broken or breaks off before its end.
+        DataError: the file doesn't exist, isn't a sound, is broken, or is truncated.
         MissingExtraError: the library `soundfile` is not installed.
 
     Example:
@@ -110,17 +109,17 @@ def read_sound(path: str | Path) -> Sound:
             with soundfile.SoundFile(file) as opened:
                 samples = opened.read(dtype="float32", always_2d=True)
                 shorter = len(samples) < opened.frames or _is_shorter(opened.extra_info, opened.frames)
-                whole = not shorter and _is_whole_ogg(file)
+                complete = not shorter and _is_complete_ogg(file)
                 rate = opened.samplerate
-    # Decoders raise all kinds of errors at a broken file.
+    # Decoders raise all kinds of errors for broken files.
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
             step = " Name the files in it." if Path(path).is_dir() else ""
             raise DataError(f"it can't be opened ({error.strerror}).{step}", path=path) from error
         why = str(getattr(error, "error_string", error)).rstrip(".")
         raise DataError(f"it can't be read as a sound ({why}). Save it again as WAV or FLAC.", path=path) from error
-    if not whole:
-        raise DataError("it breaks off before its end. Copy or convert it again from where it came.", path=path)
+    if not complete:
+        raise DataError("it breaks off before its end. Copy or convert it again from its source.", path=path)
     try:
         return Sound(torch.from_numpy(np.ascontiguousarray(samples.T)), rate)
     except ArgumentError as error:
@@ -128,14 +127,14 @@ def read_sound(path: str | Path) -> Sound:
 
 
 def write_sound(path: str | Path, sound: Sound) -> None:
-    """Write a sound as WAV of 16 bits, whole or not at all.
+    """Write a sound as a WAV file of 16 bits, atomically.
 
-    What was read from a file of 16 bits is written with the same bits. Full scale upwards, 1.0, is one step more than
-    16 bits hold and becomes that step less.
+    Samples that were read from a file of 16 bits are written exactly. 1.0 is one step above the largest integer of 16
+    bits and becomes that integer.
 
     Args:
         path: the file, ending in .wav.
-        sound: what to write.
+        sound: the sound.
 
     Raises:
         ArgumentError: the name doesn't end in .wav, or the sound is louder than full scale.
@@ -148,7 +147,7 @@ def write_sound(path: str | Path, sound: Sound) -> None:
 
 
 def wav(sound: Sound) -> bytes:
-    """A sound as the bytes of a WAV file of 16 bits, as `write_sound` writes it.
+    """The bytes of a WAV file of 16 bits, as `write_sound` writes it.
 
     Raises:
         ArgumentError: the sound is louder than full scale.
@@ -163,21 +162,21 @@ def wav(sound: Sound) -> bytes:
     peak = float(samples.abs().max()) if samples.numel() else 0.0
     if peak > 1:
         raise ArgumentError(f"`sound` must stay within -1 to 1, but reaches {peak:.4g}. Divide its samples by that.")
-    whole = (samples * 32768).round().clamp(max=32767).to(torch.int16)
+    integers = (samples * 32768).round().clamp(max=32767).to(torch.int16)
     content = BytesIO()
-    soundfile.write(content, whole.T.cpu().numpy(), sound.rate, format="WAV", subtype="PCM_16")
+    soundfile.write(content, integers.T.cpu().numpy(), sound.rate, format="WAV", subtype="PCM_16")
     return content.getvalue()
 
 
 def resample(sound: Sound, rate: int) -> Sound:
-    """The same sound with another number of samples a second.
+    """Resample a sound to another sampling rate.
 
-    It is as long as before, rounded up to a whole sample; what is too high for the new rate (above half of it) is
-    taken out first.
+    The duration is kept, rounded up to an integer number of samples. Frequencies above half of the new rate are removed
+    first.
 
     Args:
         sound: the sound.
-        rate: samples a second (Hz).
+        rate: the new sampling rate (Hz).
 
     Raises:
         ArgumentError: a rate out of range.
@@ -192,13 +191,13 @@ def resample(sound: Sound, rate: int) -> Sound:
         return sound
     samples = sound.samples.float().cpu().numpy()
     changed = require("librosa", extra="speech").resample(samples, orig_sr=sound.rate, target_sr=rate)
-    # The library finds the length by a division of floats, which may give one sample too many.
+    # The library computes the length in floats, which may give one sample too many.
     length = -(-samples.shape[1] * rate // sound.rate)
     return Sound(torch.from_numpy(changed[:, :length]), rate)
 
 
 def _check_rate(rate: int) -> None:
-    # `type` and not isinstance: True is an int.
+    # `type` instead of isinstance, because True is an int.
     if type(rate) is not int or rate not in _RATES:
         raise ArgumentError(
             f"`rate` must be a whole number of samples a second from {_RATES[0]:,} to {_RATES[-1]:,}, but is {rate!r}."
@@ -206,9 +205,9 @@ def _check_rate(rate: int) -> None:
 
 
 def _is_shorter(log: str, frames: int) -> bool:
-    """Whether libsndfile, which reads what there is, found fewer samples than the head of the file says.
+    """Whether libsndfile found fewer samples than the header says.
 
-    Or none, as a program that was killed while it recorded leaves a length of 0, and then something that is no chunk.
+    Or none at all: a program that was killed while recording leaves a length of 0, followed by data that isn't a chunk.
     """
     found = _SHORTER.search(log)
     if found is None:
@@ -216,10 +215,10 @@ def _is_shorter(log: str, frames: int) -> bool:
     return int(found[2]) < int(found[1]) < _LENGTH_UNKNOWN
 
 
-def _is_whole_ogg(file: BinaryIO) -> bool:
-    """Whether the last page of an OGG file is marked as the last and is all there; True for any other file.
+def _is_complete_ogg(file: BinaryIO) -> bool:
+    """Whether an OGG file ends with a complete page that is marked as the last; True for any other file.
 
-    libsndfile finds the end by the last page that it can read, so it doesn't miss pages that were cut off.
+    libsndfile ends at the last page that it can read, so that it doesn't notice missing pages.
 
     Source: RFC 3533, section 6.
     """

@@ -1,4 +1,4 @@
-"""The ids that every vocabulary keeps free, and the checks that all of them share."""
+"""The special ids of vocabularies, and checks that all vocabularies share."""
 
 from collections.abc import Iterable
 
@@ -7,17 +7,17 @@ from regard.errors import ArgumentError
 __all__ = ["SPECIAL_IDS", "UNKNOWN_PIECE", "checked_ids", "checked_text"]
 
 SPECIAL_IDS = 3
-"""How many ids are no pieces of text."""
+"""The number of ids that aren't pieces of text: padding, start and end."""
 
 UNKNOWN_PIECE = 3
-"""The id of a piece that isn't known, in the vocabularies in which there is such a thing."""
+"""The id of out-of-vocabulary pieces, in vocabularies that may have some."""
 
 
 def checked_text(text: str) -> str:
-    """The text, with half characters (from a command line that isn't UTF-8) as U+FFFD: no encoding could hold them.
+    """The text with lone surrogates, from a command line that isn't UTF-8, replaced by U+FFFD.
 
     Raises:
-        ArgumentError: it is no text.
+        ArgumentError: it isn't a text.
 
     Example:
         >>> checked_text("a\\udcffb")
@@ -29,7 +29,7 @@ def checked_text(text: str) -> str:
 
 
 def checked_ids(ids: Iterable[int], size: int) -> list[int]:
-    """The ids that are pieces of text: all but padding, start and end.
+    """The ids of pieces of text, without padding, start and end.
 
     Raises:
         ArgumentError: an id that isn't in the vocabulary.
@@ -38,8 +38,8 @@ def checked_ids(ids: Iterable[int], size: int) -> list[int]:
         >>> checked_ids([1, 5, 2, 0, 0], size=7)
         [5]
     """
-    whole = [int(identity) for identity in ids]
-    for identity in whole:
+    integers = [int(identity) for identity in ids]
+    for identity in integers:
         if not 0 <= identity < size:
             raise ArgumentError(f"`ids` must be from 0 to {size - 1}, the vocabulary's last, but one is {identity}.")
-    return [identity for identity in whole if identity >= SPECIAL_IDS]
+    return [identity for identity in integers if identity >= SPECIAL_IDS]

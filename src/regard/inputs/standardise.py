@@ -1,4 +1,4 @@
-"""Numbers of any unit to numbers around 0: less their mean, in units of their spread."""
+"""Standardisation of numbers: subtract the mean and divide by the standard deviation."""
 
 import math
 from collections.abc import Sequence
@@ -11,20 +11,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.inputs.saving import checked_list, checked_names
+from regard.inputs.json_validation import checked_list, checked_names
 
 __all__ = ["Standardise"]
 
 
 @dataclass(frozen=True)
 class Standardise:
-    """The mean and spread of each column, learned on the training data: (x - mean) / spread.
+    """The mean and spread (standard deviation) of each column of the training data: (x - mean) / spread.
 
-    A column that was constant there has spread 0 and becomes 0, whatever it holds later: no unit of it is known.
+    A column that is constant in the training data has spread 0, and all its values become 0, because its unit is
+    unknown.
 
     Args:
-        means: of each column.
-        spreads: of each column, its standard deviation (divided by how many numbers there are).
+        means: the mean of each column.
+        spreads: the population standard deviation of each column.
 
     Raises:
         ArgumentError: differing widths, a number that isn't finite, or a spread below 0.
@@ -54,13 +55,13 @@ class Standardise:
 
     @classmethod
     def fit(cls, sequences: Sequence[Float[Tensor, "..."]]) -> "Standardise":
-        """The means and spreads of all items of all sequences together.
+        """Compute the means and spreads over all items of all sequences.
 
         Args:
             sequences: tensors (item, width) of one width.
 
         Raises:
-            ArgumentError: no item at all, differing widths, or a number that isn't finite.
+            ArgumentError: there are no items, the widths differ, or a number isn't finite.
         """
         shapes = {tuple(sequence.shape) for sequence in sequences}
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) > 1:
@@ -69,22 +70,22 @@ class Standardise:
             )
         if not any(len(sequence) for sequence in sequences):
             raise ArgumentError("`sequences` must hold at least one vector, but holds none.")
-        # In float64: the mean of a million float32 numbers around 1e6 would be wrong in its third digit.
+        # In float64, because the float32 mean of a million numbers around 1e6 would be wrong in its third digit.
         values = torch.cat([sequence.double() for sequence in sequences]).cpu().numpy()
         if not np.isfinite(values).all():
             raise ArgumentError("`sequences` must hold finite numbers, but holds NaN or infinity.")
-        # Asked this way, as the spread of equal numbers may be rounded to a little more than 0.
+        # The computed spread of equal numbers may be slightly above 0 by rounding.
         constant = values.max(axis=0) == values.min(axis=0)
         means = np.where(constant, values[0], values.mean(axis=0))
         return cls(tuple(means.tolist()), tuple(np.where(constant, 0, values.std(axis=0)).tolist()))
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.means)
 
     def apply(self, vectors: Float[Tensor, "item width"]) -> Float[Tensor, "item width"]:
-        """The standardised vectors, in the dtype of `vectors`.
+        """Standardise vectors; the result has their dtype.
 
         Raises:
             ArgumentError: another width, or a result too large for the dtype.
@@ -104,7 +105,7 @@ class Standardise:
         return standard
 
     def undo(self, standard: Float[Tensor, "item width"]) -> Float[Tensor, "item width"]:
-        """The vectors whose standardised ones these are; a column that was constant is what it was.
+        """Invert `apply`; a column that is constant in the training data becomes that constant.
 
         Raises:
             ArgumentError: another width.
@@ -121,15 +122,15 @@ class Standardise:
         return (standard.double() * spreads + means).to(standard.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         return {"means": list(self.means), "spreads": list(self.spreads)}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Standardise":
-        """From what `to_json` gave.
+        """The standardisation of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something is missing, unknown or no number.
+            ArgumentError: something is missing, unknown or not a number.
 
         Example:
             >>> Standardise.from_json(Standardise((1.0,), (2.0,)).to_json())

@@ -1,11 +1,11 @@
-"""Text as pieces of words, learned: frequent words are one piece, rare ones several, nothing is unknown."""
+"""A subword vocabulary: frequent words are one piece, rare words several, and no text is out of vocabulary."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.inputs.saving import checked_names
+from regard.inputs.json_validation import checked_names
 from regard.inputs.sentences import as_list
 from regard.inputs.special_ids import SPECIAL_IDS, checked_ids, checked_text
 
@@ -16,13 +16,13 @@ _PROBE = " See  <s>\t看见🙂\n"
 
 
 class Subwords:
-    """Pieces learned by byte pair encoding: beginning from bytes, the pair that comes most often becomes a piece.
+    """Byte pair encoding: starting from bytes, the most frequent pair of pieces is merged into a new piece, repeatedly.
 
-    As every byte is a piece, every text is read back exactly, whatever it holds; what looks like the name of a special
-    id is text like any other. A space belongs to the word behind it.
+    Every byte is a piece, so that every text is decoded exactly; names of special tokens are ordinary text. A space
+    belongs to the word after it.
 
     Args:
-        tokenizer: of the library `tokenizers`, without special tokens; `Subwords.fit` and `from_json` make it.
+        tokenizer: a tokenizer of the library `tokenizers` without special tokens, as made by `fit` and `from_json`.
 
     Example:
         >>> vocabulary = Subwords.fit(["low lower lowest", "low low slow"], size=264)
@@ -40,15 +40,15 @@ class Subwords:
 
     @classmethod
     def fit(cls, texts: Iterable[str], size: int) -> "Subwords":
-        """Learn the pieces of the training texts.
+        """Learn the pieces from the training texts.
 
         Args:
-            texts: of the training data.
-            size: how many ids there may be, with padding, start, end and 256 bytes; there are fewer if no pair is left
-                that comes twice.
+            texts: the training texts.
+            size: the maximum number of ids, including padding, start, end and 256 bytes; there are fewer if no pair
+                occurs twice any more.
 
         Raises:
-            ArgumentError: `texts` is no list of texts, or `size` is below 259.
+            ArgumentError: `texts` isn't a list of texts, or `size` is below 259.
             MissingExtraError: the library `tokenizers` is not installed.
         """
         if type(size) is not int or size < _SMALLEST:
@@ -65,7 +65,7 @@ class Subwords:
             vocab_size=size - SPECIAL_IDS,
             min_frequency=2,
             show_progress=False,
-            # Sorted: the library gives them as a set.
+            # Sorted, because the library returns a set.
             initial_alphabet=sorted(by_bytes.alphabet()),
         )
         tokenizer.train_from_iterator([checked_text(text) for text in as_list("texts", texts, "texts")], trainer)
@@ -73,20 +73,20 @@ class Subwords:
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return SPECIAL_IDS + self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without start and end.
 
         Raises:
-            ArgumentError: it is no text.
+            ArgumentError: it isn't a text.
         """
-        # The library's own special tokens would be found inside texts too; so it has none, and its ids begin at 3.
+        # The library would recognise special tokens inside texts, too, so it has none; its ids are shifted by 3.
         return [SPECIAL_IDS + identity for identity in self._tokenizer.encode(checked_text(text)).ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; padding, start and end are nothing, and bytes that are no UTF-8 are U+FFFD.
+        """The text of ids; padding, start and end are left out, and invalid UTF-8 becomes U+FFFD.
 
         Raises:
             ArgumentError: an id that isn't in the vocabulary.
@@ -94,31 +94,31 @@ class Subwords:
         return self._tokenizer.decode([identity - SPECIAL_IDS for identity in checked_ids(ids, self.size)])
 
     def pieces(self, text: str) -> list[str]:
-        """Each id of a text as text, for showing; part of a character is U+FFFD."""
+        """The text of each id of a text, for display; a part of a character is U+FFFD."""
         return [self.decode([identity]) for identity in self.encode(text)]
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this vocabulary again: what the library itself writes, as one string."""
+        """The vocabulary as a JSON object: the library's own JSON as one string."""
         return {"kind": "subwords", "tokenizer": self._tokenizer.to_str()}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Subwords":
-        """From what `to_json` gave.
+        """The vocabulary of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something is missing or isn't what `to_json` writes.
+            ArgumentError: something is missing or invalid.
             MissingExtraError: the library `tokenizers` is not installed.
         """
         written = checked_names("vocabulary", saved, ["kind", "tokenizer"])["tokenizer"]
         library = require("tokenizers", extra="text")
         try:
             tokenizer = library.Tokenizer.from_str(written)
-        # The library raises no narrower error.
+        # The library raises no more specific error.
         except Exception as error:
             raise ArgumentError(
                 f"`tokenizer` must be what the library tokenizers writes, but can't be read ({error}). Save it again."
             ) from error
         vocabulary = cls(tokenizer)
         if vocabulary.decode(vocabulary.encode(_PROBE)) != _PROBE:
-            raise ArgumentError("`tokenizer` must read back what it writes, but doesn't: it isn't one of Subwords.")
+            raise ArgumentError("`tokenizer` must decode what it encodes, but doesn't: it wasn't made by Subwords.")
         return vocabulary

@@ -1,17 +1,17 @@
-"""Text as bytes: 256 ids are enough for every language, and nothing has to be learned."""
+"""A vocabulary of bytes: 256 ids are enough for every language, and nothing has to be learned."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from regard.errors import ArgumentError
-from regard.inputs.saving import checked_names
+from regard.inputs.json_validation import checked_names
 from regard.inputs.special_ids import SPECIAL_IDS, checked_ids, checked_text
 
 __all__ = ["Bytes"]
 
 
 class Bytes:
-    """Each byte of a text's UTF-8 is a piece: a Latin letter is one, a Chinese character three.
+    """A vocabulary of the bytes of UTF-8: a Latin letter is one piece, a Chinese character three.
 
     Example:
         >>> vocabulary = Bytes()
@@ -23,10 +23,10 @@ class Bytes:
 
     @classmethod
     def fit(cls, texts: Iterable[str] = (), size: int | None = None) -> "Bytes":
-        """There is nothing to learn; as the other vocabularies have it.
+        """Make the vocabulary; there is nothing to learn.
 
         Raises:
-            ArgumentError: another size than 259.
+            ArgumentError: `size` isn't 259 or None.
         """
         if size not in (None, cls().size):
             raise ArgumentError(f"`size` must be 259 for bytes (256, padding, start, end) or None, but is {size!r}.")
@@ -34,19 +34,19 @@ class Bytes:
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return SPECIAL_IDS + 256
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without start and end.
 
         Raises:
-            ArgumentError: it is no text.
+            ArgumentError: it isn't a text.
         """
         return [SPECIAL_IDS + byte for byte in checked_text(text).encode("utf-8")]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; padding, start and end are nothing, and bytes that are no UTF-8 are U+FFFD.
+        """The text of ids; padding, start and end are left out, and invalid UTF-8 becomes U+FFFD.
 
         Raises:
             ArgumentError: an id that isn't in the vocabulary.
@@ -54,19 +54,19 @@ class Bytes:
         return bytes(identity - SPECIAL_IDS for identity in checked_ids(ids, self.size)).decode("utf-8", "replace")
 
     def pieces(self, text: str) -> list[str]:
-        """Each id of a text as text, for showing; part of a character is U+FFFD."""
+        """The text of each id of a text, for display; a part of a character is U+FFFD."""
         return [self.decode([identity]) for identity in self.encode(text)]
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold: the kind alone."""
+        """The vocabulary as a JSON object: only its kind."""
         return {"kind": "bytes"}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Bytes":
-        """From what `to_json` gave.
+        """The vocabulary of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something else.
+            ArgumentError: it is something else.
         """
         checked_names("vocabulary", saved, ["kind"])
         return cls()

@@ -1,4 +1,4 @@
-"""Time series in the .ts files of sktime and aeon."""
+"""Reading time series from the .ts files of sktime and aeon."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 
 from regard.errors import DataError, UnknownNameError
-from regard.inputs.lines import number_of, read_lines
-from regard.inputs.sequences import VectorSequences
+from regard.inputs.lines import parse_number, read_lines
+from regard.inputs.vector_sequences import VectorSequences
 
 __all__ = ["read_time_series"]
 
@@ -28,17 +28,17 @@ _LARGEST = torch.finfo(torch.float32).max
 
 
 def read_time_series(path: str | Path) -> VectorSequences:
-    """The series of a .ts file: an item for each point in time, a column for each dimension.
+    """Read the series of a .ts file: an item for each point in time, a column for each dimension.
 
-    A line is a series: its dimensions separated by ":", each the values in time separated by ",", and behind the last
-    ":" its label. What the header promises (dimensions, equal lengths, the names of the classes) is checked. Missing
-    values ("?") and time stamps are refused.
+    A line is a series: its dimensions are separated by ":", the values of a dimension by ",", and its label follows the
+    last ":". The series are checked against the header (dimensions, equal lengths, class names). Missing values ("?")
+    and time stamps are refused.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: a broken line, or one that isn't as the header says; names the file and the line.
+        DataError: a broken line, or one that contradicts the header; names the file and the line.
 
     Example:
         >>> import tempfile
@@ -60,16 +60,16 @@ def read_time_series(path: str | Path) -> VectorSequences:
         labels.append(label)
     if not series:
         raise DataError("it holds no series behind @data.", path=path)
-    names = tuple(str(place) for place in range(len(series)))
+    names = tuple(str(number) for number in range(len(series)))
     return VectorSequences(tuple(series), names, tuple(labels) if header.labelled else None)
 
 
 class _Header:
-    """What the header of a file promises, and the lines behind it, read by that."""
+    """The header of a file, and the lines after it, which are parsed accordingly."""
 
     def __init__(self, path: str | Path, lines: Iterator[tuple[int, str]]):
         self.path, self.lines = path, lines
-        said: dict[str, list[str]] = {}
+        given: dict[str, list[str]] = {}
         number = 1
         for number, line in lines:
             key, *values = line.split()
@@ -78,37 +78,37 @@ class _Header:
                 raise self._wrong(number, "data must stand behind a line @data")
             if name not in _KEYS:
                 raise DataError(str(UnknownNameError("key", name, _KEYS)), path=path, line=number)
-            if name in said:
+            if name in given:
                 raise self._wrong(number, f"{key} stands twice")
             if name not in ("problemname", "data") and not values:
                 raise self._wrong(number, f"{key} must have a value")
-            said[name] = values
+            given[name] = values
             if name in ("timestamps", "univariate", "equallength", "classlabel", "targetlabel"):
                 self._flag(number, key, values)
             if name in ("dimension", "dimensions", "serieslength"):
                 self._count(number, key, values)
             if name == "data":
                 break
-        if "data" not in said:
+        if "data" not in given:
             raise self._wrong(number, "the file must have a line @data, with the series behind it")
 
         def flag(name: str) -> bool:
-            return said.get(name, ["false"])[0].lower() == "true"
+            return given.get(name, ["false"])[0].lower() == "true"
 
         if flag("timestamps"):
             raise self._wrong(number, "series with time stamps aren't read; save them without")
-        self.classes = said["classlabel"][1:] if flag("classlabel") else []
+        self.classes = given["classlabel"][1:] if flag("classlabel") else []
         self.targets = flag("targetlabel")
         self.labelled = flag("classlabel") or self.targets
         if flag("classlabel") and self.targets:
             raise self._wrong(number, "a file has class labels or target labels, not both")
         if flag("classlabel") and not self.classes:
             raise self._wrong(number, "@classLabel true must name the classes")
-        dimensions = said.get("dimensions") or said.get("dimension") or (["1"] if flag("univariate") else None)
+        dimensions = given.get("dimensions") or given.get("dimension") or (["1"] if flag("univariate") else None)
         self.dimensions = int(dimensions[0]) if dimensions else None
         self.equal, self.length = flag("equallength"), None
-        if self.equal and "serieslength" in said:
-            self.length = int(said["serieslength"][0])
+        if self.equal and "serieslength" in given:
+            self.length = int(given["serieslength"][0])
 
     def series(self, number: int, line: str) -> tuple[list[list[float]], str | float]:
         """The values of each dimension, and the label."""
@@ -136,9 +136,9 @@ class _Header:
         return values, self._number(number, str(label)) if self.targets else label
 
     def _number(self, number: int, text: str) -> float:
-        value = number_of(text)
+        value = parse_number(text)
         if value is None or abs(value) > _LARGEST:
-            hint = ". Missing values aren't read: fill them" if text in ("?", "NaN", "nan") else ""
+            hint = ". Missing values aren't supported: fill them" if text in ("?", "NaN", "nan") else ""
             raise self._wrong(number, f"a value must be a number that float32 can hold, but is {text!r:.60}{hint}")
         return value
 

@@ -1,4 +1,4 @@
-"""Plain vectors from files: NumPy's, tables, and time series."""
+"""Reading vectors from files: NumPy arrays, tables, and time series."""
 
 import zipfile
 from collections.abc import Callable
@@ -9,32 +9,32 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
-from regard.inputs.lines import number_of, read_table
-from regard.inputs.sequences import VectorSequences
+from regard.inputs.lines import parse_number, read_table
 from regard.inputs.time_series import read_time_series
+from regard.inputs.vector_sequences import VectorSequences
 
 __all__ = ["VECTOR_FILES", "read_vectors"]
 
 
 def read_vectors(path: str | Path) -> VectorSequences:
-    """The sequences of vectors in a file, whose ending says what it is.
+    """Read the sequences of vectors in a file; its suffix determines the format.
 
-    | ending | what it holds |
+    | suffix | content |
     |---|---|
     | .npy | an array (item, width), one sequence; or (sequence, item, width) |
-    | .npz | arrays (item, width), each a sequence under its own name; and, if there, `labels`, one for each |
-    | .csv, .tsv | a row a vector, a column a number, except for three columns that may be there |
+    | .npz | arrays (item, width), each a sequence with its name; and optionally `labels`, one for each sequence |
+    | .csv, .tsv | a row for each vector, a column for each feature, and up to three columns with special names |
     | .ts | time series; see `read_time_series` |
 
-    In a table, `sequence` names the sequence to which a row belongs (without it, all belong to one), `label` is the
-    label of the sequence, the same in all its rows, and `item_label` that of the row.
+    In a table, the column `sequence` names the sequence of a row (without it, all rows are one sequence), `label` is
+    the label of the sequence, equal in all its rows, and `item_label` is the label of the row.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: a broken file, or a number that is missing, infinite or too large; names the line or the place.
-        ArgumentError: an ending that isn't known.
+        DataError: a broken file, or a number that is missing, infinite or too large; names the line or the position.
+        ArgumentError: an unknown suffix.
 
     Example:
         >>> import tempfile
@@ -56,8 +56,8 @@ def read_vectors(path: str | Path) -> VectorSequences:
 def _read_table(path: Path) -> VectorSequences:
     columns, rows = read_table(path)
     own = {name: columns.index(name) for name in ("sequence", "label", "item_label") if name in columns}
-    places = [place for place in range(len(columns)) if place not in own.values()]
-    if not places:
+    features = [index for index in range(len(columns)) if index not in own.values()]
+    if not features:
         raise DataError("it has no column of numbers.", path=path, line=1)
     if not rows:
         raise DataError("it holds no vector below the names of its columns.", path=path)
@@ -65,11 +65,11 @@ def _read_table(path: Path) -> VectorSequences:
     labels: dict[str, str] = {}
     item_labels: dict[str, list[str]] = {}
     for line, row in rows:
-        for column, place in own.items():
-            if not row[place]:
+        for column, index in own.items():
+            if not row[index]:
                 raise DataError(f"the column {column!r} is empty.", path=path, line=line)
         name = row[own["sequence"]] if "sequence" in own else path.stem
-        numbers = [_float(row[place], f"the column {columns[place]!r}", path, line) for place in places]
+        numbers = [_float(row[index], f"the column {columns[index]!r}", path, line) for index in features]
         vectors.setdefault(name, []).append(numbers)
         if "label" in own and labels.setdefault(name, row[own["label"]]) != row[own["label"]]:
             raise DataError(
@@ -89,7 +89,7 @@ def _read_table(path: Path) -> VectorSequences:
 
 
 def _float(text: str, where: str, path: Path, line: int) -> float:
-    number = number_of(text)
+    number = parse_number(text)
     if number is None or abs(number) > torch.finfo(torch.float32).max:
         raise DataError(f"{where} must be a number that float32 can hold, but is {text!r:.60}.", path=path, line=line)
     return number
@@ -102,8 +102,8 @@ def _read_array(path: Path) -> VectorSequences:
         raise DataError(f"it must be an array (item, width) or (sequence, item, width), but is{shape}.", path=path)
     if array.ndim == 2:
         return VectorSequences((_tensor(array, "the array", path),), (path.stem,))
-    parts = (_tensor(part, f"sequence {place} of the array", path) for place, part in enumerate(array))
-    return VectorSequences(tuple(parts), tuple(str(place) for place in range(len(array))))
+    parts = (_tensor(part, f"sequence {number} of the array", path) for number, part in enumerate(array))
+    return VectorSequences(tuple(parts), tuple(str(number) for number in range(len(array))))
 
 
 def _read_arrays(path: Path) -> VectorSequences:
@@ -132,16 +132,16 @@ def _read_arrays(path: Path) -> VectorSequences:
 
 
 def _label(label: str | float, path: Path) -> str | float:
-    """Words and whole numbers are names of classes, other numbers are numbers."""
+    """A label: words and integers are class names, other numbers are numbers."""
     if isinstance(label, float) and not np.isfinite(label):
         raise DataError("`labels` must be finite, but one is NaN or infinity.", path=path)
     return label if isinstance(label, float) else str(label)
 
 
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
-    """What NumPy reads; never a pickle, which can hold a program."""
+    """Load a file with NumPy, without pickles, which can run code."""
     try:
-        # Opened here: NumPy leaves a file open that it can't read.
+        # Opened here, because NumPy doesn't close a file that it can't read.
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -157,7 +157,7 @@ def _tensor(array: np.ndarray, where: str, path: Path) -> Tensor:
     """A sequence as float32."""
     if array.dtype.kind not in "iuf":
         raise DataError(f"{where} must hold numbers, but holds {array.dtype}.", path=path)
-    # Before it is made float32, which would warn of what is too large rather than refuse it.
+    # Checked before the conversion to float32, which would only warn of numbers that are too large.
     wrong = np.argwhere(~(np.abs(array.astype(np.float64)) <= np.finfo(np.float32).max))
     if len(wrong):
         item, column = wrong[0].tolist()
@@ -176,4 +176,4 @@ VECTOR_FILES: dict[str, Callable[[Path], VectorSequences]] = {
     ".tsv": _read_table,
     ".ts": read_time_series,
 }
-"""What reads a file, by its ending."""
+"""The function that reads each format, by suffix."""

@@ -1,4 +1,4 @@
-"""Text to ids and back: what every vocabulary offers, and which there are."""
+"""Vocabularies: the interface of all vocabularies, and their names."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, Self, runtime_checkable
@@ -13,7 +13,7 @@ __all__ = ["VOCABULARIES", "Vocabulary", "vocabulary_from_json"]
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """Text to ids and back. Ids 0, 1 and 2 are padding, start and end (`regard.inputs.special_ids`), never text.
+    """Encodes text as ids, and decodes ids. Ids 0, 1 and 2 are padding, start and end (`regard.special_ids`).
 
     Example:
         >>> from regard.inputs.text_bytes import Bytes
@@ -23,12 +23,12 @@ class Vocabulary(Protocol):
 
     @classmethod
     def fit(cls, texts: Iterable[str], size: int) -> Self:
-        """Learn from the training texts; at most `size` ids."""
+        """Build the vocabulary from the training texts, with at most `size` ids."""
         ...
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -36,29 +36,29 @@ class Vocabulary(Protocol):
         ...
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; padding, start and end are nothing."""
+        """The text of ids; padding, start and end are left out."""
         ...
 
     def pieces(self, text: str) -> list[str]:
-        """Each id of a text as text, for showing."""
+        """The text of each id of a text, for display."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this vocabulary again; `kind` is its name in `VOCABULARIES`."""
+        """The vocabulary as a JSON object; `kind` is its name in `VOCABULARIES`."""
         ...
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Self:
-        """From what `to_json` gave."""
+        """The vocabulary of the JSON object that `to_json` returned."""
         ...
 
 
 def vocabulary_from_json(saved: dict[str, Any]) -> Vocabulary:
-    """The vocabulary that was saved, whatever its kind.
+    """The vocabulary of any kind that was saved as JSON.
 
     Raises:
-        UnknownNameError: of no kind in `VOCABULARIES`.
-        ArgumentError: something is missing or isn't what `to_json` writes.
+        UnknownNameError: a kind that isn't in `VOCABULARIES`.
+        ArgumentError: something is missing or invalid.
 
     Example:
         >>> vocabulary_from_json(Characters(["a", "b"]).to_json()).encode("ab")
@@ -77,4 +77,4 @@ VOCABULARIES: dict[str, type[Vocabulary]] = {
     "bytes": Bytes,
     "words": Words,
 }
-"""The ways to read text, by name."""
+"""The kinds of vocabularies by name."""

@@ -1,4 +1,4 @@
-"""Words as vectors that mean something, from a file: word2vec's and GloVe's."""
+"""Pretrained word vectors, read from files in the format of word2vec and GloVe."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
 from regard.inputs.batch import Batch, pad_labels
-from regard.inputs.lines import number_of, read_lines
+from regard.inputs.lines import parse_number, read_lines
 from regard.inputs.sentences import as_sentences
 
 __all__ = ["WordVectors"]
@@ -25,17 +25,17 @@ _COORDINATE = re.compile(r"-?\d*\.\d+(?:[eE][+-]?\d+)?")
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """Known words and their vectors: words that mean something alike lie near each other.
+    """Pretrained word vectors: words with similar meanings have similar vectors.
 
-    A word that isn't known is all zeros, as in `OneHotWords`. There is no place that says "unknown": no real word is
-    all zeros, so that the zeros say it, and the vectors stay those of the file. `knows` tells which ones are.
+    An out-of-vocabulary word is all zeros, as in `OneHotWords`. No known word is all zeros, so that no flag for unknown
+    words is needed, and the vectors are exactly those of the file.
 
     Args:
-        words: which must differ.
-        vectors: (word, width) float, of each word.
+        words: the distinct words.
+        vectors: (word, width) float, the vector of each word.
 
     Raises:
-        ArgumentError: a word twice, or another number of vectors than of words.
+        ArgumentError: a duplicate word, or a number of vectors that isn't that of the words.
 
     Example:
         >>> import tempfile
@@ -61,30 +61,29 @@ class WordVectors:
                 f"`vectors` must be floats ({len(self.words)}, width), one for each of `words`, but is "
                 f"{self.vectors.dtype} of shape {tuple(self.vectors.shape)}."
             )
-        if len(self._places) != len(self.words):
+        if len(self._indices) != len(self.words):
             raise ArgumentError("`words` must name each word once.")
 
     @classmethod
     def read(cls, path: str | Path, *, keep: Collection[str] | None = None) -> "WordVectors":
-        """Read a text file: a line is a word and the numbers of its vector, separated by spaces.
+        """Read a text file: each line has a word and the numbers of its vector, separated by spaces.
 
-        A first line of two whole numbers (how many words, how wide) is word2vec's header, and checked. Without it the
-        first line tells the width, so the first word must be free of spaces; others need not be. A line of another
-        width is refused.
+        A first line of two integers (the number of words, and the width) is word2vec's header, which is checked.
+        Without it the first line determines the width, so that the first word must not contain spaces; others may. A
+        line of another width is refused.
 
         Args:
-            path: the file, read line by line: memory is what the kept vectors need, and the list of words.
-            keep: the words to keep, such as those of the training data; by default all. Of the others only the width
-                is looked at.
+            path: the file, which is read line by line, so that only the kept vectors and the words are in memory.
+            keep: the words to keep, such as those of the training data; by default all. Other lines are checked for
+                their width only.
 
         Raises:
-            DataError: a line that is no vector, of another width, or of a word that stood before; a header that isn't
-                true.
+            DataError: a line that isn't a vector or has another width, a duplicate word, or a wrong header.
         """
         wanted = None if keep is None else frozenset(keep)
         count = width = None
         seen: set[str] = set()
-        # A list of arrays: one array that grows would be twice as large while it is copied.
+        # A list of arrays, because a growing array would take twice the memory while it is copied.
         words, rows = [], []
         number = 0
         for number, line in read_lines(path):
@@ -99,11 +98,11 @@ class WordVectors:
             word, *numbers = line.rsplit(" ", width) if width else [line]
             if not numbers or len(numbers) != width or not word:
                 raise DataError(_wrong_width(line, width), path=path, line=number)
-            # Words may hold spaces, but hardly end in a number: that is a vector that is too wide.
+            # Words may contain spaces, but a word that ends in a number is a vector that is too wide.
             if _COORDINATE.fullmatch(word.rpartition(" ")[2]) and " " in word:
                 raise DataError(_wrong_width(line, width), path=path, line=number)
             if word in seen:
-                raise DataError(f"the word {word!r:.60} stands twice. Take one of them out.", path=path, line=number)
+                raise DataError(f"the word {word!r:.60} occurs twice. Remove one of them.", path=path, line=number)
             seen.add(word)
             if wanted is None or word in wanted:
                 words.append(word)
@@ -126,68 +125,68 @@ class WordVectors:
 
     def knows(self, word: str) -> bool:
         """Whether a word has a vector."""
-        return word in self._places
+        return word in self._indices
 
     def nearest(self, word: str, count: int = 10) -> list[tuple[str, float]]:
-        """The words whose vectors point most nearly the same way, with the cosine, the nearest first.
+        """The words with the largest cosine similarity, each with the cosine, the largest first.
 
-        Words that are equally near come in the order of the file.
+        Words with equal cosines keep the order of the file.
 
         Args:
-            word: a known word; it isn't among its neighbours.
-            count: how many, or as many as there are.
+            word: a known word; the result doesn't include it.
+            count: the maximum number of words.
 
         Raises:
-            ArgumentError: the word isn't known, or `count` is below 0.
+            ArgumentError: the word is unknown, or `count` is below 0.
         """
-        if word not in self._places:
+        if word not in self._indices:
             raise ArgumentError(
                 f"`word` must be one of the {len(self.words)} words that have a vector, but is {word!r:.60}."
             )
         if count < 0:
             raise ArgumentError(f"`count` must be at least 0, but is {count}.")
-        place = self._places[word]
-        cosines = self._directions @ self._directions[place]
-        # One more than asked for: the word itself is among them.
+        index = self._indices[word]
+        cosines = self._directions @ self._directions[index]
+        # One more than requested, because the word itself is among them.
         order = cosines.argsort(descending=True, stable=True)[: count + 1].tolist()
-        near = (other for other in order if other != place)
+        near = (other for other in order if other != index)
         return [(self.words[other], float(cosines[other])) for other, _ in zip(near, range(count), strict=False)]
 
     def encode(self, sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None = None) -> Batch:
-        """The vectors of every word, padded with zeros; zeros for a word that isn't known.
+        """The vectors of every word, padded with zeros; out-of-vocabulary words are zeros.
 
         Args:
-            sentences: each a sequence of words.
-            labels: for each sentence, the label of each word.
+            sentences: sequences of words.
+            labels: the labels of the words of each sentence.
 
         Raises:
-            ArgumentError: a sentence is a string, or labels that don't match.
+            ArgumentError: a sentence is a string, or the labels don't match.
         """
         sentences = as_sentences(sentences)
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
         vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width, dtype=self.vectors.dtype)
         for row, sentence in zip(vectors, sentences, strict=True):
-            known = [(place, self._places[word]) for place, word in enumerate(sentence) if word in self._places]
+            known = [(at, self._indices[word]) for at, word in enumerate(sentence) if word in self._indices]
             if known:
-                places, words = torch.tensor(known).T
-                row[places] = self.vectors[words]
+                positions, words = torch.tensor(known).T
+                row[positions] = self.vectors[words]
         return Batch(vectors, lengths, None if labels is None else pad_labels(labels, lengths))
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.words)}
+    def _indices(self) -> dict[str, int]:
+        return {word: index for index, word in enumerate(self.words)}
 
     @cached_property
     def _directions(self) -> Tensor:
-        """The vectors with length 1; zeros stay zeros."""
+        """The vectors normalised to length 1; zeros stay zeros."""
         largest = self.vectors.abs().amax(dim=1, keepdim=True) if self.width else self.vectors
-        # By the largest number first: squares of very large or small numbers are infinite, or 0.
+        # Divided by the largest number first, because squares of very large or small numbers overflow or underflow.
         scaled = torch.where(largest > 0, self.vectors / largest, 0.0)
         return torch.nn.functional.normalize(scaled, dim=1)
 
 
 def _row(numbers: list[str], path: str | Path, line: int) -> np.ndarray:
-    values = [number_of(text) for text in numbers]
+    values = [parse_number(text) for text in numbers]
     for text, value in zip(numbers, values, strict=True):
         if value is None or abs(value) > _LARGEST:
             raise DataError(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
-from regard.inputs import Batch, as_list, script_of
+from regard.inputs import Batch, as_list, detect_script
 from regard.inspection import Record
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
@@ -129,13 +129,13 @@ class Model(Generic[_Given]):
     @cached_property
     def script(self) -> str | None:
         """The script of Chinese that it has learned, a name in `inputs.SCRIPTS`; None where it's none, or both."""
-        return script_of(self.recipe.input.known_text(self.encoder))
+        return detect_script(self.recipe.input.known_text(self.encoder))
 
     def other_script(self, source: Any) -> str | None:
         """The script of a source, if it is Chinese in another script than the model has learned; else None."""
         if self.script is None or not self.recipe.input.is_text:
             return None
-        script = script_of("".join(source))
+        script = detect_script("".join(source))
         return None if script == self.script else script
 
     def read(self, source: Any, longest: int | None = None) -> Any:

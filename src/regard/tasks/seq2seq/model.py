@@ -72,7 +72,7 @@ class Seq2SeqModel(Model[TextTarget]):
                 all of them are one to it.
         """
         item = super().read(source, longest)
-        if isinstance(self.encoder, Characters | Words) and (unknown := self.encoder.unknown(source)):
+        if isinstance(self.encoder, Characters | Words) and (unknown := self.encoder.unknown_pieces(source)):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
             warnings.warn(
                 f"a source has {shown}, which {self.name} hasn't learned: what it makes of it is a guess.",

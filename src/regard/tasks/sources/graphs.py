@@ -19,11 +19,11 @@ from regard.inputs import (
     MoleculeAtoms,
     ProfileEncoder,
     Standardise,
-    mask_of,
-    read_social,
-    social_files,
+    edges_mask,
+    graph_files,
+    read_social_graph,
 )
-from regard.inputs.saving import checked_names
+from regard.inputs.json_validation import checked_names
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -41,7 +41,7 @@ class _GraphSource(Source):
 
     def batch(self, encoder: Any, items: Sequence[Any]) -> Batch:
         batch = Batch.pad([item.vectors for item in items])
-        return Batch(batch.vectors, batch.lengths, mask=mask_of(items) if self.edges else None)
+        return Batch(batch.vectors, batch.lengths, mask=edges_mask(items) if self.edges else None)
 
     def embedding(self, encoder: Any, width: int) -> nn.Module:
         return VectorEmbedding(
@@ -51,7 +51,7 @@ class _GraphSource(Source):
 
 @dataclass(frozen=True)
 class Graphs(_GraphSource):
-    """Sources that are graphs (`regard.inputs.Graph`), or folders with profiles and edges (`inputs.social_files`).
+    """Sources that are graphs (`regard.inputs.Graph`), or folders with profiles and edges (`inputs.graph_files`).
 
     A folder is read as the profiles of training were: a model that learned from other vectors reads none.
 
@@ -137,8 +137,8 @@ class GraphReader:
                     "a source must be a Graph, as training had vectors instead of profiles, but is "
                     f"{str(source)!r:.60}."
                 )
-            profiles, edges = social_files(source)
-            return read_social(edges, profiles, encoder=self.profiles)
+            profiles, edges = graph_files(source)
+            return read_social_graph(edges, profiles, encoder=self.profiles)
         graph = _graph(source)
         if graph.encoder is not None and self.profiles is not None and graph.encoder != self.profiles:
             if (vectors := self.profiles.translated(graph.vectors, graph.encoder)) is not None:

@@ -70,7 +70,7 @@ class Words(Source):
         words = self._words(source)
         if not words:
             return ()
-        unknown = encoder.unknown(words)
+        unknown = encoder.count_unknown(words)
         said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
         return (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
 

@@ -175,6 +175,6 @@ class Synthesizer(Model[SpeechTarget]):
         """Of words or characters, each must be one of training: what was never heard can't be said."""
         if not isinstance(self.encoder, Characters | Words):
             return
-        if unknown := self.encoder.unknown(source):
+        if unknown := self.encoder.unknown_pieces(source):
             heard = ", ".join(self.encoder.listed[:20]) + (", ..." if len(self.encoder.listed) > 20 else "")
             raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {unknown[0]!r:.40}.")

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from regard.errors import ArgumentError, ModelError
 from regard.inputs import Sound, SpeechFrames, Standardise
-from regard.inputs.frames import LOUDEST
+from regard.inputs.speech_frames import LOUDEST
 from regard.tasks.measure import Measure
 from regard.tasks.synthesis.settings import SynthesisSettings
 
@@ -94,7 +94,7 @@ class SpeechTarget:
         """
         spoken = self.standard.undo(steps.float().cpu().reshape(-1, self.frames.width))
         # A net may say what no sound is.
-        return self.frames.sound_of(spoken.clamp(max=LOUDEST))
+        return self.frames.to_sound(spoken.clamp(max=LOUDEST))
 
     def to_json(self) -> dict[str, Any]:
         """What JSON needs to hold to make this again."""

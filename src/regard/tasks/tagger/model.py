@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnreliablePrediction
 from regard.extras import require
-from regard.inputs import FOLDS, Batch, as_list, as_sentences
+from regard.inputs import FOLDINGS, Batch, as_list, as_sentences
 from regard.tasks.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.examples import Pair, as_examples, as_pairs
 from regard.tasks.model import Model
@@ -216,12 +216,12 @@ def word_keys(words: Iterable[str], fold: str) -> Tensor:
 
     Args:
         words: the words.
-        fold: how words are folded before anything else, a name in `inputs.FOLDS`.
+        fold: how words are folded before anything else, a name in `inputs.FOLDINGS`.
 
     Example:
         >>> word_keys(["saw"], "nothing").tolist()
         [-1687047838]
     """
     # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
-    keys = [zlib.crc32(FOLDS[fold](word).encode("utf-8", "surrogatepass")) - 2**31 for word in words]
+    keys = [zlib.crc32(FOLDINGS[fold](word).encode("utf-8", "surrogatepass")) - 2**31 for word in words]
     return torch.tensor(keys, dtype=torch.int32)

@@ -5,7 +5,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from regard.errors import ArgumentError
-from regard.inputs import as_list, longest_match, with_neighbours
+from regard.inputs import as_list, longest_match, trigrams
 
 if TYPE_CHECKING:
     from regard.tasks.tagger.model import Tagger
@@ -39,7 +39,7 @@ def segment(segmenter: "Tagger", texts: Iterable[str]) -> list[list[str]]:
     chunks = [[longest_match(chunk, ()) for chunk in text.split()] for text in as_list("texts", texts, "texts")]
     units = [[*chain.from_iterable(own)] for own in chunks]
     found: list[list[str]] = []
-    for own, parts, items in zip(chunks, units, segmenter.tag(map(with_neighbours, units)), strict=True):
+    for own, parts, items in zip(chunks, units, segmenter.tag(map(trigrams, units)), strict=True):
         begins = {0, *accumulate(map(len, own))}
         words: list[str] = []
         for place, (part, item) in enumerate(zip(parts, items, strict=True)):

@@ -1,4 +1,4 @@
-"""Sequences of vectors as files hold them, with their names and labels."""
+"""Sequences of vectors with their names and labels, as they are read from files."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ __all__ = ["VectorSequences"]
 
 @dataclass(frozen=True, eq=False)
 class VectorSequences:
-    """Several sequences of plain vectors, of one width and any lengths.
+    """Several sequences of vectors, of one width and any lengths.
 
     Args:
-        sequences: each (item, width) float32.
-        names: of each sequence.
-        labels: of each sequence: the name of its class, or a number; None if there are none.
-        item_labels: for each sequence, the label of each item; None if there are none.
+        sequences: tensors (item, width) of float32.
+        names: the name of each sequence.
+        labels: the label of each sequence, a class name or a number; None without labels.
+        item_labels: the labels of the items of each sequence; None without labels.
 
     Raises:
-        ArgumentError: parts that don't go together.
+        ArgumentError: arguments that don't match.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""What a word looks like, as ids: its beginnings, endings, pieces and shape, for words never seen before."""
+"""The features of a word's spelling, as ids: affixes, n-grams and shape, also of out-of-vocabulary words."""
 
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -6,13 +6,13 @@ from typing import Any
 from zlib import crc32
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inputs.folding import FOLDS
-from regard.inputs.saving import check_types
+from regard.inputs.character_folding import FOLDINGS
+from regard.inputs.json_validation import check_types
 
 __all__ = ["CASES", "WordFeatures", "word_shape"]
 
 CASES = ("exact", "lower", "both")
-"""Which spelling of a word has an id: as it stands, in lower case, or one id for each."""
+"""Which spelling of a word has an id: the exact one, that in lower case, or both."""
 
 _MAY_BE_NONE = ("prefixes", "suffixes", "first_characters", "last_characters")
 _MAY_BE_NONE += ("longest_ngram", "most_ngrams", "length_buckets")
@@ -20,33 +20,33 @@ _MAY_BE_NONE += ("longest_ngram", "most_ngrams", "length_buckets")
 
 @dataclass(frozen=True)
 class WordFeatures:
-    """Which features a word has. All are read off the word alone, so they cost one look a word type, not a word.
+    """The features of a word. They depend on the word alone, so they are computed once for each distinct word.
 
-    A piece of a word becomes an id by hashing: crc32 of its UTF-8 bytes, the same on every machine and in every year
-    (Python's own `hash` is not), modulo the size of its table, less the id 0, which stands for "none" in every table.
-    Two pieces that share an id share a vector: the network learns to live with it.
+    Affixes, n-grams and shapes get their ids by hashing: the crc32 of their UTF-8 bytes, which unlike Python's `hash`
+    is the same on all machines and in all versions, modulo the size of the table. Id 0 is reserved for "none" in every
+    table. Features with the same hash share a vector.
 
     Args:
-        minimum_count: a word gets an id of its own if the training data has it at least so often.
-        case: which spelling has the id, one of `CASES`; the other features use lower case except for the shape.
-        fold: how a word is folded before anything else, a name in `inputs.FOLDS`.
-        prefixes: beginnings of 1 up to so many characters; 0 for none.
-        suffixes: endings, likewise.
-        first_characters: so many single characters from the beginning, each with its place; for Chinese, whose words
-            are short and whose characters mean something.
-        last_characters: likewise from the end.
-        shortest_ngram: pieces from anywhere in the word (with a mark at each end), from so many characters
-        longest_ngram: up to so many; 0 for none.
-        most_ngrams: a word has at most so many of them, so that one absurd word can't fill the memory.
-        shape: whether "McDonald's" also has the feature "XxXxx'x".
-        flags: whether it has the feature "begins with a capital, all capitals?, a digit?, a letter?, a hyphen?".
-        length_buckets: whether (how many characters, at most this) is a feature; 0 for none.
-        affix_ids: size of the table of prefixes, suffixes, first and last characters.
-        ngram_ids: size of the table of pieces.
-        shape_ids: size of the table of shapes, flags and lengths.
+        minimum_count: the minimum count in the training data of a word with an id of its own.
+        case: which spelling has an id, one of `CASES`; the other features use lower case except for the shape.
+        fold: the character folding that is applied first, a name in `inputs.FOLDINGS`.
+        prefixes: the maximum length of prefixes; all from 1 character on are features. 0 for none.
+        suffixes: the same for suffixes.
+        first_characters: the number of characters at the beginning that are features, each with its position; for
+            Chinese, whose words are short and whose characters have meanings.
+        last_characters: the same at the end.
+        shortest_ngram: the minimum length of character n-grams (of the word with a mark at each end).
+        longest_ngram: their maximum length; 0 for none.
+        most_ngrams: the maximum number of n-grams of a word, so that a very long word can't fill the memory.
+        shape: whether the shape is a feature: "XxXxx'x" for "McDonald's".
+        flags: whether there is a feature "starts with a capital?, all capitals?, a digit?, a letter?, a hyphen?".
+        length_buckets: the number of characters up to which the length is a feature; 0 for none.
+        affix_ids: the size of the table of prefixes, suffixes, first and last characters.
+        ngram_ids: the size of the table of n-grams.
+        shape_ids: the size of the table of shapes, flags and lengths.
 
     Raises:
-        ArgumentError: a number that can't be.
+        ArgumentError: a number out of range.
 
     Example:
         >>> WordFeatures(prefixes=2, suffixes=3).columns
@@ -74,8 +74,8 @@ class WordFeatures:
         check_types(self)
         if self.case not in CASES:
             raise UnknownNameError("case", self.case, CASES)
-        if self.fold not in FOLDS:
-            raise UnknownNameError("fold", self.fold, FOLDS)
+        if self.fold not in FOLDINGS:
+            raise UnknownNameError("fold", self.fold, FOLDINGS)
         for name in ("minimum_count", "shortest_ngram"):
             if getattr(self, name) < 1:
                 raise ArgumentError(f"`{name}` must be at least 1, but is {getattr(self, name)}.")
@@ -88,7 +88,7 @@ class WordFeatures:
 
     @cached_property
     def columns(self) -> dict[str, int]:
-        """How many ids each kind of feature has for every word; n-grams, whose number varies, stand behind them."""
+        """The number of ids of each kind of feature; n-grams, whose number varies, follow them."""
         return {
             "word": 2 if self.case == "both" else 1,
             "affix": self.prefixes + self.suffixes + self.first_characters + self.last_characters,
@@ -97,7 +97,7 @@ class WordFeatures:
 
     @property
     def has_ngrams(self) -> bool:
-        """Whether a word has n-grams at all."""
+        """Whether words have n-grams."""
         return self.longest_ngram >= self.shortest_ngram and self.most_ngrams > 0
 
     def spellings(self, word: str) -> tuple[str, ...]:
@@ -114,12 +114,12 @@ class WordFeatures:
         word = word.lower()
         pieces = [(size, f"p{word[:size]}") for size in range(1, self.prefixes + 1)]
         pieces += [(size, f"s{word[-size:]}") for size in range(1, self.suffixes + 1)]
-        pieces += [(place, f"P{place}{word[place - 1 : place]}") for place in range(1, self.first_characters + 1)]
-        pieces += [(place, f"Q{place}{word[-place:][:1]}") for place in range(1, self.last_characters + 1)]
+        pieces += [(at, f"P{at}{word[at - 1 : at]}") for at in range(1, self.first_characters + 1)]
+        pieces += [(at, f"Q{at}{word[-at:][:1]}") for at in range(1, self.last_characters + 1)]
         return [_hashed(piece, self.affix_ids) if needed <= len(word) else 0 for needed, piece in pieces]
 
     def shapes(self, word: str) -> list[int]:
-        """The ids of a folded word's shape, flags and length, as far as they are asked for."""
+        """The ids of a folded word's shape, flags and length, if these are features."""
         named = []
         if self.shape:
             named.append("S" + word_shape(word))
@@ -137,7 +137,7 @@ class WordFeatures:
         return [_hashed(name, self.shape_ids) for name in named]
 
     def ngrams(self, word: str) -> list[int]:
-        """The ids of a folded word's pieces, shortest first.
+        """The ids of a folded word's n-grams, the shortest first.
 
         Example:
             >>> features = WordFeatures(shortest_ngram=3, longest_ngram=3)
@@ -146,7 +146,7 @@ class WordFeatures:
         """
         if not self.has_ngrams:
             return []
-        # Cut before slicing: a "word" of five million characters must cost no more than a long one.
+        # Cut first, so that a "word" of five million characters takes no longer than a long one.
         marked = f"<{word.lower()}>"[: self.most_ngrams + self.longest_ngram]
         pieces = [
             marked[start : start + size]
@@ -156,15 +156,15 @@ class WordFeatures:
         return [_hashed(f"n{piece}", self.ngram_ids) for piece in pieces[: self.most_ngrams]]
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "WordFeatures":
-        """From what `to_json` gave.
+        """The features of the JSON object that `to_json` returned.
 
         Raises:
-            UnknownNameError: a field that this version doesn't know.
+            UnknownNameError: an unknown field.
         """
         known = [field.name for field in fields(cls)]
         for name in saved:
@@ -174,14 +174,14 @@ class WordFeatures:
 
 
 def word_shape(word: str) -> str:
-    """The shape of a word: X capital, x small, d digit, c other letter (Chinese), else the character; runs end at 2.
+    """The shape of a word: X capital, x small, d digit, c other letter (Chinese), else the character; runs cut to 2.
 
     Example:
         >>> [word_shape(word) for word in ["McDonald's", "2024", "看见", "USA", "saw"]]
         ["XxXxx'x", 'dd', 'cc', 'XX', 'xx']
     """
     kinds: list[str] = []
-    # A shape longer than this never comes twice.
+    # Longer shapes are practically unique.
     for character in word[:64]:
         kind = (
             "X"
@@ -200,5 +200,5 @@ def word_shape(word: str) -> str:
 
 
 def _hashed(text: str, size: int) -> int:
-    # surrogatepass: half of a broken character (from a command line that isn't UTF-8) is still a word.
+    # surrogatepass: lone surrogates, from a command line that isn't UTF-8, may be part of a word.
     return crc32(text.encode("utf-8", "surrogatepass")) % (size - 1) + 1

@@ -1,30 +1,30 @@
-"""The files of a social graph in a folder of a user's own, found by their names."""
+"""The files of a user's own graph: a folder with profiles and edges, found by their names."""
 
 from pathlib import Path
 
 from regard.errors import DataError
 
-__all__ = ["is_social_folder", "social_files"]
+__all__ = ["graph_files", "is_graph_folder"]
 
 
-def is_social_folder(folder: str | Path) -> bool:
-    """Whether a folder holds a file of profiles and one of edges, by their names."""
+def is_graph_folder(folder: str | Path) -> bool:
+    """Whether a folder has a file of profiles and a file of edges, by their names."""
     folder = Path(folder)
     return folder.is_dir() and all(_named(folder, name) for name in ("profiles", "edges"))
 
 
-def social_files(folder: str | Path) -> tuple[Path, Path]:
-    """The table of profiles and the list of edges: `profiles` and `edges`, each .csv, .tsv or .txt.
+def graph_files(folder: str | Path) -> tuple[Path, Path]:
+    """The files `profiles` and `edges` of a folder, each .csv, .tsv or .txt.
 
     Raises:
-        DataError: there is no such folder, or not one file of each name; names the folder.
+        DataError: the folder doesn't exist, or doesn't have one file of each name; the error names the folder.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Path(folder, "profiles.csv").touch()
         ...     Path(folder, "edges.txt").touch()
-        ...     [path.name for path in social_files(folder)]
+        ...     [path.name for path in graph_files(folder)]
         ['profiles.csv', 'edges.txt']
     """
     folder = Path(folder)

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.inputs.spectra import spectra_of
+from regard.inputs.mel_inversion import invert_mel
 
 # Three triangles over seven frequencies; the last no band takes in.
 FILTERS = torch.tensor(
@@ -14,7 +14,7 @@ def test_the_bands_are_met_over_twenty_orders_of_magnitude():
     generator = torch.Generator().manual_seed(3)
     true = (8 * torch.randn(11, 7, dtype=torch.float64, generator=generator)).exp()
     bands = true @ FILTERS.double()
-    spectra = spectra_of(bands, FILTERS)
+    spectra = invert_mel(bands, FILTERS)
     assert (spectra >= 0).all()
     assert (spectra[:, 6] == 0).all()
     assert ((spectra @ FILTERS.double() / bands).log().abs() < 0.05).double().mean() > 0.9
@@ -23,7 +23,7 @@ def test_the_bands_are_met_over_twenty_orders_of_magnitude():
 def test_bands_that_no_spectrum_has_and_none_at_all():
     # What stands between two silent bands can't be loud alone: each neighbour takes in half of it.
     for bands in (torch.zeros(2, 3), torch.tensor([[0.0, 1e10, 0.0], [1e-30, 1e10, 1e-44]]), torch.zeros(0, 3)):
-        spectra = spectra_of(bands, FILTERS)
+        spectra = invert_mel(bands, FILTERS)
         assert spectra.shape == (len(bands), 7)
         assert spectra.isfinite().all()
         assert (spectra >= 0).all()
@@ -31,6 +31,6 @@ def test_bands_that_no_spectrum_has_and_none_at_all():
 
 def test_each_frame_is_as_alone():
     bands = torch.rand(5, 3, generator=torch.Generator().manual_seed(5))
-    together = spectra_of(bands, FILTERS)
+    together = invert_mel(bands, FILTERS)
     for place in range(5):
-        torch.testing.assert_close(spectra_of(bands[place : place + 1], FILTERS)[0], together[place])
+        torch.testing.assert_close(invert_mel(bands[place : place + 1], FILTERS)[0], together[place])

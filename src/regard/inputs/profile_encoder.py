@@ -1,4 +1,4 @@
-"""A person's profile as a vector: numbers standardised, words one-hot."""
+"""The encoder of profiles (the attributes of a person or any node) as vectors: numbers standardised, words one-hot."""
 
 import dataclasses
 from collections import Counter
@@ -12,34 +12,34 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
+from regard.inputs.json_validation import checked_list, checked_names
 from regard.inputs.profile_columns import ProfileColumns, read_column
-from regard.inputs.saving import checked_list, checked_names
 from regard.inputs.standardise import Standardise
 
 __all__ = ["Profile", "ProfileEncoder"]
 
 Profile = Mapping[str, Any]
-"""What is known of a person (or of any node): a number or a word under each name, None where nothing is."""
+"""The attributes of a person (or of any node): a number or a word for each name, None if it is missing."""
 
 
 @dataclass(frozen=True)
 class ProfileEncoder:
-    """How a profile becomes a vector, learned once, so that a new person is encoded alike.
+    """Encodes profiles as vectors, as fitted on the training data.
 
-    The vector reads: each number, standardised; for each of those that were missing somewhere in training, 1 if it is
-    missing, else 0; for each column of words, a place for every word that was learned. A word that wasn't, or none, is
-    all zeros there. A number that is missing is the mean, 0; where none was missing in training, that is all that the
-    vector says of it, as nothing could be learned about a place that is always 0.
+    The vector consists of the standardised numbers; for each number that was missing in some training profile, a flag
+    that is 1 if it is missing; and a one-hot code for each column of words. An unknown or missing word is all zeros. A
+    missing number becomes the mean, 0. It has no flag if it was never missing in training, because nothing could be
+    learned about a feature that is always 0.
 
     Args:
         numbers: the columns that hold numbers.
-        standardise: their means and spreads.
-        words: the columns that hold words, each with the words that have a place.
-        left_out: columns that a profile may have and the vector hasn't, such as the label.
-        missing: those of `numbers` that have a place for whether they are missing.
+        standardise: their means and standard deviations.
+        words: the columns that hold words, each with its known words.
+        left_out: columns that a profile may have but that aren't in the vector, such as the label.
+        missing: those of `numbers` that have a flag for missing values.
 
     Raises:
-        ArgumentError: parts that don't go together.
+        ArgumentError: arguments that don't match.
 
     Example:
         >>> people = [{"age": 20, "job": "cook"}, {"age": 40, "job": "smith"}]
@@ -65,7 +65,7 @@ class ProfileEncoder:
     def __post_init__(self) -> None:
         if len(self.numbers) != self.standardise.width:
             raise ArgumentError(
-                f"`standardise` must be {len(self.numbers)} wide, as there are so many `numbers`, "
+                f"`standardise` must be {len(self.numbers)} wide, the number of `numbers`, "
                 f"but is {self.standardise.width}."
             )
         names = [*self.numbers, *(name for name, _ in self.words), *self.left_out]
@@ -80,29 +80,29 @@ class ProfileEncoder:
 
     @classmethod
     def fit(cls, profiles: Sequence[Profile], *, leave_out: Collection[str] = ()) -> "ProfileEncoder":
-        """Learn the columns, their means and their words from the profiles of the training data.
+        """Fit the encoder to the profiles of the training data.
 
         Args:
-            profiles: of every person. A column that one of them lacks is missing there.
-            leave_out: the columns that are no part of the vector, such as the label.
+            profiles: the profile of every person; attributes that a profile lacks are missing values.
+            leave_out: the columns that aren't part of the vector, such as the label.
 
         Raises:
             ArgumentError: a column that holds words and numbers, or something else.
-            UnknownNameError: a column to leave out that isn't there.
+            UnknownNameError: a column to leave out that doesn't exist.
         """
         return cls.fit_columns(_columns(profiles), leave_out=leave_out)
 
     @classmethod
     def fit_columns(cls, columns: ProfileColumns, *, leave_out: Collection[str] = ()) -> "ProfileEncoder":
-        """What `fit` learns, from what everybody has under each name: a table is read so, and much faster.
+        """Fit the encoder to columns, as a table is read; this is much faster than `fit`.
 
         Args:
-            columns: for each name the value of each person, in one order; an array of float64 has NaN where nothing is
-                known.
-            leave_out: as `fit` takes it.
+            columns: the columns by name, each with the value of every person in the same order; in a float64 array NaN
+                is missing.
+            leave_out: as in `fit`.
 
         Raises:
-            ArgumentError, UnknownNameError: as `fit` raises them.
+            ArgumentError, UnknownNameError: as in `fit`.
 
         Example:
             >>> ProfileEncoder.fit_columns({"age": [20, None], "job": ["cook", "smith"]}).columns
@@ -119,12 +119,12 @@ class ProfileEncoder:
             if name in left_out:
                 continue
             read = read_column(name, column)
-            known = [value for value in read.distinct if value is not None]
+            known = [value for value in read.unique if value is not None]
             if not any(isinstance(value, float) for value in known):
                 words[name] = {str(value) for value in known}
                 continue
             values = read.numbers(name)
-            if None in read.distinct:
+            if None in read.unique:
                 missing.append(name)
                 values = values[~np.isnan(values)]
             parts[name] = Standardise.fit([torch.from_numpy(values)[:, None]])
@@ -138,7 +138,7 @@ class ProfileEncoder:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What each place of the vector means."""
+        """The name of each feature of the vector."""
         missing = tuple(f"{name} is missing" for name in self.missing)
         return self.numbers + missing + tuple(f"{name}: {word}" for name, known in self.words for word in known)
 
@@ -151,20 +151,20 @@ class ProfileEncoder:
         """The vector of each person.
 
         Raises:
-            UnknownNameError: a column that wasn't learned.
-            ArgumentError: a word where a number has to be or the other way round, or a number too far out.
+            UnknownNameError: an unknown column.
+            ArgumentError: a word in a column of numbers or the reverse, or a number too large.
         """
         return self.encode_columns(_columns(profiles), len(profiles))
 
     def encode_columns(self, columns: ProfileColumns, people: int) -> Float[Tensor, "person width"]:
-        """What `encode` gives, of what everybody has under each name; a name that isn't there is missing everywhere.
+        """The vector of each person, from columns; a column that isn't given is missing for all people.
 
         Args:
-            columns: as `fit_columns` takes them.
-            people: how many they are.
+            columns: as in `fit_columns`.
+            people: the number of people.
 
         Raises:
-            UnknownNameError, ArgumentError: as `encode` raises them.
+            UnknownNameError, ArgumentError: as in `encode`.
 
         Example:
             >>> encoder = ProfileEncoder.fit([{"age": 20}, {"age": 40}])
@@ -176,21 +176,21 @@ class ProfileEncoder:
         for name in columns:
             if name not in known:
                 raise UnknownNameError("profiles", name, known)
-        nothing = [None] * people
-        # A row for each column, so that each is written in one go.
+        all_missing = [None] * people
+        # Transposed, so that each column is written at once.
         numbers = np.zeros((len(self.numbers), people))
-        for place, name in enumerate(self.numbers):
-            numbers[place] = read_column(name, columns.get(name, nothing)).numbers(name)
+        for index, name in enumerate(self.numbers):
+            numbers[index] = read_column(name, columns.get(name, all_missing)).numbers(name)
         unknown = np.isnan(numbers)
-        places = {name: place for place, name in enumerate(self.numbers)}
-        missing = torch.from_numpy(unknown[[places[name] for name in self.missing]]).T.float()
+        indices = {name: index for index, name in enumerate(self.numbers)}
+        missing = torch.from_numpy(unknown[[indices[name] for name in self.missing]]).T.float()
         filled = np.where(unknown, np.array(self.standardise.means)[:, None], numbers)
         one_hot = [torch.zeros(people, len(words)) for _, words in self.words]
         for (name, words), part in zip(self.words, one_hot, strict=True):
-            read = read_column(name, columns.get(name, nothing))
-            if number := [value for value in read.distinct if isinstance(value, float)]:
+            read = read_column(name, columns.get(name, all_missing))
+            if number := [value for value in read.unique if isinstance(value, float)]:
                 raise ArgumentError(f"`profiles` must have a word for {name!r}, but has {number[0]:g}.")
-            learned = {word: place for place, word in enumerate(words)}
+            learned = {word: index for index, word in enumerate(words)}
             found = torch.tensor(
                 [learned.get(str(value), -1) if value is not None else -1 for value in read.words()], dtype=torch.int64
             )
@@ -200,13 +200,13 @@ class ProfileEncoder:
     def translated(
         self, vectors: Float[Tensor, "person other"], of: "ProfileEncoder"
     ) -> Float[Tensor, "person width"] | None:
-        """The vectors of another encoder as this one makes them; None if the two differ in more than `missing`.
+        """Convert the vectors of another encoder to those of this one; None if they differ in more than `missing`.
 
-        Models that were saved when every number had a place for whether it is missing go on reading graphs whose
-        numbers are all there.
+        In models of earlier versions every number has a flag for missing values. With this conversion they can read
+        graphs whose numbers are complete.
 
         Args:
-            vectors: what the other encoder made.
+            vectors: the vectors of the other encoder.
             of: the other encoder.
 
         Example:
@@ -220,15 +220,15 @@ class ProfileEncoder:
         numbers, flags, words = vectors.split(
             [len(of.numbers), len(of.missing), of.width - len(of.numbers) - len(of.missing)], dim=1
         )
-        # Where the other had no such place, nothing was missing, or nothing was said of it.
+        # If the other encoder has no flag for a number, no value was missing when it was fitted.
         missing = torch.zeros(len(vectors), len(self.missing))
-        for place, name in enumerate(self.missing):
+        for index, name in enumerate(self.missing):
             if name in of.missing:
-                missing[:, place] = flags[:, of.missing.index(name)]
+                missing[:, index] = flags[:, of.missing.index(name)]
         return torch.cat([numbers, missing, words], dim=1)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         return {
             "numbers": list(self.numbers),
             "standardise": self.standardise.to_json(),
@@ -239,13 +239,13 @@ class ProfileEncoder:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "ProfileEncoder":
-        """From what `to_json` gave.
+        """The encoder of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: something is missing, unknown or of the wrong kind.
+            ArgumentError: something is missing, unknown or of the wrong type.
         """
         if isinstance(saved, dict) and "missing" not in saved and "numbers" in saved:
-            # Encoders that were saved before it was told had the place for every number.
+            # Encoders of earlier versions have a flag for every number, and don't save this field.
             saved = {**saved, "missing": saved["numbers"]}
         saved = checked_names("profile encoder", saved, ["numbers", "standardise", "words", "left_out", "missing"])
         words = saved["words"]
@@ -261,6 +261,6 @@ class ProfileEncoder:
 
 
 def _columns(profiles: Sequence[Profile]) -> dict[str, Sequence[Any]]:
-    """What everybody has under each name, in the order in which names come; None where somebody has nothing."""
+    """Profiles as columns, in the order of the attributes' first occurrence, with None for missing values."""
     names = tuple(dict.fromkeys(name for profile in profiles for name in profile))
     return {name: [profile.get(name) for profile in profiles] for name in names}

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inputs import Batch, frames
-from regard.inputs.frames import FEATURES, SpeechFrames
+from regard.inputs import Batch, speech_frames
 from regard.inputs.sound import Sound, read_sound
+from regard.inputs.speech_frames import FEATURES, SpeechFrames
 
 librosa = pytest.importorskip("librosa")
 soundfile = pytest.importorskip("soundfile")
@@ -186,7 +186,7 @@ def test_the_same_sound_at_another_rate_has_nearly_the_same_frames():
 
 def test_a_long_recording_is_worked_out_in_parts(monkeypatch):
     whole = SpeechFrames().frames(noise(8000))
-    monkeypatch.setattr(frames, "_AT_ONCE", 7)
+    monkeypatch.setattr(speech_frames, "_AT_ONCE", 7)
     torch.testing.assert_close(SpeechFrames().frames(noise(8000)), whole)
 
 
@@ -206,7 +206,7 @@ def test_frames_go_into_a_batch():
 @pytest.mark.parametrize("rate", [2000, 2400, 8000, 16000, 44000, 48000, 192000])
 def test_every_filter_hears_something(rate):
     settings = SpeechFrames(rate=rate, filters=min(128, rate // 50), normalise=False)
-    heard = frames._mel_filters(rate, settings.filters)
+    heard = speech_frames._mel_filters(rate, settings.filters)
     assert (heard > 0).any(0).all()
 
 
@@ -216,9 +216,9 @@ def test_the_way_back_sounds_alike():
     buzz = sum(torch.sin(2 * torch.pi * k * (120 * time + 40 * time**2)) / k for k in range(1, 15)) / 4
     sound = Sound((buzz * (torch.sin(2 * torch.pi * 2 * time) > -0.5))[None], 8000)
     log_mel = MEL.frames(sound)
-    back = MEL.sound_of(log_mel)
+    back = MEL.to_sound(log_mel)
     assert (back.rate, back.samples.shape) == (8000, (1, 8000))
-    assert torch.equal(back.samples, MEL.sound_of(log_mel).samples)
+    assert torch.equal(back.samples, MEL.to_sound(log_mel).samples)
     again = MEL.frames(back)
     loud = log_mel > -5
     assert (again - log_mel)[loud].abs().mean() < 0.5
@@ -228,22 +228,22 @@ def test_the_way_back_sounds_alike():
 
 
 def test_the_way_back_of_a_few_frames_and_of_silence():
-    assert MEL.sound_of(torch.zeros(0, 40)).samples.shape == (1, 0)
-    assert MEL.sound_of(MEL.frames(tone(440, 0.01))).samples.shape == (1, 80)
-    assert MEL.sound_of(torch.full((5, 40), -torch.inf)).samples.abs().max() == 0
+    assert MEL.to_sound(torch.zeros(0, 40)).samples.shape == (1, 0)
+    assert MEL.to_sound(MEL.frames(tone(440, 0.01))).samples.shape == (1, 80)
+    assert MEL.to_sound(torch.full((5, 40), -torch.inf)).samples.abs().max() == 0
     # Louder than full scale is turned down to it.
-    assert MEL.sound_of(MEL.frames(tone(440, 0.1)) + 10).samples.abs().max() == pytest.approx(1)
+    assert MEL.to_sound(MEL.frames(tone(440, 0.1)) + 10).samples.abs().max() == pytest.approx(1)
 
 
 def test_the_way_back_refuses():
     for settings in (RAW, SpeechFrames(), SpeechFrames("mfcc", normalise=False), replace(MEL, top_db=50)):
         with pytest.raises(ArgumentError, match="normalise=False and top_db=0 only, but these have"):
-            settings.sound_of(torch.zeros(5, settings.width))
+            settings.to_sound(torch.zeros(5, settings.width))
     with pytest.raises(ArgumentError, match="`log_mel` must have 40 numbers a frame, but has 13"):
-        MEL.sound_of(torch.zeros(5, 13))
+        MEL.to_sound(torch.zeros(5, 13))
     for value in (torch.nan, torch.inf, 80.0):
         with pytest.raises(ArgumentError, match="must be logarithms of power, at most 25"):
-            MEL.sound_of(torch.full((5, 40), value))
+            MEL.to_sound(torch.full((5, 40), value))
 
 
 @pytest.mark.parametrize("features", ["filterbank", "mfcc"])

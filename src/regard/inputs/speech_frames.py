@@ -1,4 +1,4 @@
-"""Speech as a sequence of vectors: a frame of 25 ms every 10 ms, so 100 vectors a second."""
+"""Speech as a sequence of vectors: a frame of 25 ms every 10 ms, which is 100 vectors a second."""
 
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -11,57 +11,57 @@ from torch.nn.functional import pad
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
-from regard.inputs.saving import check_types
+from regard.inputs.json_validation import check_types
+from regard.inputs.mel_inversion import invert_mel
 from regard.inputs.sound import Sound, resample
-from regard.inputs.spectra import spectra_of
 
 __all__ = ["FEATURES", "LOUDEST", "SpeechFrames"]
 
 FEATURES = ("samples", "filterbank", "mfcc")
-"""What the vector of a frame holds: its samples as they are, how loud each band of pitch is, or its cepstrum."""
+"""The features of a frame: its samples, the log power in each mel band, or its cepstrum."""
 
 LOUDEST = 25.0
-"""Log power; no sound has more in a filter, whatever the rate."""
+"""The maximum log power of a filter, at any sampling rate."""
 
-_FLOOR = 1e-10  # power; about what rounding to 16 bits leaves in a filter, so that silence has a logarithm
+_FLOOR = 1e-10  # power; about the rounding error of 16 bits in a filter, so that the logarithm of silence is finite
 _MOST_TOP_DB = 200
-_LEAST_SPREAD = 1e-5  # what varies less doesn't vary: one step of 16 bits is 3e-5
-_AT_ONCE = 6000  # frames; spectra are wide, and a recording may last for hours
+_LEAST_SPREAD = 1e-5  # a smaller standard deviation counts as 0: the step of 16 bits is 3e-5
+_AT_ONCE = 6000  # frames that are transformed at once; spectra are wide, and a recording may last for hours
 _RATES = range(2_000, 192_001, 400)
 
 
 @dataclass(frozen=True)
 class SpeechFrames:
-    """How a sound becomes vectors: 100 frames a second, each of 25 ms.
+    """Turns a sound into vectors: 100 frames a second, each of 25 ms.
 
-    The channels are averaged and the sound is brought to `rate`. Frame i stands for the 10 ms from i/100 s to
-    (i+1)/100 s and looks 7.5 ms further to each side, so at i/100 s - 7.5 ms to i/100 s + 17.5 ms; zeros stand before
-    the beginning and behind the end. There are as many frames as it takes to cover the sound: its seconds times 100,
-    rounded up, reckoned in whole numbers, so 1 s is 100 frames and 60 s are 6,000 at any rate.
+    The channels are averaged and the sound is resampled to `rate`. Frame i represents the 10 ms from i/100 s to
+    (i+1)/100 s; its window extends 7.5 ms further on each side, from i/100 s - 7.5 ms to i/100 s + 17.5 ms. Before the
+    beginning and after the end there are zeros. The number of frames is the duration in seconds times 100, rounded up,
+    computed in integers: 1 s is 100 frames and 60 s are 6,000 at any rate.
 
     | features | the vector of a frame |
     |---|---|
-    | samples | the samples as they are, rate / 40 of them: 200 at 8,000 Hz |
-    | filterbank | the natural logarithm of the power (at least 1e-10) in each of `filters` bands of the mel scale |
-    | mfcc | the first `coefficients` of the discrete cosine transform of those logarithms; with `deltas`, also how |
-    | | fast each changes, and how fast that changes (a line through five frames) |
+    | samples | the samples of the window, rate / 40 of them: 200 at 8,000 Hz |
+    | filterbank | the natural logarithm of the power (at least 1e-10) in each of `filters` mel bands |
+    | mfcc | the first `coefficients` of the discrete cosine transform of those logarithms; with `deltas`, also |
+    | | their first and second derivatives (the slope of a line through five frames) |
 
-    The power is that of the Fourier transform under a Hann window, with zeros behind up to a power of two.
+    The power is that of the Fourier transform with a Hann window, zero-padded to a power of two.
 
     Args:
         features: one of `FEATURES`.
-        rate: samples a second (Hz) that sounds are brought to, a multiple of 400, from 2,000 to 192,000.
-        filters: how many bands, at most 128 and at most rate / 50; for "filterbank" and "mfcc".
-        coefficients: how many numbers the cepstrum has, at most `filters`; for "mfcc".
-        deltas: whether changes in time stand behind the coefficients; for "mfcc".
-        normalise: whether each recording is shifted and scaled to mean 0 and variance 1: each number of the vector
-            over all frames, or, for "samples", all the samples together. What doesn't vary, as silence, becomes zeros.
-        top_db: power is relative to the largest of the recording, in any frame and filter, and at least so many dB
-            below it: what is heard is the same at any volume. 0: power is absolute, and at least 1e-10. For
-            "filterbank" and "mfcc"; as in `librosa.power_to_db`.
+        rate: the sampling rate (Hz) that sounds are resampled to, a multiple of 400 from 2,000 to 192,000.
+        filters: the number of mel bands, at most 128 and at most rate / 50; for "filterbank" and "mfcc".
+        coefficients: the number of cepstral coefficients, at most `filters`; for "mfcc".
+        deltas: whether derivatives follow the coefficients; for "mfcc".
+        normalise: whether each recording is shifted and scaled to mean 0 and variance 1: each feature over all frames,
+            or for "samples" all samples together. Constant features, as in silence, become zeros.
+        top_db: measure power relative to the maximum of the recording over all frames and filters, and clip it to at
+            most this many dB below, so that the features don't depend on the volume. 0: absolute power, at least 1e-10.
+            For "filterbank" and "mfcc"; as in `librosa.power_to_db`.
 
     Raises:
-        ArgumentError: a number that can't be.
+        ArgumentError: a number out of range.
 
     Example:
         >>> hum = Sound(torch.sin(torch.arange(44100) / 44100 * 440 * 2 * torch.pi)[None], rate=44100)
@@ -94,7 +94,7 @@ class SpeechFrames:
         most = min(128, self.rate // 50)
         if not 1 <= self.filters <= most:
             raise ArgumentError(
-                f"`filters` must be from 1 to {most} at {self.rate} Hz (of more, some would hear nothing), but is "
+                f"`filters` must be from 1 to {most} at {self.rate} Hz (of more, some would be empty), but is "
                 f"{self.filters}."
             )
         if self.features == "mfcc" and not 1 <= self.coefficients <= self.filters:
@@ -110,12 +110,12 @@ class SpeechFrames:
 
     @property
     def step(self) -> int:
-        """How many samples lie between the beginnings of two frames: 10 ms."""
+        """The number of samples between the starts of two frames: 10 ms."""
         return self.rate // 100
 
     @property
     def window(self) -> int:
-        """How many samples a frame looks at: 25 ms."""
+        """The number of samples in the window of a frame: 25 ms."""
         return self.rate // 40
 
     @property
@@ -137,12 +137,12 @@ class SpeechFrames:
 
         Args:
             sound: the sound.
-            warp: a filter hears what lies at so many times its frequency, as if the vocal tract were as much shorter;
-                not for "samples". Source: N. Jaitly and G. Hinton, 2013, "Vocal tract length perturbation (VTLP)
-                improves speech recognition", section 3.
+            warp: the factor by which the frequencies of the filters are multiplied, as if the vocal tract were shorter
+                by that factor; not for "samples". Source: N. Jaitly and G. Hinton, 2013, "Vocal tract length
+                perturbation (VTLP) improves speech recognition", section 3.
 
         Raises:
-            ArgumentError: a warp of samples.
+            ArgumentError: a warp for "samples".
             MissingExtraError: the library `librosa` is not installed.
         """
         count = self.count(sound)
@@ -155,12 +155,12 @@ class SpeechFrames:
         samples = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].float().cpu()
         if self.features == "samples" and self.normalise:
             samples = _normalised(samples[:, None])[:, 0]
-        around = self.window - self.step
-        behind = count * self.step + around // 2 - len(samples)
-        cut = pad(samples, (around // 2, behind)).unfold(0, self.window, self.step)
+        overlap = self.window - self.step
+        after = count * self.step + overlap // 2 - len(samples)
+        windows = pad(samples, (overlap // 2, after)).unfold(0, self.window, self.step)
         if self.features == "samples":
-            return cut.contiguous()
-        power = torch.cat([self._mel(part, warp) for part in cut.split(_AT_ONCE)])
+            return windows.contiguous()
+        power = torch.cat([self._mel(part, warp) for part in windows.split(_AT_ONCE)])
         vectors = self._log(power)
         if self.features == "mfcc":
             vectors = self._cepstra(vectors)
@@ -168,7 +168,7 @@ class SpeechFrames:
 
     @staticmethod
     def count(sound: Sound) -> int:
-        """How many frames a sound has.
+        """The number of frames of a sound.
 
         Example:
             >>> SpeechFrames.count(Sound(torch.zeros(1, 801), rate=8000))
@@ -177,10 +177,10 @@ class SpeechFrames:
         return -(-sound.samples.shape[1] * 100 // sound.rate)
 
     def times(self, count: int) -> Float64[Tensor, "frame 2"]:
-        """When the 10 ms that each frame stands for begin and end, in seconds; it looks 7.5 ms further on each side.
+        """The start and end in seconds of the 10 ms that each frame represents.
 
         Args:
-            count: how many frames.
+            count: the number of frames.
 
         Example:
             >>> SpeechFrames().times(2).tolist()
@@ -191,17 +191,17 @@ class SpeechFrames:
         bounds = torch.arange(count + 1, dtype=torch.float64) / 100
         return torch.stack([bounds[:-1], bounds[1:]], dim=1)
 
-    def sound_of(self, log_mel: Float[Tensor, "frame feature"]) -> Sound:
-        """A sound whose filter banks are nearly these: the way back from `frames`, for speech synthesis.
+    def to_sound(self, log_mel: Float[Tensor, "frame feature"]) -> Sound:
+        """Make a sound with approximately these filter bank features: the inverse of `frames`, for speech synthesis.
 
-        The phases that filter banks leave out are sought from a fixed beginning, so the same frames give the same
-        sound. One that would be louder than full scale is turned down to it.
+        The phases are found by Griffin-Lim from a fixed initial state, so that equal frames give equal sounds. A sound
+        that would exceed full scale is scaled down.
 
         Args:
-            log_mel: what `frames` gives for features "filterbank" without `normalise`.
+            log_mel: frames with features "filterbank" and without `normalise`.
 
         Raises:
-            ArgumentError: other features, or numbers that are no logarithms of power.
+            ArgumentError: other features, or numbers that can't be log powers.
             MissingExtraError: the library `librosa` is not installed.
 
         Source: D. Griffin and J. Lim, 1984, "Signal estimation from modified short-time Fourier transform".
@@ -209,19 +209,19 @@ class SpeechFrames:
         if self.features != "filterbank" or self.normalise or self.top_db:
             raise ArgumentError(
                 "a sound can be made of frames with features='filterbank' and normalise=False and top_db=0 only, but "
-                f"these have features={self.features!r}, normalise={self.normalise} and top_db={self.top_db}: what is "
-                "left out can't be brought back."
+                f"these have features={self.features!r}, normalise={self.normalise} and top_db={self.top_db}, which "
+                "loses information."
             )
         if log_mel.shape[1] != self.filters:
             raise ArgumentError(f"`log_mel` must have {self.filters} numbers a frame, but has {log_mel.shape[1]}.")
-        # NaN is not below anything, so it is refused too.
+        # Comparisons with NaN are false, so NaN is refused, too.
         if not (log_mel <= LOUDEST).all():
             raise ArgumentError(f"`log_mel` must be logarithms of power, at most {LOUDEST:g}, but some are not.")
         if not len(log_mel):
             return Sound(torch.zeros(1, 0), self.rate)
         librosa = require("librosa", extra="speech")
         size = _transform_size(self.rate)
-        power = spectra_of(log_mel.detach().double().cpu().exp(), _mel_filters(self.rate, self.filters))
+        power = invert_mel(log_mel.detach().double().cpu().exp(), _mel_filters(self.rate, self.filters))
         samples = librosa.griffinlim(
             power.sqrt().float().T.numpy(),
             hop_length=self.step,
@@ -230,22 +230,22 @@ class SpeechFrames:
             center=False,
             random_state=0,
         )
-        # Without centring, the middle of the first frame comes out at size / 2 and belongs at half a step.
+        # Without centring, the middle of the first frame is at size / 2, but it belongs at half a step.
         first = (size - self.step) // 2
         samples = torch.from_numpy(samples[first : first + len(log_mel) * self.step])[None]
         return Sound(samples / samples.abs().max().clamp(min=1.0), self.rate)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
+        """The fields as a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "SpeechFrames":
-        """From what `to_json` gave.
+        """The settings of the JSON object that `to_json` returned.
 
         Raises:
-            UnknownNameError: a field that this version doesn't know.
-            ArgumentError: a field that can't be.
+            UnknownNameError: an unknown field.
+            ArgumentError: an invalid field.
         """
         known = [field.name for field in fields(cls)]
         for name in saved:
@@ -253,15 +253,15 @@ class SpeechFrames:
                 raise UnknownNameError("field", str(name), known)
         return cls(**saved)
 
-    def _mel(self, cut: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
-        spectrum = torch.fft.rfft(cut * torch.hann_window(self.window), n=_transform_size(self.rate))
+    def _mel(self, windows: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
+        spectrum = torch.fft.rfft(windows * torch.hann_window(self.window), n=_transform_size(self.rate))
         power = spectrum.abs().square()
         return (power if warp == 1 else _warped(power, warp)) @ _mel_filters(self.rate, self.filters)
 
     def _log(self, power: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame filter"]:
         if not self.top_db:
             return power.clamp(min=_FLOOR).log()
-        # Where nothing is heard at all, everything is the least.
+        # In silence all power is clipped to the lower limit.
         loudest = power.max().clamp(min=torch.finfo(power.dtype).tiny)
         return (power / loudest).clamp(min=10 ** (-self.top_db / 10)).log()
 
@@ -275,16 +275,16 @@ class SpeechFrames:
 
 
 def _transform_size(rate: int) -> int:
-    # Twice the window at least: else narrow filters would fall between two frequencies.
+    # At least twice the window: otherwise narrow filters could lie between two frequencies.
     return 1 << (2 * (rate // 40) - 1).bit_length()
 
 
 def _warped(power: Float[Tensor, "frame frequency"], warp: float) -> Float[Tensor, "frame frequency"]:
-    """Each frequency has what stood at `warp` times it; what lies above the highest is as loud as that."""
+    """The power at `warp` times each frequency, interpolated; above the highest frequency, that of the highest."""
     last = power.shape[1] - 1
-    places = (torch.arange(last + 1) * warp).clamp(max=last)
-    first = places.long().clamp(max=last - 1)
-    return torch.lerp(power[:, first], power[:, first + 1], (places - first).to(power.dtype))
+    positions = (torch.arange(last + 1) * warp).clamp(max=last)
+    first = positions.long().clamp(max=last - 1)
+    return torch.lerp(power[:, first], power[:, first + 1], (positions - first).to(power.dtype))
 
 
 @lru_cache(maxsize=16)
@@ -294,8 +294,8 @@ def _mel_filters(rate: int, filters: int) -> Float[Tensor, "frequency filter"]:
 
 
 def _normalised(vectors: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    """Each column with mean 0 and variance 1, or zeros where it doesn't vary."""
-    # In float64 the mean of equal numbers is that number exactly; in float32 the error would be scaled up to 1.
+    """Each column with mean 0 and variance 1; a constant column becomes zeros."""
+    # In float64 the mean of equal float32 numbers is exact; in float32 its error would be scaled up to 1.
     exact = vectors.double()
     spread = exact.std(0, correction=0).clamp(min=_LEAST_SPREAD)
     return ((exact - exact.mean(0)) / spread).to(vectors.dtype)

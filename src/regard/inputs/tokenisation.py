@@ -1,27 +1,28 @@
-"""Text to words, or to characters."""
+"""Tokenisation: splitting text into words or characters."""
 
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-__all__ = ["is_spaced", "longest_match", "split_characters", "split_chinese", "split_words", "with_neighbours"]
+__all__ = ["is_spaced", "longest_match", "split_characters", "split_chinese", "split_words", "trigrams"]
 
-_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # with the kana, which aren't spaced either
-# Neither seen nor said: control characters, a byte order mark, marks that turn the direction of writing. They end a
-# word like a space; left in, they would act on the terminal that shows the word.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_BROKEN = re.compile("[\ud800-\udfff]")  # half characters, from a command line that isn't UTF-8
+_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # with the kana, which have no spaces either
+# Invisible characters: control characters, byte order marks, marks of the writing direction. They end a word like a
+# space; otherwise they would act on the terminal that shows the word.
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")  # lone surrogates, from a command line that isn't UTF-8
 _PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
 
-# The conventions are those of the UD English treebanks: what is one word there is one word here.
+# The conventions are those of the UD English treebanks.
 _ABBREVIATIONS = (
     "Mr|Mrs|Ms|Dr|St|Prof|Sr|Jr|Inc|Ltd|Corp|Lt|Col|Sgt|Capt|Gov|Sen|Reps?|Rev|Ft|Mt|vs|etc|eg|ie|ext|Attn|approx|dept"
     "|Jan|Feb|Apr|Aug|Sept|Oct|Nov|Dec|Tues?|Thurs?|Wed|Fri"
 )
-_BEFORE_MORE = "Co|Gen|Mar|Jun|Jul|Mon|Sat|Sun|Fig|Vol|Ave|Blvd"  # words too, or the end of a name: not at the end
+# These may also be words or the end of a name, so they are abbreviations only if another word follows.
+_BEFORE_MORE = "Co|Gen|Mar|Jun|Jul|Mon|Sat|Sun|Fig|Vol|Ave|Blvd"
 _PREFIXES = "anti|bi|co|cross|e|ex|inter|intra|mid|multi|neo|non|over|post|pre|pro|re|semi|socio|sub|super|tri|ultra|un"
 _ENDINGS = "com|org|net|edu|gov|mil|info|biz|co\\.uk|doc|docx|xls|xlsx|pdf|txt|html?|jpg|png|zip"
-# Every repeat is bounded or can begin in one place only: no text, however odd, takes longer than its length.
+# Every repetition is bounded or can start at one position only, so that matching takes linear time for any text.
 _TOKEN = re.compile(
     rf"""
       (?:https?://|ftp://|www\.|mailto:)[^\s<>"“”，。；！？、（）《》]*[^\s<>"“”，。；！？、（）《》'.,;:!?)\]}}]
@@ -59,16 +60,16 @@ _JOINED = {"cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "outta": 3, "im": 1,
     f"{verb}nt": len(verb)
     for verb in "do,does,did,is,was,were,are,have,has,had,could,would,should,must,ai,ca,wo".split(",")  # noqa: SIM905
 }
-"""Words written as one that the treebanks split, and where."""
+"""Words written as one that the treebanks split, with the position of the split."""
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks, as the UD English treebanks do.
+    """Split a text into words and punctuation marks, as in the UD English treebanks.
 
-    Marks stand alone, contractions fall apart (don't: do n't), and what only looks like several words stays whole:
-    addresses, numbers, dates, abbreviations, emoticons. No character but spaces and unseen ones (control characters,
-    marks of direction) is lost, and half characters become U+FFFD. A text that is already split stays as it is.
-    Chinese is split at spaces and marks only: see `split_chinese`.
+    Punctuation marks are separate, contractions are split (don't: do n't), and addresses, numbers, dates, abbreviations
+    and emoticons are kept together. Only spaces and invisible characters (control characters, marks of direction) are
+    dropped, and lone surrogates become U+FFFD. A text that is already split isn't changed. Chinese is split at spaces
+    and punctuation marks only: see `split_chinese`.
 
     Example:
         >>> split_words("I saw a saw.")
@@ -78,23 +79,23 @@ def split_words(text: str) -> list[str]:
         >>> split_words("我 一 进门 就 看见 常威 在 打 来福")
         ['我', '一', '进门', '就', '看见', '常威', '在', '打', '来福']
     """
-    text = _seen(text)
+    text = _without_invisible(text)
     words: list[str] = []
-    # Marks (of Hindi vowels, say) belong to the word, but are no \w: the pattern is shown letters in their place.
+    # Combining marks, as of Hindi vowels, belong to the word but don't match \w, so the pattern sees letters instead.
     for match in _TOKEN.finditer(_with_marks_as_letters(text)):
         words.extend(_parts(text[match.start() : match.end()]))
     return words
 
 
 def split_characters(text: str) -> list[str]:
-    """Split a text into its characters, without spaces; an accent stays with its letter.
+    """Split a text into its characters, without spaces; a combining mark stays with its letter.
 
     Example:
         >>> split_characters("看见 saw")
         ['看', '见', 's', 'a', 'w']
     """
     characters: list[str] = []
-    for character in _seen(text):
+    for character in _without_invisible(text):
         joined = unicodedata.category(character)[0] == "M" or character == "\u200d"
         joined = joined or (bool(characters) and characters[-1].endswith("\u200d") and not character.isspace())
         if characters and joined:
@@ -105,10 +106,10 @@ def split_characters(text: str) -> list[str]:
 
 
 def longest_match(text: str, vocabulary: Collection[str]) -> list[str]:
-    """Split Chinese without spaces into words: from the left, always the longest word that the vocabulary has.
+    """Split Chinese without spaces into words by forward maximum matching: always the longest word of the vocabulary.
 
-    A character that begins no known word is a word of its own; numbers and Latin letters stay together. Greedy, so a
-    long word can swallow the beginning of the next: a tagger that is told the words does better.
+    A character at which no known word starts is a word of its own; numbers and Latin letters stay together. The search
+    is greedy, so that a long word can take the beginning of the next one: a trained segmenter is better.
 
     Args:
         text: the text.
@@ -136,7 +137,7 @@ def longest_match(text: str, vocabulary: Collection[str]) -> list[str]:
 
 
 def split_chinese(text: str, vocabulary: Collection[str]) -> list[str]:
-    """Split Chinese into words: at the spaces if it has any between characters, else by `longest_match`.
+    """Split Chinese into words: at spaces if there are any between characters, else by `longest_match`.
 
     Example:
         >>> split_chinese("常威 在 打 来福", {"来"}), split_chinese("常威在打来福", {"常威"})
@@ -145,41 +146,41 @@ def split_chinese(text: str, vocabulary: Collection[str]) -> list[str]:
     return split_words(text) if is_spaced(text) else longest_match(text, vocabulary)
 
 
-def with_neighbours(items: Sequence[str]) -> list[str]:
-    """Each item between the one before it and the one behind it; ^ and $ stand where there is none.
+def trigrams(items: Sequence[str]) -> list[str]:
+    """The trigram around each item: the item before it, itself, and the item after it; ^ and $ mark the ends.
 
-    What a word is, is told by two characters more often than by one.
+    Two adjacent characters say more about word boundaries than one.
 
     Example:
-        >>> with_neighbours(["看", "见", "了"])
+        >>> trigrams(["看", "见", "了"])
         ['^看见', '看见了', '见了$']
     """
     padded = ["^", *items, "$"]
-    return ["".join(padded[place : place + 3]) for place in range(len(items))]
+    return ["".join(padded[start : start + 3]) for start in range(len(items))]
 
 
 def is_spaced(text: str) -> bool:
-    """Whether a Chinese text has a space between two characters, so that its words are said.
+    """Whether a Chinese text has a space between two characters, so that it is already split into words.
 
     Example:
         >>> is_spaced("我 看见"), is_spaced("我看见 2 只")
         (True, False)
     """
-    return _SPACED.search(_seen(text)) is not None
+    return _SPACED.search(_without_invisible(text)) is not None
 
 
-# What is not Han and belongs together, so that no word is cut inside a number or a name.
+# A run of other characters than Han, so that numbers and names aren't cut.
 _LATIN = re.compile(rf"[^{_HAN}]+")
 _SPACED = re.compile(rf"[{_HAN}]\s+[{_HAN}]")
 
 
-def _seen(text: str) -> str:
-    """The text with unseen characters as spaces and half characters as U+FFFD."""
-    return _BROKEN.sub("\ufffd", _UNSEEN.sub(" ", text))
+def _without_invisible(text: str) -> str:
+    """The text with invisible characters replaced by spaces, and lone surrogates by U+FFFD."""
+    return _SURROGATES.sub("\ufffd", _INVISIBLE.sub(" ", text))
 
 
 def _with_marks_as_letters(text: str) -> str:
-    """The text, equally long, with a letter for each mark that continues a word."""
+    """The text, of the same length, with a letter for each combining mark that continues a word."""
     if text.isascii():
         return text
     shown: list[str] = []
@@ -190,15 +191,15 @@ def _with_marks_as_letters(text: str) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """A word without its contractions, then those."""
+    """A word without its contractions, followed by the contractions."""
     if "." in word[:-1] or "@" in word or word[0].isdigit():
         return [word]
     cut = _JOINED.get(word.lower(), 0)
-    # IM is an instant message; DONT and GONNA are shouted.
+    # IM is an instant message, but DONT and GONNA are capitalised contractions.
     if cut and not (word.isupper() and word == "IM"):
         return [word[:cut], word[cut:]]
     endings: list[str] = []
-    # Nobody says more than shouldn't've; and only the end is looked at, so that a long word costs its length.
+    # At most as many as in shouldn't've. Only the end is searched, so that a long word takes linear time.
     while len(endings) < 3 and len(word) > 2 and (match := _CONTRACTION.search(word, len(word) - 3)):
         endings.insert(0, match.group())
         word = word[: match.start()]

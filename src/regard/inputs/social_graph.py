@@ -1,4 +1,4 @@
-"""A social network as a graph: people with profiles, and who knows whom."""
+"""A social network as a graph: people with profiles, and a list of edges between them."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +13,10 @@ from regard.extras import require
 from regard.inputs.graph import Graph
 from regard.inputs.lines import read_lines
 from regard.inputs.profile_columns import ProfileColumns
+from regard.inputs.profile_encoder import Profile, ProfileEncoder
 from regard.inputs.profile_tables import read_profile_columns
-from regard.inputs.profiles import Profile, ProfileEncoder
 
-__all__ = ["from_networkx", "graph_of_table", "read_friendships", "read_social", "social_graph"]
+__all__ = ["from_networkx", "read_edge_list", "read_social_graph", "social_graph", "social_graph_from_table"]
 
 _HEADERS = {
     ("from", "to"),
@@ -28,28 +28,27 @@ _HEADERS = {
     ("node1", "node2"),
     ("person1", "person2"),
 }
-"""What the first line of a list of edges may say instead of an edge, in any case."""
+"""The headers that the first line of an edge list may have, in upper or lower case."""
 
 
-def read_friendships(path: str | Path, people: Iterable[str]) -> list[tuple[str, str]]:
-    """Who knows whom: a line for each pair of names, separated by a tab, a comma or spaces (which, the first says).
+def read_edge_list(path: str | Path, people: Iterable[str]) -> list[tuple[str, str]]:
+    """Read an edge list: a line for each pair of names, separated by a tab, a comma or spaces, as in the first line.
 
-    The first line may be a header, such as "from,to" or "source target". Empty lines and those that begin with # are
-    skipped.
+    The first line may be a header, such as "from,to" or "source target". Empty lines and comments (#) are skipped.
 
     Args:
         path: the file.
-        people: the names that there are.
+        people: the known names.
 
     Raises:
-        DataError: a line that isn't two names, or names somebody who isn't there.
+        DataError: a line that doesn't have two names, or has an unknown name.
 
     Example:
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w") as file:
         ...     _ = file.write("# friends\\nAnn Bob\\nBob Cleo\\n")
         ...     file.flush()
-        ...     read_friendships(file.name, ["Ann", "Bob", "Cleo"])
+        ...     read_edge_list(file.name, ["Ann", "Bob", "Cleo"])
         [('Ann', 'Bob'), ('Bob', 'Cleo')]
     """
     known = set(people)
@@ -68,7 +67,7 @@ def read_friendships(path: str | Path, people: Iterable[str]) -> list[tuple[str,
         names = tuple(cell.strip() for cell in cells)
         if len(names) != 2:
             raise DataError(
-                f"a line must have two names, from whom and to whom, but has {len(names)} columns.",
+                f"a line must have two names, those of the source and the target, but has {len(names)} columns.",
                 path=path,
                 line=number,
             )
@@ -77,7 +76,7 @@ def read_friendships(path: str | Path, people: Iterable[str]) -> list[tuple[str,
         for name in names:
             if name not in known:
                 raise DataError(
-                    f"{name!r:.60} is nobody in the table of profiles. Add a profile, or take the line out.",
+                    f"the name {name!r:.60} isn't in the table of profiles. Add a profile, or remove the line.",
                     path=path,
                     line=number,
                 )
@@ -92,16 +91,17 @@ def social_graph(
     directed: bool = False,
     encoder: ProfileEncoder | None = None,
 ) -> Graph:
-    """The graph of people: a vector for each, in the order of `profiles`, and an edge for each pair.
+    """The graph of people: a vector for each person, in the order of `profiles`, and an edge for each pair.
 
     Args:
-        profiles: what is known of each person, under the name.
-        friendships: pairs of names; a pair that stands twice counts once.
-        directed: whether (Ann, Bob) is only an edge from Ann to Bob, so that Bob looks at Ann; else both ways.
-        encoder: makes the vectors; by default one that is learned from `profiles`.
+        profiles: the profile of each person, by name.
+        friendships: pairs of names; duplicates count once.
+        directed: whether (Ann, Bob) is only an edge from Ann to Bob, so that Bob attends to Ann; by default edges have
+            both directions.
+        encoder: the encoder of the vectors; by default one that is fitted to `profiles`.
 
     Raises:
-        ArgumentError: a pair names somebody without a profile, or the profiles are empty, so that there is no vector.
+        ArgumentError: a name without a profile, or empty profiles, of which no vectors can be made.
 
     Example:
         >>> people = {"Ann": {"age": 31}, "Bob": {"age": 33}, "Cleo": {"age": 35}}
@@ -114,18 +114,17 @@ def social_graph(
     return _graph([*profiles], vectors, friendships, directed, encoder)
 
 
-def read_social(
+def read_social_graph(
     friendships: str | Path,
     profiles: str | Path,
     *,
     directed: bool = False,
     encoder: ProfileEncoder | None = None,
 ) -> Graph:
-    """The graph of people in two files; see `read_friendships`, `read_profiles` and `social_graph`.
+    """Read the graph of people from two files; see `read_edge_list`, `read_profiles` and `social_graph`.
 
     Raises:
-        DataError: a file that is broken, or profiles of which `encoder` makes no vectors, for a column is missing or
-            one too many; names it.
+        DataError: a broken file, or a column that is missing in the profiles or unknown to `encoder`.
 
     Example:
         >>> import tempfile, pathlib
@@ -133,15 +132,15 @@ def read_social(
         ...     friendships, profiles = pathlib.Path(folder, "friends.txt"), pathlib.Path(folder, "people.csv")
         ...     _ = friendships.write_text("Ann Bob\\n")
         ...     _ = profiles.write_text("name,sex,age\\nAnn,f,31\\nBob,m,33\\n")
-        ...     read_social(friendships, profiles).vectors
+        ...     read_social_graph(friendships, profiles).vectors
         tensor([[-1.,  1.,  0.],
                 [ 1.,  0.,  1.]])
     """
     people, columns = read_profile_columns(profiles)
-    return graph_of_table(people, columns, friendships, profiles, directed=directed, encoder=encoder)
+    return social_graph_from_table(people, columns, friendships, profiles, directed=directed, encoder=encoder)
 
 
-def graph_of_table(
+def social_graph_from_table(
     people: Sequence[str],
     columns: ProfileColumns,
     friendships: str | Path,
@@ -150,34 +149,34 @@ def graph_of_table(
     directed: bool = False,
     encoder: ProfileEncoder | None = None,
 ) -> Graph:
-    """The graph that `read_social` reads, of a table of profiles that has been read.
+    """Like `read_social_graph`, for a table of profiles that is already read.
 
     Args:
-        people, columns: what `read_profile_columns` gave.
+        people, columns: the result of `read_profile_columns`.
         friendships: the file of edges.
         profiles: the file that the table was read from, for messages.
-        directed, encoder: as `read_social` takes them.
+        directed, encoder: as in `read_social_graph`.
 
     Raises:
-        DataError: as `read_social` raises it.
+        DataError: as in `read_social_graph`.
 
     Example:
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w") as file:
         ...     _ = file.write("Ann Bob\\n")
         ...     file.flush()
-        ...     graph_of_table(["Ann", "Bob"], {"age": [31, 33]}, file.name, "people.csv").vectors.tolist()
+        ...     social_graph_from_table(["Ann", "Bob"], {"age": [31, 33]}, file.name, "people.csv").vectors.tolist()
         [[-1.0], [1.0]]
     """
     if encoder is not None and people:
         for name in (*encoder.numbers, *(name for name, _ in encoder.words)):
             if name not in columns:
                 raise DataError(
-                    f"it must have a column {name!r}, which the encoder learned from; what isn't known is left empty.",
+                    f"it must have a column {name!r}, which the encoder was fitted to; missing values are left empty.",
                     path=profiles,
                     line=1,
                 )
-    pairs = read_friendships(friendships, people)
+    pairs = read_edge_list(friendships, people)
     try:
         encoder = encoder or ProfileEncoder.fit_columns(columns)
         return _graph(people, encoder.encode_columns(columns, len(people)), pairs, directed, encoder)
@@ -186,17 +185,17 @@ def graph_of_table(
 
 
 def from_networkx(graph: Any, *, encoder: ProfileEncoder | None = None) -> Graph:
-    """The graph of a networkx graph, whose nodes' attributes are their profiles.
+    """Convert a networkx graph, whose node attributes are the profiles.
 
-    A directed graph stays directed; an undirected one has every edge both ways. Attributes of edges are left out.
+    A directed graph stays directed; an undirected one has every edge in both directions. Edge attributes are ignored.
 
     Args:
         graph: the networkx graph.
-        encoder: makes the vectors; by default one that is learned from the attributes.
+        encoder: the encoder of the vectors; by default one that is fitted to the attributes.
 
     Raises:
         MissingExtraError: networkx is not installed.
-        ArgumentError: it is no networkx graph, or its nodes have no attributes.
+        ArgumentError: it isn't a networkx graph, or its nodes have no attributes.
 
     Example:
         >>> import networkx
@@ -220,18 +219,18 @@ def _graph(
 ) -> Graph:
     if len(people) and not encoder.width:
         raise ArgumentError(
-            "`profiles` must hold something to make vectors of, but is empty for everybody. Who knows how many is "
-            "something: add a column with that."
+            "`profiles` must have attributes to make vectors of, but is empty for all people. Add a column, such as "
+            "the number of friends."
         )
-    places = {name: place for place, name in enumerate(people)}
-    # dict.fromkeys: each pair once, in the order in which they come.
+    indices = {name: index for index, name in enumerate(people)}
+    # dict.fromkeys removes duplicates and keeps the order.
     pairs = list(dict.fromkeys(friendships))
     for pair in pairs:
         if len(pair) != 2:
             raise ArgumentError(f"`friendships` must be pairs of names, but one is {pair!r:.60}.")
     for name in (name for pair in pairs for name in pair):
-        if name not in places:
+        if name not in indices:
             raise ArgumentError(f"`friendships` must be between people in `profiles`, but names {name!r:.60}.")
-    edges = torch.tensor([[places[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
+    edges = torch.tensor([[indices[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
     graph = Graph(vectors, edges, tuple(str(name) for name in people), encoder=encoder)
-    return graph if directed else graph.both_ways()
+    return graph if directed else graph.undirected()

@@ -1,4 +1,4 @@
-"""What was saved as JSON, checked before anything is made of it."""
+"""Validation of saved JSON before objects are made of it."""
 
 from collections.abc import Collection
 from dataclasses import fields
@@ -10,16 +10,16 @@ __all__ = ["check_types", "checked_list", "checked_names"]
 
 
 def checked_names(what: str, saved: Any, names: Collection[str]) -> dict[str, Any]:
-    """The saved object itself, if it has these names and no others.
+    """The saved JSON object, after checking that it has exactly these keys.
 
     Args:
-        what: what was saved, for the error.
-        saved: what JSON held.
-        names: the names that it must have.
+        what: the name of what was saved, for the error.
+        saved: the JSON value.
+        names: the required keys.
 
     Raises:
-        UnknownNameError: a name that this version doesn't know.
-        ArgumentError: a name is missing, or it is no object of names.
+        UnknownNameError: an unknown key.
+        ArgumentError: a missing key, or a value that isn't an object.
 
     Example:
         >>> checked_names("atoms", {"feature": "rich"}, ["features"])
@@ -39,10 +39,10 @@ def checked_names(what: str, saved: Any, names: Collection[str]) -> dict[str, An
 
 
 def checked_list(what: str, saved: Any, of: type) -> tuple[Any, ...]:
-    """The saved list as a tuple, if it holds nothing but these.
+    """The saved list as a tuple, after checking the type of its elements.
 
     Raises:
-        ArgumentError: it is no list, or holds something else.
+        ArgumentError: it isn't a list, or has an element of another type.
 
     Example:
         >>> checked_list("means", [1.0, 2.0], float)
@@ -54,13 +54,13 @@ def checked_list(what: str, saved: Any, of: type) -> tuple[Any, ...]:
 
 
 def check_types(settings: Any) -> None:
-    """Refuse a field of a dataclass of whole numbers, truths and names that is of another type than its default.
+    """Check that each field of a dataclass of integers, booleans and strings has the type of its default.
 
     Raises:
-        ArgumentError: there is one.
+        ArgumentError: a field has another type.
 
     Example:
-        >>> from regard.inputs.frames import SpeechFrames
+        >>> from regard.inputs.speech_frames import SpeechFrames
         >>> SpeechFrames(filters=40.0)
         Traceback (most recent call last):
             ...
@@ -68,7 +68,7 @@ def check_types(settings: Any) -> None:
     """
     for field in fields(settings):
         value = getattr(settings, field.name)
-        # `type` and not isinstance: True is an int.
+        # `type` instead of isinstance, because True is an int.
         if type(value) is not type(field.default):
             wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
             raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")

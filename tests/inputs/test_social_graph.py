@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.inputs.profiles import ProfileEncoder
-from regard.inputs.social import from_networkx, read_friendships, read_social, social_graph
+from regard.inputs.profile_encoder import ProfileEncoder
+from regard.inputs.social_graph import from_networkx, read_edge_list, read_social_graph, social_graph
 
 PEOPLE = {"Ann": {"age": 31}, "Bob": {"age": 33}, "Cleo": {"age": 35}}
 NAMES = ["Ann", "Bob", "Cleo"]
@@ -32,33 +32,31 @@ def written(folder, text, name="friends.txt"):
     ],
 )
 def test_edges_are_read_however_they_are_separated(tmp_path, text):
-    assert read_friendships(written(tmp_path, text), NAMES) == [("Ann", "Bob"), ("Bob", "Cleo")]
+    assert read_edge_list(written(tmp_path, text), NAMES) == [("Ann", "Bob"), ("Bob", "Cleo")]
 
 
 def test_a_header_is_never_a_person(tmp_path):
     path = written(tmp_path, "a b\nb c\n")
-    assert read_friendships(path, ["a", "b", "c"]) == [("a", "b"), ("b", "c")]
-    assert read_friendships(written(tmp_path, ""), NAMES) == []
-    assert read_friendships(written(tmp_path, "Ann de Vries,Bob\n"), ["Ann de Vries", "Bob"]) == [
-        ("Ann de Vries", "Bob")
-    ]
+    assert read_edge_list(path, ["a", "b", "c"]) == [("a", "b"), ("b", "c")]
+    assert read_edge_list(written(tmp_path, ""), NAMES) == []
+    assert read_edge_list(written(tmp_path, "Ann de Vries,Bob\n"), ["Ann de Vries", "Bob"]) == [("Ann de Vries", "Bob")]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Ann Bob\n\nAnn Dan\n", "line 3: 'Dan' is nobody in the table"),
-        ("Dan Eve\nAnn Bob\n", "line 1: 'Dan' is nobody"),
-        ("Ann Bob\nfrom to\n", "line 2: 'from' is nobody"),
+        ("Ann Bob\n\nAnn Dan\n", "line 3: the name 'Dan' isn't in the table"),
+        ("Dan Eve\nAnn Bob\n", "line 1: the name 'Dan' isn't in"),
+        ("Ann Bob\nfrom to\n", "line 2: the name 'from' isn't in"),
         ("Ann Bob 3\n", "line 1: a line must have two names.* has 3"),
         ("Ann,Bob\nAnn Bob\n", "line 2: a line must have two names.* has 1"),
         ('Ann,Bob\n"Ann,Bob\n', "line 2: the names can't be told apart"),
-        ("Ann,\n", "line 1: '' is nobody"),
+        ("Ann,\n", "line 1: the name '' isn't in"),
     ],
 )
 def test_a_broken_edge_names_its_line(tmp_path, text, message):
     with pytest.raises(DataError, match=f"friends.txt, {message}"):
-        read_friendships(written(tmp_path, text), NAMES)
+        read_edge_list(written(tmp_path, text), NAMES)
 
 
 def test_friendship_goes_both_ways_unless_it_is_directed():
@@ -82,13 +80,13 @@ def test_graphs_that_cannot_be():
         social_graph(PEOPLE, [("Ann", "Dan")])
     with pytest.raises(ArgumentError, match="must be pairs"):
         social_graph(PEOPLE, [("Ann", "Bob", "Cleo")])
-    with pytest.raises(ArgumentError, match="`profiles` must hold something"):
+    with pytest.raises(ArgumentError, match="`profiles` must have attributes"):
         social_graph({"Ann": {}, "Bob": {}}, [("Ann", "Bob")])
 
 
 def test_two_files_make_a_graph(tmp_path):
     profiles = written(tmp_path, "name,sex\nAnn,f\nBob,m\n", "people.csv")
-    graph = read_social(written(tmp_path, "Bob Ann\n"), profiles, directed=True)
+    graph = read_social_graph(written(tmp_path, "Bob Ann\n"), profiles, directed=True)
     assert graph.edges.tolist() == [[1], [0]]
     assert graph.vectors.tolist() == [[1, 0], [0, 1]]
 
@@ -117,7 +115,7 @@ def test_the_karate_club():
 def test_networkx_that_cannot_be(monkeypatch):
     with pytest.raises(ArgumentError, match="must be a networkx graph, but is list"):
         from_networkx([(0, 1)])
-    with pytest.raises(ArgumentError, match="`profiles` must hold something"):
+    with pytest.raises(ArgumentError, match="`profiles` must have attributes"):
         from_networkx(networkx.path_graph(3))
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(MissingExtraError, match=r"regard\[graph\]"):

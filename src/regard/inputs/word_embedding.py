@@ -1,35 +1,35 @@
-"""Ids of a word's features to its vector."""
+"""The embedding of words from the ids of their features."""
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs.encoder import UNKNOWN, WordEncoder
+from regard.inputs.word_encoder import UNKNOWN, WordEncoder
 
 __all__ = ["WordEmbedding"]
 
 
 class WordEmbedding(nn.Module):
-    """The vector of a word: a learned vector for each of its features, summed within each kind, joined, projected.
+    """The vector of a word: learned vectors of its features, summed for each kind, concatenated, and projected.
 
-    x = W [word ; sum of affixes ; sum of n-grams ; sum of shapes] + b, and zeros for padding. A kind of width 0, or
-    that `encoder.features` leaves out, is left out here too.
+    x = W [word ; sum of affixes ; sum of n-grams ; sum of shapes] + b, and zeros for padding. A kind of width 0, or one
+    that `encoder.features` leaves out, is left out here, too.
 
     Args:
-        encoder: what made the ids; only its sizes are taken, so it may be dropped afterwards.
-        width: size of the vector of a word.
-        word_width: size of the vectors of known words before projecting.
-        affix_width: likewise of prefixes and suffixes.
-        ngram_width: likewise of n-grams.
-        shape_width: likewise of shapes.
-        word_dropout: in training, how often a word's id is replaced by that of the unknown word: how the model learns
-            to read a word off its other features. Drawn from torch's generator.
-        feature_dropout: in training, how often a single affix or n-gram is left out.
-        dropout: in training, how often a number of the joined vector is set to zero, before projecting.
+        encoder: the encoder that makes the ids; only its sizes are used.
+        width: the size of the vector of a word.
+        word_width: the size of the vectors of known words, before the projection.
+        affix_width: the same for prefixes and suffixes.
+        ngram_width: the same for n-grams.
+        shape_width: the same for shapes.
+        word_dropout: in training, the probability that a word's id is replaced by that of the unknown word, so that the
+            model learns to use the other features. Drawn from torch's generator.
+        feature_dropout: in training, the probability that an affix or n-gram is left out.
+        dropout: in training, the probability that a number of the concatenated vector is set to zero.
 
     Raises:
-        ArgumentError: a size below 0, a probability outside 0 to 1, or no kind left.
+        ArgumentError: a size below 0, a probability outside 0 to 1, or no kind of feature at all.
 
     Example:
         >>> encoder = WordEncoder.fit([["I", "saw", "a", "saw"]], minimum_count=1)
@@ -75,7 +75,7 @@ class WordEmbedding(nn.Module):
         self.word_dropout, self.feature_dropout = word_dropout, feature_dropout
         self.columns = dict(features.columns)
         word_columns = self.columns["word"]
-        # How many features of a kind a word usually has: their sum should begin about as large as one word's vector.
+        # The usual number of features of each kind, so that initially their sum is about as large as one word's vector.
         usual = {"word": word_columns, "affix": 3.0, "ngram": 3.0, "shape": 1.0}
         sizes = {
             "word": (encoder.word_ids, word_width, word_columns),
@@ -100,14 +100,14 @@ class WordEmbedding(nn.Module):
         """The vectors of words.
 
         Args:
-            ids: what `WordEncoder.encode` gave, (batch, length, feature).
+            ids: the ids that `WordEncoder.encode` returned, (batch, length, feature).
         """
         batch, length, _ = ids.shape
         ids = ids.flatten(0, 1)  # (b n f) -> (b n) f
         kinds = self._split(ids)
         joined = torch.cat([table(self._drop(kind, kinds[kind])) for kind, table in self.tables.items()], dim=-1)
         vectors = self.project(self.dropout(joined))
-        # The bias would make padding a vector; every real word has an id above 0 in the first column.
+        # The bias would give padding a vector; real words have an id above 0 in the first column.
         vectors = torch.where(ids[:, :1] > 0, vectors, 0)
         return vectors.unflatten(0, (batch, length))
 
@@ -117,9 +117,9 @@ class WordEmbedding(nn.Module):
         return dict(zip((*self.columns, "ngram"), ids.split(sizes, dim=1), strict=True))
 
     def _drop(self, kind: str, ids: Tensor) -> Tensor:
-        """Some ids replaced (of words) or left out (of affixes and n-grams) while training."""
+        """In training, replace ids of words by the unknown word, and leave out affixes and n-grams, at random."""
         if kind == "word" and self.training and self.word_dropout:
-            # One draw a word, so that both spellings go unknown together. Padding is zeroed at the end anyway.
+            # One draw for each word, so that both spellings become unknown together. Padding is zeroed at the end.
             dropped = torch.rand(len(ids), 1, device=ids.device) < self.word_dropout
             return torch.where(dropped, UNKNOWN, ids)
         if kind in ("affix", "ngram") and self.training and self.feature_dropout:
