@@ -351,7 +351,7 @@ def what_is_made_inside_and_captures_is_refused() -> None:
         return attend(query, key, value, score=Fixed(2.0))
 
     inputs = [tensor.detach() for tensor in tensors()]
-    for function, words in ((captures, "captures something of it"), (makes, "can't keep a part of type Fixed")):
+    for function, words in ((captures, "captures a variable of it"), (makes, "can't keep a part of type Fixed")):
         raises(torch._dynamo.exc.Unsupported, words, lambda f=function: compiled(f)[0](*inputs))
         torch._dynamo.reset()
         # With a graph break it runs as it stands.

@@ -74,7 +74,7 @@ def test_tiles_never_lie(data, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "MAX_GAP", data.draw(st.integers(0, 3)))
         patch.setattr(tiles, "MAX_WIDTHS", data.draw(st.integers(1, 12)))
-        patch.setattr(tiles, "FEWEST", 1)
+        patch.setattr(tiles, "MIN_ROWS", 1)
         patch.setattr(tiles, "NARROW", 1)
         listed = list(tiles.tiles(mask, mask.spans(sizes), sizes, HEADS, rows, budget))
     for tile in listed:

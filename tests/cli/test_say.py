@@ -154,7 +154,7 @@ def test_a_text_longer_than_any_of_training_is_warned_of_once(trained, tmp_path,
 
 
 def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("regard.tasks.Speaker.say", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr("regard.tasks.Synthesizer.say", lambda *_: pytest.fail("it was asked"))
     (tmp_path / "list.txt").write_text("low\n" * 200 + "tone\n", encoding="utf-8")
     code, _, said = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
     assert code == 1
@@ -170,7 +170,7 @@ def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trai
             raise KeyboardInterrupt
         return real(self, sources)
 
-    monkeypatch.setattr("regard.tasks.Speaker.say", say)
+    monkeypatch.setattr("regard.tasks.Synthesizer.say", say)
     (tmp_path / "list.txt").write_text("low\n" * 150, encoding="utf-8")
     code, out, _ = run(capsys, "say", trained / "out", "-f", tmp_path / "list.txt", "--out", tmp_path / "x")
     assert (code, out, written) == (130, "", [0, 64, 128])
@@ -264,4 +264,4 @@ def test_tables_of_ones_own_for_another_task(header, task, message, tmp_path, ca
 
 def test_help_says_what_a_table_holds(capsys):
     said = run(capsys, "train", "synthesis", "--help")[1]
-    assert "whose columns are text and sound" in " ".join(said.split())
+    assert "with the columns text and sound" in " ".join(said.split())

@@ -65,7 +65,7 @@ def test_train_saves_a_judged_model_and_says_what_is_next(words, capsys):
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
     for text in ("# Tagger of bank: UPOS", "| dev | ", "toy-train.conllu", "train: 3 sentences, 11 words"):
         assert text in card
-    assert load(out).about["scores"]["dev"]["words"] == 11
+    assert load(out).about["scores"]["dev"]["examples"] == 11
     assert "confusions" not in load(out).about["scores"]["dev"]
 
 
@@ -88,7 +88,7 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
         # What comes next reads it no more.
         assert said.endswith(f"regard evaluate {out} --data {treebank} --split dev")
         assert load(out).about["test_reads"] == place
-        assert load(out).about["scores"]["test"]["words"] == 11
+        assert load(out).about["scores"]["test"]["examples"] == 11
         card = (out / "model" / "README.md").read_text(encoding="utf-8")
         assert "| test | " in card
         assert f"Test was read {counted} for this recipe." in card

@@ -107,7 +107,7 @@ def test_another_script_is_told_with_the_way_to_convert(name):
     # Once: that its words are unknown, too, follows from it.
     assert len(said) == 1
     assert f"is in traditional characters, but {name} was trained on simplified ones" in said[0]
-    assert "--script simplified; from Python: regard.inputs.in_script(text, 'simplified')." in said[0]
+    assert "--script simplified; from Python: regard.inputs.convert_script(text, 'simplified')." in said[0]
 
 
 def test_a_model_knows_the_script_that_it_was_trained_on():

@@ -175,7 +175,7 @@ class Model(Generic[_Given]):
             warnings.warn(
                 f"{_shown(source)} is in {script} characters, but {self.name} was trained on {self.script} ones, and "
                 f"is wrong more often on others. Convert it by --script {self.script}; from Python: "
-                f"regard.inputs.in_script(text, {self.script!r}).",
+                f"regard.inputs.convert_script(text, {self.script!r}).",
                 OutOfDistribution,
                 stacklevel=2,
             )
