@@ -83,7 +83,7 @@ def test_tiles_never_lie(data, size):
         for group in range(tile.groups.start, tile.groups.stop):
             item, head = divmod(group, HEADS)
             times[item, head, tile.rows, held] += 1
-            assert every[item, tile.rows][:, held[tile.open]].all()
+            assert every[item, tile.rows][:, held[tile.unmasked]].all()
     assert times.max() <= 1
     assert (times[every.unsqueeze(1).expand_as(times)] == 1).all()
 
