@@ -19,7 +19,7 @@ from measuring import processor
 from training import RUNS
 
 import regard
-from regard.datasets import read, speech_strings
+from regard.datasets import make_digit_strings, read
 from regard.files import write_text
 from regard.inputs import Sound, read_sound
 from regard.tasks import NAMED_RECIPES, Recipe, bundled
@@ -132,7 +132,7 @@ def _examples(row: str, recordings: list[Any], split: str) -> list[tuple[Any, An
     if row == "spoken-digit":
         return [(_sound(each.source), each.target) for each in recordings]
     count, seed = STRINGS[split]
-    strings = speech_strings(recordings, count, seed=seed, label=NAMED_RECIPES[row].label)
+    strings = make_digit_strings(recordings, count, seed=seed, label=NAMED_RECIPES[row].label)
     return [(each.source, each.target) for each in strings]
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import model_warnings as warned
-from regard.datasets import Answers, Example
+from regard.datasets import BinaryLabels, Example
 from regard.inputs import Bytes
 from regard.tasks import TASKS, Evaluation
 from regard.tasks.measure import ACCURACY
@@ -94,7 +94,7 @@ def test_empty_texts_are_counted():
 
 
 def test_several_questions():
-    examples = [Example("x", Answers((1, 0), ("a", "b")))] * 300
+    examples = [Example("x", BinaryLabels((1, 0), ("a", "b")))] * 300
     (found,) = model_warnings(model(target=MultiLabel(("x", "y"))), examples, examples, judged(0.5), DONE)
     assert "no better than guessing" in found
     assert not model_warnings(model(target=MultiLabel(("x", "y"))), examples, examples, judged(0.7), DONE)

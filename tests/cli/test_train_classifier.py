@@ -13,7 +13,7 @@ from regard import load
 from regard.cli import training
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
-from regard.datasets import Answers, Example
+from regard.datasets import BinaryLabels, Example
 from regard.errors import ArgumentError
 
 ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
@@ -452,7 +452,7 @@ def test_an_input_that_does_not_fit_is_refused(molecules, capsys, more, message)
 def test_what_the_data_were_taken_for_is_said(tmp_path):
     (tmp_path / "train.csv").write_text("review,label\na,yes\n")
     sound, number = [Example(Path("a.wav"), "yes"), Example(Path("b.wav"), "no")], [Example("a", 1.0)]
-    several = [Example("a", Answers((1, None), ("x", "y")))]
+    several = [Example("a", BinaryLabels((1, None), ("x", "y")))]
     for task, examples, kind, said in (
         ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of how the names of the"),
         ("classifier", number, "words", "1 text -> numbers; input: words, because of the column `review`."),

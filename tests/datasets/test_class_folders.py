@@ -27,7 +27,7 @@ def test_files_are_sorted_and_labelled_by_their_folders(tmp_path):
 @pytest.mark.parametrize(
     ("names", "place", "message"),
     [
-        (["a/1.wav", "2.wav"], "2.wav", "it stands in no class's folder"),
+        (["a/1.wav", "2.wav"], "2.wav", "it isn't in the folder of a class"),
         (["a/1.wav", "a/notes.txt"], "a/notes.txt", "it is neither a sound nor a picture"),
         (["a/1.wav", "a/b/2.wav"], "a/b", "it is a folder in a class's folder"),
         (["a/1.wav", "b/.keep"], "b", "this class has no file"),

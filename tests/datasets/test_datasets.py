@@ -76,7 +76,7 @@ def test_duplicates_are_counted_by_their_words():
 
 def test_check_counts_what_there_is(folder):
     report = check(folder)
-    assert [(each.split, each.sentences, each.words, each.unknown) for each in report.splits] == [
+    assert [(each.split, each.sentences, each.words, each.out_of_vocabulary) for each in report.splits] == [
         ("train", 3, 12, None),
         ("dev", 2, 7, 1 / 7),
         ("test", 3, 5, 1 / 5),
@@ -97,7 +97,7 @@ def test_check_names_every_problem(folder):
     places = [problem.split(": ")[0].removeprefix(str(folder)) for problem in report.problems]
     assert places == ["/toy-train.conllu, line 7", "/toy-train.conllu, line 9", "/toy-dev.conllu, line 1"]
     assert [each.sentences for each in report.splits] == [2, 0, 3]
-    assert report.splits[1].unknown is None
+    assert report.splits[1].out_of_vocabulary is None
 
 
 def test_check_does_not_fill_the_memory_with_problems(folder):
@@ -154,7 +154,7 @@ def test_chinese_halves_agree_once_folded():
     assert report.problems == ()
     assert len(report.splits[0].labels) == 42
     # Without folding, every comma and stop of dev and test would be a word never seen: 24 % instead of 12 %.
-    assert all(0.11 < each.unknown < 0.13 for each in report.splits[1:] if each.unknown is not None)
+    assert all(0.11 < each.out_of_vocabulary < 0.13 for each in report.splits[1:] if each.out_of_vocabulary is not None)
     words = {text for each in read("ud-chinese-gsd", "train") for text in each.words}
     assert {"简单", "他们", "着"} <= words
     assert not {"簡單", "他們", "著"} & words

@@ -4,7 +4,7 @@ import pickle
 from collections import defaultdict
 
 import pytest
-from test_harmless_pickle import array, matrix
+from test_safe_pickle import array, matrix
 
 import regard
 from regard.datasets import planetoid

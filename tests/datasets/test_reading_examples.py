@@ -150,7 +150,7 @@ def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch)
     content = b"(3 good)\n"
     known = fetching_room.DATASETS["sst2-phrases"]
     file = DatasetFile(
-        "https://example.org/raw/train.txt", hashlib.sha256(content).hexdigest(), 9, place="trees/train.txt"
+        "https://example.org/raw/train.txt", hashlib.sha256(content).hexdigest(), 9, path="trees/train.txt"
     )
     toy = dataclasses.replace(known, name="toy", folder="", files={"trees": file})
     monkeypatch.setattr(fetching_room, "DATASETS", {"toy": toy})
@@ -182,7 +182,7 @@ def test_duplicates_of_examples_are_counted(tmp_path):
     texts = [Example("ａ", "x"), Example("a", "y")]
     assert count_duplicates({"train": texts}).within == {"train": 0}
     assert count_duplicates({"train": texts}, fold="width").within == {"train": 1}
-    assert count_duplicates({"train": texts}, same=len).within == {"train": 1}
+    assert count_duplicates({"train": texts}, key=len).within == {"train": 1}
     pictures = [
         Example(torch.tensor([[1, 2]]), "x"),
         Example(torch.tensor([[1, 2]]), "x"),

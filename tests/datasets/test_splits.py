@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.datasets import Example, TaggedSentence, in_one_spelling
+from regard.datasets import Example, TaggedSentence, canonical_smiles
 from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold, split_by_source
 from regard.errors import ArgumentError
 from regard.inputs import Graph, Sound
@@ -116,7 +116,7 @@ def test_molecules_fall_together_however_they_are_written():
     chains = ["C" * count + "O" for count in range(1, 60)]
     turned = [chain[::-1] for chain in chains]
     one, other = (
-        split_by_source([(each, 1.0) for each in smiles], same=in_one_spelling) for smiles in (chains, turned)
+        split_by_source([(each, 1.0) for each in smiles], key=canonical_smiles) for smiles in (chains, turned)
     )
     assert one == other
     assert {*one} == {"train", "dev", "test"}

@@ -11,7 +11,7 @@ from regard.datasets.example import Example
 from regard.datasets.tables import read_table
 from regard.errors import ArgumentError, DataError, UnknownNameError
 
-ANSWERS = Columns("smiles", ("a", "b"), reads="smiles", gives="labels")
+ANSWERS = Columns("smiles", ("a", "b"), source_type="smiles", target_type="labels")
 
 
 def read(tmp_path, content, columns=None, name="a.csv", **more):
@@ -103,7 +103,7 @@ def test_several_labels_may_be_missing(tmp_path):
     assert read(tmp_path, content, ANSWERS) == [Example("CCO", (1, None), ""), Example("c1ccccc1C", (0, 1), "c1ccccc1")]
     rows = [{"text": "x", "a": None, "b": False}, {"text": "y", "a": 1, "b": 0.0}]
     content = "\n".join(json.dumps(row) for row in rows)
-    columns = Columns(target=("a", "b"), gives="labels", group="text")
+    columns = Columns(target=("a", "b"), target_type="labels", group="text")
     found = read(tmp_path, content, columns, "a.jsonl")
     assert found == [Example("x", (None, 0), "x"), Example("y", (1, 0), "y")]
     assert [each.target.names for each in found] == [("a", "b")] * 2
@@ -197,13 +197,15 @@ def test_an_empty_table_is_named(tmp_path, content, message):
 
 
 def test_arguments_are_checked(tmp_path):
-    with pytest.raises(UnknownNameError, match="`reads` must be one of text, path, smiles, but is 'txt'"):
-        Columns(reads="txt")
-    with pytest.raises(UnknownNameError, match="`gives` must be one of label, number, labels, text, sound"):
-        Columns(gives="labl")
-    with pytest.raises(ArgumentError, match="`target` must be a tuple of names for gives='labels', but is 'label'"):
-        Columns(gives="labels")
-    with pytest.raises(ArgumentError, match=r"`target` must be one name for gives='label', but is \('a', 'b'\)"):
+    with pytest.raises(UnknownNameError, match="`source_type` must be one of text, path, smiles, but is 'txt'"):
+        Columns(source_type="txt")
+    with pytest.raises(UnknownNameError, match="`target_type` must be one of label, number, labels, text, sound"):
+        Columns(target_type="labl")
+    with pytest.raises(
+        ArgumentError, match="`target` must be a tuple of names for target_type='labels', but is 'label'"
+    ):
+        Columns(target_type="labels")
+    with pytest.raises(ArgumentError, match=r"`target` must be one name for target_type='label', but is \('a', 'b'\)"):
         Columns(target=("a", "b"))
     with pytest.raises(ArgumentError, match=r"`path` must end in .csv, .tsv, .jsonl"):
         read(tmp_path, "", name="a.xlsx")

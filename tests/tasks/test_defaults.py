@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard import train
-from regard.datasets import Answers, Example, TaggedSentence
+from regard.datasets import BinaryLabels, Example, TaggedSentence
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound
 from regard.tasks import default_recipe
@@ -22,7 +22,7 @@ CASES = {
     "examples": ([Example(*pair) for pair in LABELS], "classifier", "words"),
     "numbers": ([(f"text {n}", float(n)) for n in range(9)], "classifier", "words"),
     "a list of answers": ([("a text", (1, None)), ("another", (0, 1))], "classifier", "words"),
-    "answers": ([("a text", Answers((1, None), ("x", "y")))], "classifier", "words"),
+    "answers": ([("a text", BinaryLabels((1, None), ("x", "y")))], "classifier", "words"),
     "texts of texts": ([(f"{n}", f"{n} in words") for n in range(60)], "seq2seq", "texts"),
     "labels of words": ([(["I", "saw"], ["PRON", "VERB"])], "tagger", "words"),
     "tagged sentences": ([TaggedSentence(("I", "saw"), ("PRON", "VERB"))], "tagger", "words"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.datasets import Answers
+from regard.datasets import BinaryLabels
 from regard.errors import ArgumentError, ModelError
 from regard.tasks.targets import TARGETS, Label, MultiLabel, Regression, target_from_json
 
@@ -135,7 +135,7 @@ class TestSeveral:
     def test_different_numbers_of_answers(self):
         assert MultiLabel.fit([(1, 0, None)]).names == ("1", "2", "3")
         # A data set says what it asks; a list is taken as it stands.
-        named = [Answers(each, ("x", "y")) for each in ((1, 0), (None, 1))]
+        named = [BinaryLabels(each, ("x", "y")) for each in ((1, 0), (None, 1))]
         assert MultiLabel.fit(named).names == ("x", "y")
         assert MultiLabel.fit([None, (1, 0), *named]).names == ("x", "y")
         for other in (("y", "x"), ("x", "z")):
@@ -143,7 +143,7 @@ class TestSeveral:
                 f"`targets` must answer the same questions in the same order, but answer x, y; and {', '.join(other)}."
             )
             with pytest.raises(ArgumentError, match=re.escape(wanted)):
-                MultiLabel.fit([*named, Answers((1, 0), other)])
+                MultiLabel.fit([*named, BinaryLabels((1, 0), other)])
         assert pickle.loads(pickle.dumps(named[1])).names == ("x", "y")
         with pytest.raises(ArgumentError, match=r"the same questions, but there are \[1, 2\] answers"):
             MultiLabel.fit([(1,), (1, 0)])

@@ -151,8 +151,8 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def _count(path: Path) -> int:
     """How many lines could hold something: no blank ones, of a table not the header, of CoNLL-U no comments."""
-    from regard.datasets.tables import kind_of
+    from regard.datasets.tables import file_format
 
-    kind = kind_of(path)
+    kind = file_format(path)
     count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in _lines(path))
     return count - (kind in (".csv", ".tsv"))

@@ -22,7 +22,7 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
         >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
         {'text': 'review', 'labels': ('toxic', 'bitter')}
     """
-    from regard.datasets import check_names
+    from regard.datasets import check_column_names
 
     found: dict[str, str | tuple[str, ...]] = {}
     questions: list[str] = []
@@ -38,7 +38,7 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
         else:
             found[usual] = name
     try:
-        check_names(found)
+        check_column_names(found)
     except ArgumentError as error:
         # As it was typed.
         error.args = (str(error).replace("`columns`", "`--column`", 1),)
@@ -53,8 +53,8 @@ def completed(given: "ColumnNames | None", remembered: "ColumnNames") -> "Column
         >>> completed({"text": "body"}, {"text": "review", "label": "stars"})
         {'text': 'body', 'label': 'stars'}
     """
-    from regard.datasets import SIDES
+    from regard.datasets import COLUMN_ROLES
 
     given = given or {}
-    said = {name for side in SIDES.values() if {*side} & {*given} for name in side}
+    said = {name for side in COLUMN_ROLES.values() if {*side} & {*given} for name in side}
     return {**given, **{name: column for name, column in remembered.items() if name not in said}}

@@ -147,11 +147,11 @@ def check(
     from regard.cli.columns import column_names
     from regard.cli.console import output_console
     from regard.datasets import check as look_over
-    from regard.datasets import label_names
+    from regard.datasets import parse_label_names
     from regard.page import Page, show
 
     console = output_console(width=width, colour=color)
-    names = None if renamed is None else label_names(renamed)
+    names = None if renamed is None else parse_label_names(renamed)
     with _downloading() as progress:
         report = look_over(data, label, columns=column_names(column), names=names, progress=progress)
     if format is Format.json:
@@ -175,14 +175,14 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
             f"{split.sentences:,}",
             *([f"{split.words:,}"] if words else []),
             str(len(split.labels)),
-            *(["" if split.unknown is None else f"{100 * split.unknown:.1f}%"] if words else []),
+            *(["" if split.out_of_vocabulary is None else f"{100 * split.out_of_vocabulary:.1f}%"] if words else []),
         )
         for split in report.splits
     )
     columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", "labels")
     aligned: Any = ("left", *["right"] * (len(columns) - 1))
     blocks: list[Block] = [Table(columns, rows, aligned)]
-    if any(split.unknown is not None for split in report.splits):
+    if any(split.out_of_vocabulary is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that never stand in train."))
     shared = [
         f"{count:,} of {second} also stand in {first}"
@@ -212,7 +212,7 @@ def _as_json(report: "Report") -> dict[str, object]:
                 "sentences": split.sentences,
                 "words": split.words,
                 "labels": split.labels,
-                "unknown_words": split.unknown,
+                "unknown_words": split.out_of_vocabulary,
             }
             for split in report.splits
         ],

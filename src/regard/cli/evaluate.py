@@ -131,12 +131,12 @@ def _label_of(model: Any, data: str) -> str | None:
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
     """Those that were given, and for the rest those that the model was trained on, where the data is tables, too."""
     from regard.cli.columns import completed
-    from regard.datasets import check_names, is_tables
+    from regard.datasets import check_column_names, is_tables
 
     remembered = model.about.get("data", {}).get("columns")
     if not remembered or not is_tables(data):
         return given
-    check_names(remembered)
+    check_column_names(remembered)
     columns = completed(given, remembered)
     if kept := {name: column for name, column in columns.items() if name not in (given or {})}:
         words = [
@@ -177,10 +177,10 @@ def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
 
 def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, str] | None":
     """The other names of labels that were given, else those that the model was trained with, where the data need it."""
-    from regard.datasets import label_names
+    from regard.datasets import parse_label_names
 
     if given is not None:
-        return label_names(given)
+        return parse_label_names(given)
     remembered = model.about.get("data", {}).get("renamed")
     if not remembered or data.known is not None:
         return None

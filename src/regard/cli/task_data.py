@@ -189,12 +189,12 @@ class TaskData:
     @cached_property
     def _divided(self) -> list[tuple[Any, str]]:
         """Each example of which splits are made, and its split."""
-        from regard.datasets import in_one_spelling, split_by_source
+        from regard.datasets import canonical_smiles, split_by_source
 
         # A single file is every split.
         examples = self._read("train")
-        same = in_one_spelling if self.kinds(examples)[0] == "molecules" else None
-        return list(zip(examples, split_by_source(examples, self.made, same=same), strict=True))
+        same = canonical_smiles if self.kinds(examples)[0] == "molecules" else None
+        return list(zip(examples, split_by_source(examples, self.made, key=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split that isn't made. Its files are read once, but with `profiles` each time."""
@@ -210,11 +210,11 @@ class TaskData:
         return {}
 
     def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
-        from regard.datasets import DATASETS, read, read_social_folder, rename_labels
+        from regard.datasets import DATASETS, read, read_graph_folder, rename_labels
         from regard.inputs import is_graph_folder
 
         if profiles is not None and self.known is None and is_graph_folder(self.given):
-            examples: list[Any] = [read_social_folder(self.given, split, encoder=profiles)]
+            examples: list[Any] = [read_graph_folder(self.given, split, encoder=profiles)]
         else:
             # What is broken in a data set that is known by name is known, too.
             problem = None if self.given in DATASETS else self._tell
@@ -247,10 +247,10 @@ class TaskData:
     @cached_property
     def _checked_names(self) -> "Mapping[str, str]":
         """The names of labels, of which each must stand in some split."""
-        from regard.datasets import check_renaming
+        from regard.datasets import check_label_names
 
         names = self.names or {}
-        check_renaming(names, self.labels, self.given)
+        check_label_names(names, self.labels, self.given)
         return names
 
     @cached_property

@@ -16,7 +16,7 @@ from regard.cli.columns import column_names
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData
 from regard.cli.train_options import TrainOptions
-from regard.datasets import label_names, read_treebank, resolve
+from regard.datasets import parse_label_names, read_treebank, resolve
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
@@ -52,7 +52,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
     resume, final = options.resume, options.final
     broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
     found = TaskData.find(task.name, data, options.label, column_names(options.column)).divided()
-    names = None if options.renamed is None else label_names(options.renamed)
+    names = None if options.renamed is None else parse_label_names(options.renamed)
     found = dataclasses.replace(found, names=names, broken=broken)
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)

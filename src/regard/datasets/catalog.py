@@ -22,7 +22,7 @@ class DatasetFile:
         sha256: the checksum of its bytes, in hexadecimal; of a folder, that of its files' names and checksums.
         size: how many bytes it has.
         simplify: whether its words are in traditional characters, and become simplified ones when read.
-        place: where it stands in the data set's folder; by default there, under the last part of its URL.
+        path: its path in the data set's folder; by default the last part of its URL.
         count: how many files it has, if it is a folder; 0 if it is a file.
         unpacked: whether checksum and size are those of what is packed in it: the same is packed in many ways.
     """
@@ -31,14 +31,14 @@ class DatasetFile:
     sha256: str
     size: int
     simplify: bool = False
-    place: str = ""
+    path: str = ""
     count: int = 0
     unpacked: bool = False
 
     @property
     def filename(self) -> str:
         """The file's name, with the folders above it inside the data set's."""
-        return self.place or (self.url or "").rsplit("/", 1)[-1]
+        return self.path or (self.url or "").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.columns import ColumnNames
-from regard.datasets.duplicates import Duplicates, count_duplicates, in_one_spelling
+from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
+from regard.datasets.label_renaming import check_label_names, labels_of, rename_labels
 from regard.datasets.reading import SPLITS, check_columns, is_treebank, read_examples, resolve, splits_of
-from regard.datasets.renaming import check_renaming, labels_of, rename_labels
-from regard.datasets.sentences import TaggedSentence
+from regard.datasets.tagged_sentence import TaggedSentence
 from regard.datasets.treebank import read_treebank
 from regard.errors import DataError
 from regard.inputs import FOLDINGS
@@ -34,8 +34,8 @@ class SplitReport:
         sentences: how many it has; of a data set of examples, how many of those.
         words: how many it has; 0 for examples.
         labels: how often each label stands in it, the most frequent first; none for texts and numbers.
-        unknown: the share of its words that the training split doesn't have; None for the training split itself, and
-            for examples.
+        out_of_vocabulary: the fraction of its words that the training split doesn't have; None for the training split
+            itself, and for examples.
     """
 
     split: str
@@ -43,7 +43,7 @@ class SplitReport:
     sentences: int
     words: int
     labels: dict[str, int]
-    unknown: float | None
+    out_of_vocabulary: float | None
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def check(
 def _renamed(read: dict[str, list[Any]], names: Mapping[str, str] | None, given: str | Path) -> dict[str, list[Any]]:
     if not names:
         return read
-    check_renaming(names, labels_of(each for examples in read.values() for each in examples), given)
+    check_label_names(names, labels_of(each for examples in read.values() for each in examples), given)
     return {split: rename_labels(examples, names) for split, examples in read.items()}
 
 
@@ -181,8 +181,8 @@ def _check_examples(
         for split, examples in read.items()
     ]
     found = _said([*problems, *_empty(read, folder)]) + _never_learned(reports)
-    same = in_one_spelling if known.reads == "molecule" else None
-    return Report(known.name, label, tuple(reports), count_duplicates(read, fold=known.fold, same=same), tuple(found))
+    same = canonical_smiles if known.reads == "molecule" else None
+    return Report(known.name, label, tuple(reports), count_duplicates(read, fold=known.fold, key=same), tuple(found))
 
 
 def _labels(examples: list[Example[Any, Any]], known: ExampleSet, label: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Telling that a file of a data set is there, and that it is the right one."""
+"""Checks that a file of a data set is complete, and its checksum."""
 
 import gzip
 import hashlib
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from regard.datasets.catalog import DatasetFile
 
-__all__ = ["is_there", "sha256_of"]
+__all__ = ["is_complete", "sha256_of"]
 
 _PIECE = 1 << 20
 
 
-def is_there(path: Path, file: DatasetFile) -> bool:
-    """Whether there is such a file, or folder, of the right size; what is packed in it isn't looked at."""
+def is_complete(path: Path, file: DatasetFile) -> bool:
+    """Whether the file or folder exists and has the right size; compressed content isn't checked."""
     if file.count:
         members = _members(path)
         return len(members) == file.count and sum(member.stat().st_size for member in members) == file.size
@@ -21,10 +21,10 @@ def is_there(path: Path, file: DatasetFile) -> bool:
 
 
 def sha256_of(path: Path, file: DatasetFile) -> str:
-    """The checksum of a file, of what is packed in it, or of a folder; "" if it can't be unpacked.
+    """The checksum of a file, of its decompressed content, or of a folder; "" if it can't be decompressed.
 
-    That of a folder is the SHA-256 of a line for each of its files, sorted by name, as the command sha256sum writes it:
-    the checksum, two spaces, the name. Hidden files don't count.
+    The checksum of a folder is the SHA-256 of the output of the command sha256sum for its files, sorted by name: a line
+    with the checksum, two spaces and the name of each. Hidden files are ignored.
     """
     if file.count:
         lines = (f"{_digest(member)}  {member.name}\n" for member in _members(path))
@@ -34,7 +34,7 @@ def sha256_of(path: Path, file: DatasetFile) -> str:
     running, size = hashlib.sha256(), 0
     try:
         with gzip.open(path) as unpacked:
-            # No further than what it should hold: a small file can be packed to unpack for hours.
+            # Not beyond the expected size: a small file can be made to decompress for hours.
             while size <= file.size and (piece := unpacked.read(_PIECE)):
                 running.update(piece)
                 size += len(piece)

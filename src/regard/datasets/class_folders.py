@@ -1,4 +1,4 @@
-"""A folder for each class, with its sounds or its pictures in it: folder/class/file."""
+"""Folders with a folder for each class, which holds its sounds or pictures: folder/class/file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,21 +10,21 @@ from regard.inputs.lines import ErrorHandler, raise_error
 __all__ = ["PICTURES", "SOUNDS", "read_class_folders"]
 
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
-"""How the name of a sound ends, in any case."""
+"""The suffixes of sounds, in upper or lower case."""
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
-"""How the name of a picture ends, in any case."""
+"""The suffixes of pictures, in upper or lower case."""
 
 
 def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_error) -> Iterator[Example[Path, str]]:
-    """The sounds or the pictures of a folder, sorted by their paths, each labelled with the name of its folder.
+    """The sounds or pictures in the folders of classes, sorted by path, each labelled with the name of its folder.
 
-    No file is opened. Hidden files are passed over, and so are files beside the classes' folders that are neither
-    sound nor picture, such as a licence.
+    No file is opened. Hidden files are ignored, as are files next to the folders of classes that are neither a sound
+    nor a picture, such as a licence.
 
     Args:
-        folder: the folder of the classes' folders.
-        on_error: is told of whatever else stands in it; by default it is raise_error.
+        folder: the folder that contains the folders of classes.
+        on_error: called for everything else in it; by default it raises the error.
 
     Raises:
         DataError: no classes, or sounds and pictures in one folder.
@@ -46,7 +46,7 @@ def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_err
     for path in _visible(folder):
         if not path.is_dir():
             if _kind(path):
-                on_error(DataError("it stands in no class's folder: move it to folder/class/file.", path=path))
+                on_error(DataError("it isn't in the folder of a class: move it to folder/class/file.", path=path))
             continue
         members = _visible(path)
         if not members:

@@ -1,4 +1,4 @@
-"""Which columns of a table are learned from, and what stands in them."""
+"""The columns of a table: which are the source and the target of its examples, and their types."""
 
 import difflib
 import json
@@ -8,184 +8,186 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.example import Answers, Example
+from regard.datasets.example import BinaryLabels, Example
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import parse_number
 from regard.inputs.molecule import scaffold
 
-__all__ = ["GIVES", "READS", "SIDES", "ColumnNames", "Columns", "check_names"]
+__all__ = ["COLUMN_ROLES", "SOURCE_TYPES", "TARGET_TYPES", "ColumnNames", "Columns", "check_column_names"]
 
 ColumnNames = Mapping[str, str | Sequence[str]]
-"""Which columns stand for names that speak for themselves, where they are called otherwise; "labels" for several."""
+"""The names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes several."""
 
-READS = ("text", "path", "smiles")
-"""What the source of a table can be: a text, the path of a file (seen from the table's folder), a molecule."""
+SOURCE_TYPES = ("text", "path", "smiles")
+"""The types of sources in a table: a text, the path of a file (relative to the table's folder), a molecule."""
 
-GIVES = ("label", "number", "labels", "text", "sound")
-"""What the target of a table can be: a label, a number, a 1 or 0 for each of several questions, a text, or the path of
-a recording (seen from the table's folder)."""
+TARGET_TYPES = ("label", "number", "labels", "text", "sound")
+"""The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
+recording (relative to the table's folder)."""
 
 _USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
-# Several questions can't all be in the column `labels`.
+# "labels" is no standard name, because several questions need several columns.
 _TARGETS = {**_USUAL, "labels": "labels"}
 
-SIDES = {"source": READS, "target": tuple(_TARGETS)}
-"""The names that a column of an example's source, and of its target, can stand for."""
+COLUMN_ROLES = {"source": SOURCE_TYPES, "target": tuple(_TARGETS)}
+"""The standard names of columns that are the source, and of those that are the target."""
 
 
-def check_names(columns: ColumnNames) -> None:
-    """Refuse what doesn't say which columns stand for which names.
+def check_column_names(columns: ColumnNames) -> None:
+    """Check a mapping from standard names to columns.
 
     Raises:
-        ArgumentError: it is no mapping, has no name or several where there must be one, or names a column twice, or two
-            sources or targets.
-        UnknownNameError: it has a name that stands for nothing.
+        ArgumentError: it isn't a mapping, a standard name has no column or too many, a column is named twice, or there
+            are two sources or targets.
+        UnknownNameError: an unknown standard name.
     """
     if not isinstance(columns, Mapping):
         raise ArgumentError(f"`columns` must be a mapping as {{'text': 'review'}}, but is {columns!r:.60}.")
-    known = [name for names in SIDES.values() for name in names]
+    known = [name for names in COLUMN_ROLES.values() for name in names]
     used: list[str] = []
-    for usual, called in columns.items():
-        if usual not in known:
-            raise UnknownNameError("columns", usual, known)
-        names: list[Any] = list(called) if usual == "labels" and isinstance(called, list | tuple) else [called]
+    for standard, column in columns.items():
+        if standard not in known:
+            raise UnknownNameError("columns", standard, known)
+        names: list[Any] = list(column) if standard == "labels" and isinstance(column, list | tuple) else [column]
         if not names or not all(isinstance(name, str) and name for name in names):
-            wanted = "names of columns" if usual == "labels" else "the name of a column"
-            raise ArgumentError(f"`columns` must have {wanted} for {usual}, but has {called!r:.60}.")
+            wanted = "names of columns" if standard == "labels" else "the name of a column"
+            raise ArgumentError(f"`columns` must have {wanted} for {standard}, but has {column!r:.60}.")
         used += names
     if twice := [name for name in used if used.count(name) > 1]:
         raise ArgumentError(f"`columns` must name a column once, but names {twice[0]} twice.")
-    for side, names in SIDES.items():
+    for role, names in COLUMN_ROLES.items():
         if len(given := [name for name in names if name in columns]) > 1:
-            raise ArgumentError(f"`columns` must have one name for a {side}, but has {' and '.join(given)}.")
+            raise ArgumentError(f"`columns` must have one name for a {role}, but has {' and '.join(given)}.")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are learned from.
+    """The columns of a table that are the source and the target of its examples.
 
     Args:
         source: the name of the source's column.
-        target: that of the target's; for "labels" the names of several columns.
-        reads: what the source is, one of `READS`.
-        gives: what the target is, one of `GIVES`.
-        group: the column that says what must stay on one side of a split; None for none, except that a molecule's
-            group is then its scaffold.
+        target: the name of the target's column; for "labels" the names of several columns.
+        source_type: the type of the source, one of `SOURCE_TYPES`.
+        target_type: the type of the target, one of `TARGET_TYPES`.
+        group: the column of the group, whose examples must not be separated by a split; by default none, except that
+            the group of a molecule is its scaffold.
 
     Raises:
-        ArgumentError: a kind that isn't known, or several columns where there must be one.
+        ArgumentError: an unknown type, or several columns for one target.
 
     Example:
-        >>> Columns("review", "stars", gives="number").reads
+        >>> Columns("review", "stars", target_type="number").source_type
         'text'
     """
 
     source: str = "text"
     target: str | tuple[str, ...] = "label"
-    reads: str = "text"
-    gives: str = "label"
+    source_type: str = "text"
+    target_type: str = "label"
     group: str | None = None
 
     def __post_init__(self) -> None:
-        if self.reads not in READS:
-            raise UnknownNameError("reads", self.reads, READS)
-        if self.gives not in GIVES:
-            raise UnknownNameError("gives", self.gives, GIVES)
-        if isinstance(self.target, str) == (self.gives == "labels"):
-            wanted = "a tuple of names" if self.gives == "labels" else "one name"
-            raise ArgumentError(f"`target` must be {wanted} for gives={self.gives!r}, but is {self.target!r}.")
+        if self.source_type not in SOURCE_TYPES:
+            raise UnknownNameError("source_type", self.source_type, SOURCE_TYPES)
+        if self.target_type not in TARGET_TYPES:
+            raise UnknownNameError("target_type", self.target_type, TARGET_TYPES)
+        if isinstance(self.target, str) == (self.target_type == "labels"):
+            wanted = "a tuple of names" if self.target_type == "labels" else "one name"
+            raise ArgumentError(
+                f"`target` must be {wanted} for target_type={self.target_type!r}, but is {self.target!r}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that are used."""
+        """The names of all columns that are used."""
         targets = (self.target,) if isinstance(self.target, str) else self.target
         return (self.source, *targets, *([] if self.group is None else [self.group]))
 
     @classmethod
-    def usual(cls, header: Sequence[str], path: Path, called: ColumnNames | None = None) -> "Columns":
-        """What names that speak for themselves say: text, path or smiles; label, number, target or sound.
+    def from_header(cls, header: Sequence[str], path: Path, names: ColumnNames | None = None) -> "Columns":
+        """Find the columns with standard names: text, path or smiles; label, number, target or sound.
 
         Args:
-            header: the columns that are there.
+            header: the columns of the table.
             path: the table, for messages.
-            called: which columns stand for such names, where they are called otherwise: {"text": "review"}; "labels"
-                stands for several.
+            names: the names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes
+                several.
 
         Raises:
-            UnknownNameError, ArgumentError: `called` can't be used, as `check_names` says.
-            DataError: none of them is there, or more than one, or a column of `called` isn't.
+            UnknownNameError, ArgumentError: `names` is invalid; see `check_column_names`.
+            DataError: there is no such column, there are several, or a column of `names` doesn't exist.
 
         Example:
-            >>> Columns.usual(("review", "label"), Path("reviews.csv"), {"text": "review"}).names
+            >>> Columns.from_header(("review", "label"), Path("reviews.csv"), {"text": "review"}).names
             ('review', 'label')
         """
-        called = {} if called is None else called
-        check_names(called)
+        names = {} if names is None else names
+        check_column_names(names)
         taken: dict[str, str] = {}
-        for name, each in called.items():
-            taken |= dict.fromkeys([each] if isinstance(each, str) else each, name)
-        for column, name in taken.items():
+        for standard, each in names.items():
+            taken |= dict.fromkeys([each] if isinstance(each, str) else each, standard)
+        for column, standard in taken.items():
             if column not in header:
-                raise DataError(_not_there(column, name, header), path=path, line=1)
+                raise DataError(_no_column(column, standard, header), path=path, line=1)
         free = [column for column in header if column not in taken]
-        found: list[str] = []
-        for side, usual in (("source", READS), ("target", tuple(_USUAL))):
-            # What the user says goes before what names say.
-            names = [name for name in SIDES[side] if name in called] or [name for name in usual if name in free]
-            if len(names) != 1:
+        chosen: list[str] = []
+        for role, usual in (("source", SOURCE_TYPES), ("target", tuple(_USUAL))):
+            # The user's names take precedence over standard names in the header.
+            found = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
+            if len(found) != 1:
                 raise DataError(
-                    f"one column must be called {' or '.join(usual)}, but {len(names)} of {', '.join(free) or 'none'} "
-                    f"are. Say which is the {side}: --column {'=NAME or '.join(SIDES[side])}=NAME; from Python: "
+                    f"one column must be called {' or '.join(usual)}, but {len(found)} of {', '.join(free) or 'none'} "
+                    f"are. Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
                     f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,
                     line=1,
                 )
-            found += names
-        reads, target = found
-        source, wanted = called.get(reads, reads), called.get(target, target)
+            chosen += found
+        source_type, target = chosen
+        source, wanted = names.get(source_type, source_type), names.get(target, target)
         if target == "labels" and isinstance(wanted, str):
             wanted = (wanted,)
-        return cls(str(source), wanted if isinstance(wanted, str) else tuple(wanted), reads, _TARGETS[target])
+        return cls(str(source), wanted if isinstance(wanted, str) else tuple(wanted), source_type, _TARGETS[target])
 
     def example(self, row: Mapping[str, Any], folder: Path) -> Example[Any, Any]:
-        """The example that a row holds.
+        """Make the example of a row.
 
         Args:
-            row: for each column, its name and what stands in it.
-            folder: that of the table, from which the paths in it are seen.
+            row: the value of each column, by name.
+            folder: the table's folder, which paths are relative to.
 
         Raises:
-            ValueError: what stands in a column is no use; says why.
+            ValueError: the value of a column is invalid; the message says why.
         """
         for name in self.names:
             if name not in row:
                 raise UnknownNameError("column", name, row)
         source: Any
-        if self.reads == "path":
+        if self.source_type == "path":
             source = _file(row, self.source, folder)
         else:
-            source = _text(row, self.source, may_be_empty=self.reads == "text")
+            source = _text(row, self.source, may_be_empty=self.source_type == "text")
         target: Any
         if not isinstance(self.target, str):
-            target = Answers((_yes_or_no(row, name) for name in self.target), self.target)
-        elif self.gives == "number":
+            target = BinaryLabels((_yes_or_no(row, name) for name in self.target), self.target)
+        elif self.target_type == "number":
             target = _number(row, self.target)
-        elif self.gives == "text":
+        elif self.target_type == "text":
             target = _text(row, self.target, may_be_empty=True)
-        elif self.gives == "sound":
+        elif self.target_type == "sound":
             target = _file(row, self.target, folder)
         else:
-            # " yes" would be another class than "yes".
+            # Otherwise " yes" and "yes" would be different classes.
             target = _text(row, self.target).strip()
         group = None if self.group is None else _text(row, self.group).strip()
-        if self.reads == "smiles":
-            # Also without the need for a group: what is no molecule is found here, where its line is known.
-            found = _scaffold(source)
-            group = found if group is None else group
+        if self.source_type == "smiles":
+            # Computed even if the group is given, so that an invalid molecule is reported with its line.
+            own = _scaffold(source)
+            group = own if group is None else group
         return Example(source, target, group)
 
 
-# Each split of a data set reads the whole table, and chemistry is slow.
+# Cached, because each split of a data set reads the whole table, and scaffolds are slow to compute.
 @lru_cache(maxsize=1 << 16)
 def _scaffold(smiles: str) -> str:
     return scaffold(smiles)
@@ -193,7 +195,7 @@ def _scaffold(smiles: str) -> str:
 
 def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> str:
     value = row[name]
-    # JSON Lines have labels like 1 and true, too.
+    # Labels in JSON Lines may be 1 or true.
     text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, bool | int) else None
     if text is None:
         raise ValueError(f"the column `{name}` must be a text, but is {value!r:.40}")
@@ -228,10 +230,10 @@ def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
     return int(number)
 
 
-def _not_there(column: str, name: str, header: Sequence[str]) -> str:
+def _no_column(column: str, name: str, header: Sequence[str]) -> str:
     near = difflib.get_close_matches(column, header, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    # text=review,label=stars
+    # As in --column text=review,label=stars.
     several = " For each column write --column anew." if "," in column else ""
     return (
         f"it has no column {column!r} for {name}, but {', '.join(header)}.{hint}{several} Say which column stands for "

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from regard.datasets.catalog import CATALOG, Dataset
+from regard.datasets.cmudict import CMUDICT
 from regard.datasets.example_set import ExampleSet
 from regard.datasets.graphs import CORA, KARATE
 from regard.datasets.molecules import BBBP, ESOL, LIPOPHILICITY, TOX21
 from regard.datasets.pictures import DIGITS, MNIST
 from regard.datasets.purchases import PURCHASES
 from regard.datasets.sentiment import HOTEL_REVIEWS, SST2, SST2_PHRASES
-from regard.datasets.spelling import CMUDICT
 from regard.datasets.spoken_digits import FSDD, FSDD_STRINGS
 from regard.datasets.translations import MULTI30K, TATOEBA
 from regard.datasets.vectors import JAPANESE_VOWELS

@@ -1,4 +1,4 @@
-"""Getting a data set: from a folder that has it, or from its source, with its checksum."""
+"""Fetching data sets: from a folder that has the files, or by download, with checksums."""
 
 import errno
 import logging
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.catalog import Dataset, DatasetFile
-from regard.datasets.checksums import is_there, sha256_of
+from regard.datasets.checksums import is_complete, sha256_of
 from regard.datasets.example_sets import DATASETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
@@ -18,23 +18,23 @@ from regard.extras import require
 __all__ = ["Progress", "fetch", "find"]
 
 Progress = Callable[[str, int, int], None]
-"""Is told of a download: the file's name, how many bytes are there, how many there will be."""
+"""A function that is called during a download with the file's name, the bytes received, and the total bytes."""
 
-_SECONDS = 30  # without a byte, before a server is taken for gone
-_OLD = 3600  # seconds without a byte, before half a download is taken for left over
-_CHUNK = 1 << 16  # bytes between two looks at the progress
+_SECONDS = 30  # the timeout without data from the server
+_OLD = 3600  # seconds after which a partial download counts as abandoned
+_CHUNK = 1 << 16  # bytes between two reports of the progress
 
 
 def find(name: str) -> Path | None:
-    """The folder that has all files of a data set now, without asking the network; None if there is none.
+    """The local folder that has all files of a data set; None if there is none. The network isn't used.
 
-    The folder `REGARD_DATA/NAME` is looked at first, then the user's cache (`REGARD_CACHE`, or where the operating
-    system keeps caches). Only names and sizes are looked at; `fetch` compares the checksums. Of a data set that comes
-    with a library it is the library's folder.
+    The folder `REGARD_DATA/NAME` is searched first, then the user's cache (`REGARD_CACHE`, or the operating system's
+    cache folder). Only names and sizes are checked; `fetch` verifies the checksums. For a data set that comes with a
+    library, it is the library's folder.
 
     Raises:
-        UnknownNameError: no data set of that name.
-        DataError: the environment variable `REGARD_DATA` names a folder that isn't there.
+        UnknownNameError: there is no data set of that name.
+        DataError: the environment variable `REGARD_DATA` names a folder that doesn't exist.
     """
     dataset = _known(name)
     if dataset.library:
@@ -42,34 +42,35 @@ def find(name: str) -> Path | None:
             return _library(dataset)
         return None
     folders = [_given(dataset)]
-    with suppress(MissingExtraError):  # without the library that downloads, nothing was downloaded
+    with suppress(MissingExtraError):  # without the library for downloads, nothing was downloaded
         folders.append(_cache(dataset))
     for folder in folders:
-        if folder is not None and all(is_there(folder / file.filename, file) for file in dataset.files.values()):
+        if folder is not None and all(is_complete(folder / file.filename, file) for file in dataset.files.values()):
             return folder
     return None
 
 
 def fetch(name: str, *, progress: Progress | None = None) -> Path:
-    """The folder with a data set's files, downloaded if need be; every checksum is compared.
+    """The folder with a data set's files, which are downloaded if necessary; all checksums are verified.
 
-    A download goes beside its place and moves there when it is whole and right: a kill leaves the place as it was.
+    A download is written to a temporary file, which is moved to its path when it is complete and verified, so that a
+    kill leaves no partial file.
 
     Args:
         name: a name in `DATASETS`.
-        progress: is told how a download goes on; None for silence.
+        progress: called with the progress of a download; None for silence.
 
     Raises:
-        UnknownNameError: no data set of that name.
-        DataError: `REGARD_DATA` names nothing, the network or the server doesn't answer, or a checksum is wrong.
-        MissingExtraError: it has to be downloaded, and the library `pooch` is not installed.
+        UnknownNameError: there is no data set of that name.
+        DataError: `REGARD_DATA` names no folder, the network or the server doesn't respond, or a checksum is wrong.
+        MissingExtraError: a download is necessary, and the library `pooch` is not installed.
         OSError: the disk is full, or the folder can't be written.
     """
     dataset = _known(name)
     if dataset.library:
         return _library(dataset)
     given = _given(dataset)
-    # A folder of the user's own with all files is taken as it is, or refused; never silently passed over.
+    # A folder of the user's own with all files is used, or refused if a checksum is wrong; it is never ignored.
     if given is not None and all((given / file.filename).exists() for file in dataset.files.values()):
         for file in dataset.files.values():
             _compare(given / file.filename, file)
@@ -83,9 +84,9 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
 
 
 def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progress | None) -> None:
-    place = folder / file.filename
-    # No library is needed for what is already there.
-    if is_there(place, file) and sha256_of(place, file) == file.sha256:
+    path = folder / file.filename
+    # A file that exists can be used without the library for downloads.
+    if is_complete(path, file) and sha256_of(path, file) == file.sha256:
         return
     by_hand = f"put the files into a folder {folder.name}, and let REGARD_DATA name the folder above it."
     if file.url is None:
@@ -98,7 +99,7 @@ def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progr
     try:
         with _quiet(pooch):
             pooch.retrieve(
-                file.url, known_hash=f"sha256:{file.sha256}", fname=place.name, path=place.parent, downloader=downloader
+                file.url, known_hash=f"sha256:{file.sha256}", fname=path.name, path=path.parent, downloader=downloader
             )
     except requests.exceptions.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
@@ -127,11 +128,11 @@ def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progr
 
 
 def _sweep(folder: Path) -> None:
-    """Drop the halves of downloads that were killed; a young one may be another process's."""
-    for half in folder.glob("tmp????????"):
-        with suppress(OSError):  # the other process may be faster
-            if half.is_file() and time.time() - half.stat().st_mtime > _OLD:
-                half.unlink()
+    """Delete partial downloads of processes that were killed; a recent one may belong to a running process."""
+    for partial in folder.glob("tmp????????"):
+        with suppress(OSError):  # another process may delete it first
+            if partial.is_file() and time.time() - partial.stat().st_mtime > _OLD:
+                partial.unlink()
 
 
 def _known(name: str) -> Dataset:
@@ -141,7 +142,7 @@ def _known(name: str) -> Dataset:
 
 
 def _given(dataset: Dataset) -> Path | None:
-    """The data set's folder in the one that the user names."""
+    """The data set's folder in the user's folder of data sets."""
     named = os.environ.get("REGARD_DATA")
     if not named:
         return None
@@ -161,7 +162,7 @@ def _cache(dataset: Dataset) -> Path:
 
 
 def _library(dataset: Dataset) -> Path:
-    """The folder of the library that brings a data set."""
+    """The folder of the library that contains a data set."""
     return Path(require(dataset.library, extra=dataset.extra).__file__).parent
 
 
@@ -174,7 +175,7 @@ def _compare(path: Path, file: DatasetFile) -> None:
 
 
 class _Bar:
-    """What pooch takes for a progress bar. It sets `total` to the size of what is sent, often compressed: not asked."""
+    """A progress bar for pooch. Pooch sets `total` to the size of the transfer, which may be compressed: not used."""
 
     total: int
 
@@ -189,12 +190,12 @@ class _Bar:
         self._done = 0
 
     def close(self) -> None:
-        """Nothing: whoever handed `progress` in ends it."""
+        """Do nothing: the caller of `fetch` closes its own progress bar."""
 
 
 @contextmanager
 def _quiet(pooch: Any) -> Iterator[None]:
-    """Without the lines that pooch logs on stderr; whoever calls says what is being downloaded."""
+    """Suppress pooch's log messages on stderr; the caller reports downloads itself."""
     logger = pooch.get_logger()
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Graphs whose nodes have labels: Cora's papers, and the karate club that comes with networkx."""
+"""Graphs with node labels: Cora's papers, and the karate club that comes with networkx."""
 
 from pathlib import Path
 from types import MappingProxyType
@@ -23,14 +23,14 @@ def _cora(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[
 
 def _karate(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[_Labelled]:
     club = require("networkx", extra="graph").karate_club_graph()
-    # Nobody has a profile, and which half of the club one is in is what is to be learned: a vector says who one is.
+    # The nodes have no attributes but the label, so that each node gets a one-hot vector.
     graph = Graph(torch.eye(len(club)), torch.tensor(list(club.edges())).T, tuple(str(node) for node in club))
     targets = tuple(club.nodes[node]["club"] if _karate_split(node) == split else None for node in club)
     return [Example(graph.undirected(), targets)]
 
 
 def _karate_split(node: int) -> str:
-    """The two who fell out are train, of the others every fourth dev: for splits by chance 34 are too few."""
+    """The split of a node: the two leaders are train, and every fourth other node is dev; 34 are too few for a hash."""
     return "train" if node in (0, 33) else "dev" if node % 4 == 0 else "test"
 
 

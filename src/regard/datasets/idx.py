@@ -1,4 +1,4 @@
-"""IDX, the format of MNIST: one array of numbers, its sizes in front."""
+"""Reading IDX files, the format of MNIST: one array of numbers with a header of its sizes."""
 
 import gzip
 import math
@@ -18,10 +18,10 @@ _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: "
 
 
 def read_idx(path: str | Path) -> Tensor:
-    """The array of an IDX file; one that ends in .gz is unpacked on the way.
+    """Read the array of an IDX file; a .gz file is decompressed.
 
     Raises:
-        DataError: it isn't IDX, or has fewer or more bytes than its sizes say.
+        DataError: it isn't IDX, or the number of bytes doesn't match its sizes.
 
     Source: LeCun, Cortes, Burges, the MNIST database, "the IDX file format": two zero bytes, a byte for the type of the
         numbers, one for the count of axes, a big-endian uint32 for each axis, the numbers.
@@ -47,7 +47,7 @@ def read_idx(path: str | Path) -> Tensor:
             kind = np.dtype(_TYPES[head[2]])
             sizes = np.frombuffer(file.read(4 * head[3]), dtype=">u4").tolist()
             wanted = math.prod(sizes) * kind.itemsize
-            # In pieces and one byte more than wanted: the sizes may lie, in either direction.
+            # In pieces, and at most one byte too many, because the sizes may be wrong.
             content = bytearray()
             while len(content) <= wanted and (piece := file.read(min(1 << 20, wanted + 1 - len(content)))):
                 content += piece

@@ -1,4 +1,4 @@
-"""Molecules and what they do: Tox21, ESOL, Lipophilicity, BBBP."""
+"""Molecules and their properties: Tox21, ESOL, Lipophilicity, BBBP."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ __all__ = ["BBBP", "ESOL", "LIPOPHILICITY", "TOX21", "TOX21_TASKS"]
 
 TOX21_TASKS = (
     *("NR-AR", "NR-AR-LBD", "NR-AhR", "NR-Aromatase", "NR-ER", "NR-ER-LBD", "NR-PPAR-gamma"),  # nuclear receptors
-    *("SR-ARE", "SR-ATAD5", "SR-HSE", "SR-MMP", "SR-p53"),  # answers to stress
+    *("SR-ARE", "SR-ATAD5", "SR-HSE", "SR-MMP", "SR-p53"),  # stress responses
 )
-"""What a molecule of Tox21 was tested for."""
+"""The tasks of Tox21: what its molecules were tested for."""
 
 _COMMIT = "beb35cd0b76db5adef6cb1fa55807e4cd309aaed"
 _URL = f"https://raw.githubusercontent.com/GLambard/Molecules_Dataset_Collection/{_COMMIT}/latest"
@@ -26,7 +26,7 @@ _MOLECULE_NET = "Wu et al. 2018, MoleculeNet (arXiv 1703.00564)"
 
 
 def _by_scaffold(filename: str, columns: Columns, names: dict[str, str] | None = None) -> Read:
-    """Reads a table of molecules, split by scaffold; what can't be read as a molecule is told and left out."""
+    """Make a function that reads a table of molecules, split by scaffold; invalid molecules are errors, and skipped."""
 
     def read(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, Any]]:
         chosen = dataclasses.replace(columns, target=(label,)) if label in TOX21_TASKS else columns
@@ -65,7 +65,7 @@ TOX21 = _set(
     label="all",
     labels=("all", *TOX21_TASKS),
     questions=TOX21_TASKS,
-    read=_by_scaffold("tox21.csv", Columns("smiles", TOX21_TASKS, reads="smiles", gives="labels")),
+    read=_by_scaffold("tox21.csv", Columns("smiles", TOX21_TASKS, source_type="smiles", target_type="labels")),
 )
 
 ESOL = _set(
@@ -80,7 +80,7 @@ ESOL = _set(
     labels=("solubility",),
     read=_by_scaffold(
         "ESOL_delaney-processed.csv",
-        Columns("smiles", "measured log solubility in mols per litre", reads="smiles", gives="number"),
+        Columns("smiles", "measured log solubility in mols per litre", source_type="smiles", target_type="number"),
     ),
 )
 
@@ -94,7 +94,7 @@ LIPOPHILICITY = _set(
     gives="number",
     label="logD",
     labels=("logD",),
-    read=_by_scaffold("Lipophilicity.csv", Columns("smiles", "exp", reads="smiles", gives="number")),
+    read=_by_scaffold("Lipophilicity.csv", Columns("smiles", "exp", source_type="smiles", target_type="number")),
 )
 
 BBBP = _set(
@@ -108,6 +108,6 @@ BBBP = _set(
     label="penetration",
     labels=("penetration",),
     read=_by_scaffold(
-        "BBBP.csv", Columns("smiles", "p_np", reads="smiles"), names={"0": "non-penetrating", "1": "penetrating"}
+        "BBBP.csv", Columns("smiles", "p_np", source_type="smiles"), names={"0": "non-penetrating", "1": "penetrating"}
     ),
 )

@@ -1,4 +1,4 @@
-"""Pairs of texts, such as translations: in two files line by line, or in one file with a tab between."""
+"""Reading pairs of texts, such as translations: from two aligned files, or from one file with tabs."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -12,11 +12,11 @@ __all__ = ["read_aligned", "read_pairs"]
 
 
 def read_pairs(path: str | Path, *, on_error: ErrorHandler = raise_error) -> Iterator[Example[str, str]]:
-    """The pairs of a file with two texts a line and a tab between them; what stands behind another tab is passed over.
+    """Read a file with two texts in each line, separated by a tab; further columns are ignored.
 
     Args:
         path: the file. Blank lines are skipped.
-        on_error: is told of each line without two texts, which is then left out; by default it is raise_error.
+        on_error: called for each line without two texts, which is then skipped; by default it raises the error.
 
     Raises:
         DataError: a line without two texts.
@@ -41,17 +41,17 @@ def read_pairs(path: str | Path, *, on_error: ErrorHandler = raise_error) -> Ite
 def read_aligned(
     first: str | Path, second: str | Path, *, on_error: ErrorHandler = raise_error
 ) -> Iterator[Example[str, str]]:
-    """The pairs of two files: the lines of one number belong together.
+    """Read the pairs of two aligned files, line by line.
 
     Args:
-        first: the file of the sources; one that ends in .gz is unpacked on the way.
-        second: that of the targets.
-        on_error: is told of each pair with an empty side, which is then left out; by default it is raise_error.
+        first: the file of the sources; a .gz file is decompressed.
+        second: the file of the targets.
+        on_error: called for each pair with an empty side, which is then skipped; by default it raises the error.
 
     Raises:
-        DataError: one file has more lines than the other, or a pair an empty side.
+        DataError: one file has more lines than the other, or a pair has an empty side.
     """
-    # Not UTF-8 is raise_error and never left out: the lines behind it would all belong to others.
+    # A line that isn't UTF-8 is always an error: if it were skipped, all lines after it would be misaligned.
     for one, other in zip_longest(read_lines(first), read_lines(second)):
         if one is None or other is None:
             longer, shorter = (second, first) if one is None else (first, second)

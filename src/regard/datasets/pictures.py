@@ -36,7 +36,7 @@ def _mnist(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list
 
 def _digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:
     loaded = require("sklearn.datasets", extra="train").load_digits()
-    # 0 to 16, as the floats 0 to 1 that pictures are read as.
+    # The levels 0 to 16 become floats from 0 to 1.
     pictures = torch.from_numpy(loaded.images).float() / 16
     for picture, levels, number in zip(pictures, loaded.images, loaded.target.tolist(), strict=True):
         if split_by_hash(levels.astype("u1").tobytes().hex()) == split:
@@ -44,7 +44,7 @@ def _digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Ite
 
 
 def _packed(name: str, sha256: str, size: int) -> DatasetFile:
-    return DatasetFile(url=None, sha256=sha256, size=size, place=f"{name}.gz", unpacked=True)
+    return DatasetFile(url=None, sha256=sha256, size=size, path=f"{name}.gz", unpacked=True)
 
 
 MNIST = ExampleSet(

@@ -1,4 +1,4 @@
-"""A dictionary of pronunciations, as the CMU Pronouncing Dictionary is written: a word, then its phonemes."""
+"""Reading a dictionary of pronunciations in the format of the CMU Pronouncing Dictionary: a word and its phonemes."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ _VARIANT = re.compile(r"(?<=.)\([0-9]+\)$")
 def read_pronunciations(
     path: str | Path, *, stress: bool = True, on_error: ErrorHandler = raise_error
 ) -> Iterator[Example[str, str]]:
-    """The words of a dictionary, each with its phonemes and a space between them.
+    """The words of a dictionary, each with its phonemes, separated by spaces.
 
-    A word with several pronunciations stands once for each; "(2)" behind the word marks the second. All of them have
-    the word as their group: they belong on one side of a split, and an answer that is any of them is right.
+    A word with several pronunciations gives one example for each; "(2)" after the word marks the second. Their group is
+    the word, so that a split doesn't separate them, and any of them counts as correct.
 
     Args:
-        path: the file. Blank lines and comments (from # on, behind a space, or from ;;; at the beginning) are skipped.
-        stress: whether a vowel tells its stress, by 0, 1 or 2 behind it. Published figures of letters to phonemes are
-            without it. Two pronunciations that only stress sets apart are then one.
-        on_error: is told of each broken line, which is then left out; by default it is raise_error.
+        path: the file. Blank lines and comments (after " #", or lines that start with ;;;) are skipped.
+        stress: whether vowels keep their stress, a digit 0, 1 or 2. Published results of grapheme-to-phoneme conversion
+            are without stress. Without it, pronunciations that differ only in stress are one.
+        on_error: called for each broken line, which is then skipped; by default it raises the error.
 
     Raises:
         DataError: a broken line.
@@ -40,18 +40,18 @@ def read_pronunciations(
         ...     [(example.source, example.target) for example in read_pronunciations(file.name)]
         [('a', 'AH0'), ('a', 'EY1'), ('aalto', 'AA1 L T OW2')]
     """
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for number, line in read_lines(path, on_error):
-        said = "" if line.startswith((";;;", "#")) else line.split(" #", 1)[0].rstrip()
-        word, _, phonemes = said.partition(" ")
+        content = "" if line.startswith((";;;", "#")) else line.split(" #", 1)[0].rstrip()
+        word, _, phonemes = content.partition(" ")
         if len(word.split()) == 1 and _PHONEMES.fullmatch(phonemes):
             word = _VARIANT.sub("", word) if word.endswith(")") else word
             if not stress:
                 phonemes = _STRESS.sub("", phonemes)
-                if (word, phonemes) in told:
+                if (word, phonemes) in seen:
                     continue
-                told.add((word, phonemes))
+                seen.add((word, phonemes))
             yield Example(word, phonemes, group=word)
-        elif said:
+        elif content:
             wrong = f"a line must be a word and its phonemes, as 'saw S AO1', but is {line[:40]!r}."
             on_error(DataError(wrong, path=path, line=number))

@@ -1,4 +1,4 @@
-"""Will this person buy? A social network made by a rule, in which friends decide more than one's own profile."""
+"""A synthetic social network: will this person buy? The label depends on friends more than on one's own profile."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,35 +16,34 @@ from regard.inputs.social_graph import social_graph
 __all__ = ["PURCHASES", "make_purchases"]
 
 _JOBS = ("baker", "clerk", "driver", "farmer", "nurse", "teacher")
-_FRIENDSHIPS = 4  # for each person, on average, that he begins; so about twice as many friends
+_FRIENDSHIPS = 4  # friendships per person; since each has two people, a person has twice as many friends on average
 _BOUGHT_BEFORE = 0.3
 _COLLEAGUES = 5.0
 
 
 def make_purchases(people: int, *, seed: int = 0) -> Example[Graph, tuple[str | None, ...]]:
-    """People with profiles and friends, and of each whether he or she buys, yes or no.
+    """Make a graph of people with profiles and friends, labelled with whether each person buys, yes or no.
 
-    A profile is sex, age (18 to 80), job (one of six) and whether one bought something before, which three in ten did;
-    all are drawn evenly and independently of each other. Friendships are between people drawn at random, 4 for each
-    person on average.
+    A profile has sex, age (18 to 80), job (one of six), and whether the person bought before, with probability 0.3; all
+    are drawn independently and uniformly. Friendships are between random people, 4 per person.
 
-    The rule: let s be the share of one's friends who bought before, in which a friend of the same job counts 5 times;
-    without friends it is 0.3. One buys with the probability 1 / (1 + exp(-z)), z = 12 (s - 0.3) + (49 - age) / 30. So
-    whether one bought before says nothing about oneself, and what friends do now is no input: only what they did.
+    The rule: let s be the fraction of a person's friends who bought before, in which friends with the same job count 5
+    times; without friends it is 0.3. The person buys with probability 1 / (1 + exp(-z)), z = 12 (s - 0.3) + (49 - age)
+    / 30. So the person's own earlier purchase says nothing about the label; those of friends do.
 
     Args:
-        people: how many.
-        seed: of the draws.
+        people: the number of people.
+        seed: the seed of the generator.
 
-    Source: the notes, 001 "Graph" for the profiles; the question, whether somebody will buy, is from its "Each vector
-        has a label".
+    Source: the notes, 001 "Graph" for the profiles; the question whether somebody will buy is from "Each vector has a
+        label" there.
 
     Example:
         >>> bought = make_purchases(100)
         >>> len(bought.source), sorted(set(bought.target))
         (100, ['no', 'yes'])
     """
-    # NumPy promises that this generator, unlike its newer ones, draws the same in every version.
+    # NumPy guarantees that this legacy generator draws the same numbers in every version.
     draws = np.random.RandomState(seed)
     sexes = draws.randint(2, size=people)
     ages = draws.randint(18, 81, size=people)

@@ -9,14 +9,14 @@ from typing import Any
 
 from regard.datasets.catalog import CATALOG
 from regard.datasets.class_folders import read_class_folders
-from regard.datasets.columns import ColumnNames, check_names
+from regard.datasets.columns import ColumnNames, check_column_names
 from regard.datasets.example import Example
 from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch
+from regard.datasets.graph_folders import read_graph_folder
 from regard.datasets.segmentation import SEGMENTATION, segmented
-from regard.datasets.social_folders import read_social_folder
-from regard.datasets.tables import TABLES, kind_of, read_table, suffix_of
-from regard.datasets.text_files import LOOKED_FOR
+from regard.datasets.tables import TABLES, file_format, file_suffix, read_table
+from regard.datasets.text_formats import KNOWN_FORMATS
 from regard.datasets.treebank import read_treebank
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, UnknownNameError
@@ -90,13 +90,13 @@ def resolve(data: str | Path, *, progress: Progress | None = None) -> Source:
     if path.is_dir():
         return Source(path.name, "upos", "nothing", _splits(path, (".conllu",)), frozenset())
     if path.exists():
-        if suffix_of(path) == ".txt" and kind_of(path) == ".txt":
+        if file_suffix(path) == ".txt" and file_format(path) == ".txt":
             raise DataError(
-                f"it is a .txt file, in which this was looked for: {LOOKED_FOR}. It has none of these. Save it as a "
+                f"it is a .txt file, in which this was looked for: {KNOWN_FORMATS}. It has none of these. Save it as a "
                 "table whose first line names the columns, such as text and label.",
                 path=path,
             )
-        if kind_of(path) != ".conllu":
+        if file_format(path) != ".conllu":
             raise DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
         return Source(path.name, "upos", "nothing", dict.fromkeys(SPLITS, path), frozenset())
     if isinstance(data, Path) or os.sep in data or data.endswith(".conllu"):
@@ -123,7 +123,7 @@ def read(
               .txt file whose content is CoNLL-U or a table is read as such;
             - a folder of such files that are named after the splits;
             - a folder with a folder of sounds or pictures for each class, or folders train, dev and test with such;
-            - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_social_folder`).
+            - a folder with a graph: `profiles.csv`, whose nodes have labels, and `edges.csv` (`read_graph_folder`).
         split: one of `SPLITS`.
         label: what the words, or the examples, are labelled with; by default what the data set says. Of a treebank
             a column, or "segmentation": the sentences are then their characters, and the labels where words begin.
@@ -199,14 +199,14 @@ def read_examples(
         )
     path, told = Path(name_or_path), on_error or raise_error
     if is_graph_folder(path):
-        return [read_social_folder(path, split)]
+        return [read_graph_folder(path, split)]
     if path.is_dir() and (parts := _parts(path)):
         if split not in parts:
             if next(iter(parts.values())).is_dir():
                 raise DataError(f"it has no folder for the split {split!r}.", path=path)
             raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
         path = parts[split]
-    if not path.is_dir() and kind_of(path) not in VECTORS:
+    if not path.is_dir() and file_format(path) not in VECTORS:
         return list(read_table(path, columns, on_error=told))
     # One split of a folder may be a table and another not.
     if columns:
@@ -234,7 +234,7 @@ def check_columns(given: str | Path, columns: ColumnNames | None) -> None:
     """
     if columns is None:
         return
-    check_names(columns)
+    check_column_names(columns)
     known = str(given) in EXAMPLE_SETS or str(given) in CATALOG
     if columns and (known or Path(given).exists()) and not is_tables(given):
         raise _no_table(given)
@@ -257,7 +257,7 @@ def is_tables(name_or_path: str | Path) -> bool:
     path = Path(name_or_path)
     if str(name_or_path) in EXAMPLE_SETS or is_treebank(name_or_path) or is_graph_folder(path):
         return False
-    return any(kind_of(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
+    return any(file_format(each) in TABLES for each in (_parts(path).values() if path.is_dir() else [path]))
 
 
 def splits_of(name_or_path: str | Path) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ def _parts(folder: Path) -> dict[str, Path]:
 def _holds_examples(path: Path) -> bool:
     """Whether a path is that of examples: a file by its name, a folder by what is in it, if that is no treebank."""
     if not path.is_dir():
-        return kind_of(path) in _EXAMPLES
+        return file_format(path) in _EXAMPLES
     if is_graph_folder(path):
         return True
     if _files(path, (".conllu",)):
@@ -315,7 +315,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return sorted(
         path
         for path in folder.iterdir()
-        if suffix_of(path) in suffixes and not path.name.startswith(".") and path.is_file()
+        if file_suffix(path) in suffixes and not path.name.startswith(".") and path.is_file()
     )
 
 

@@ -1,4 +1,4 @@
-"""Texts that like or dislike something: SST-2 and Chinese hotel reviews."""
+"""Sentiment classification: SST-2 and Chinese hotel reviews."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from regard.inputs.lines import ErrorHandler, read_lines
 __all__ = ["HOTEL_REVIEWS", "SST2", "SST2_PHRASES"]
 
 _FEELINGS = {"0": "negative", "1": "positive"}
-# Source: Socher et al. 2013, section 5.2: neutral ones are neither.
+# Source: Socher et al. 2013, section 5.2: neutral phrases are left out.
 _FEELING_OF: dict[str, str | None] = dict(
     zip(DEGREES, ("negative", "negative", None, "positive", "positive"), strict=True)
 )
@@ -37,8 +37,7 @@ def _sentences(folder: Path, split: str, label: str, on_error: ErrorHandler) -> 
 def _with_phrases(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, Any]]:
     degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train", on_error=on_error)
     if split == "train":
-        # A phrase stands in many sentences; once is enough, but with each degree that it was given. Judging needs every
-        # sentence as often as it stands there.
+        # A phrase occurs in many sentences; each of its degrees is used once. In dev and test all sentences are kept.
         for each in dict.fromkeys(degrees):
             yield dataclasses.replace(each, target=_FEELING_OF[each.target]) if label == "sentiment" else each
     else:
@@ -98,7 +97,7 @@ SST2_PHRASES = dataclasses.replace(
     files=MappingProxyType(
         {
             **SST2.files,
-            **{part: dataclasses.replace(file, place=f"{part.replace('_', '/')}.txt") for part, file in _TREES.items()},
+            **{part: dataclasses.replace(file, path=f"{part.replace('_', '/')}.txt") for part, file in _TREES.items()},
         }
     ),
     folder="sst2",

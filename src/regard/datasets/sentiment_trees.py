@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank's own form: nested brackets, each phrase with its degree of feeling, 0 to 4."""
+"""Reading the trees of the Stanford Sentiment Treebank: nested brackets, each phrase with its sentiment from 0 to 4."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from regard.inputs.lines import ErrorHandler, raise_error, read_lines
 __all__ = ["DEGREES", "read_phrases"]
 
 DEGREES = ("very negative", "negative", "neutral", "positive", "very positive")
-"""The five degrees of feeling, as the treebank counts them from 0."""
+"""The five degrees of sentiment, in the order of the treebank's numbers from 0."""
 
 _TOKEN = re.compile(r"\(([0-4]) |\)|([^() ]+)| ")
 
@@ -19,14 +19,15 @@ _TOKEN = re.compile(r"\(([0-4]) |\)|([^() ]+)| ")
 def read_phrases(
     path: str | Path, *, sentences: bool = False, on_error: ErrorHandler = raise_error
 ) -> Iterator[Example[str, str]]:
-    """Every phrase with its degree of feeling, one of `DEGREES`; the parts of a phrase stand before it.
+    """Every phrase with its degree of sentiment, one of `DEGREES`; the parts of a phrase precede it.
 
-    The words are in lower case and otherwise as in the trees ("-lrb-" is a bracket), as the sentences of SST-2 are.
+    Words are in lower case and otherwise as in the trees ("-lrb-" is a bracket), like the sentences of SST-2.
 
     Args:
-        path: the file, a sentence a line.
-        sentences: whether only whole sentences are given.
-        on_error: is told of each line whose brackets don't match, which is then left out; by default it is raise_error.
+        path: the file, with one sentence in each line.
+        sentences: whether to return complete sentences only.
+        on_error: called for each line whose brackets don't match, which is then skipped; by default it raises the
+            error.
 
     Raises:
         DataError: brackets that don't match.
@@ -47,24 +48,24 @@ def read_phrases(
             continue
         words: list[str] = []
         found: list[Example[str, str]] = []
-        opened: list[tuple[int, int]] = []  # the feeling of each open phrase, and at which word it begins
-        place, closed = 0, False
-        while place < len(line) and (token := _TOKEN.match(line, place)) and not (closed and token[0] != " "):
-            place = token.end()
+        opened: list[tuple[int, int]] = []  # the sentiment of each open phrase, and the index of its first word
+        position, closed = 0, False
+        while position < len(line) and (token := _TOKEN.match(line, position)) and not (closed and token[0] != " "):
+            position = token.end()
             if token[1]:
                 opened.append((int(token[1]), len(words)))
             elif token[2] and opened:
                 words.append(token[2].lower())
             elif token[0] == ")" and opened and opened[-1][1] < len(words):
-                feeling, start = opened.pop()
+                degree, start = opened.pop()
                 closed = not opened
                 if closed or not sentences:
-                    found.append(Example(" ".join(words[start:]), DEGREES[feeling]))
+                    found.append(Example(" ".join(words[start:]), DEGREES[degree]))
             elif token[0] != " ":
-                place -= 1
+                position -= 1
                 break
-        if place < len(line) or not closed:
-            wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {place + 1} on."
+        if position < len(line) or not closed:
+            wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {position + 1} on."
             on_error(DataError(wrong, path=path, line=number))
         else:
             yield from found

@@ -1,10 +1,10 @@
-"""Train, dev and test for data that come without: always the same, and nothing that belongs together apart."""
+"""Deterministic splits into train, dev and test, which don't separate examples that belong together."""
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from regard.datasets.duplicates import identity
+from regard.datasets.duplicates import duplicate_key
 from regard.errors import ArgumentError
 
 __all__ = ["split_by_group", "split_by_hash", "split_by_scaffold", "split_by_source"]
@@ -13,12 +13,12 @@ _TENTHS = ("train",) * 8 + ("dev", "test")
 
 
 def split_by_hash(key: str) -> str:
-    """The split that a key falls into, by its SHA-256: the same in every year, whatever else there is.
+    """The split of a key, by its SHA-256: it depends on nothing else, and is the same in all versions.
 
-    Equal keys fall together, so that what stands twice never stands on both sides.
+    Equal keys are in the same split, so that duplicates are never separated.
 
     Args:
-        key: what decides: the text itself, a word, the name of a group.
+        key: the key: a text, a word, the name of a group.
 
     Example:
         >>> [split_by_hash(text) for text in ("good", "bad", "good")]
@@ -32,17 +32,17 @@ def split_by_source(
     items: Iterable[Any],
     splits: Sequence[str] = ("train", "dev", "test"),
     *,
-    same: Callable[[Any], Hashable] | None = None,
+    key: Callable[[Any], Hashable] | None = None,
 ) -> list[str]:
-    """The split of each example, by a hash of its source: the same whatever else there is, and in whatever order.
+    """The split of each example, by a hash of its source: independent of the other examples and of the order.
 
-    Sources that differ only in capitals and spaces fall together, and so do files of the same content. An example that
-    is added later leaves all others where they are.
+    Sources that differ only in case and spaces are in the same split, as are files with the same content. Adding
+    examples doesn't change the splits of the others.
 
     Args:
         items: examples, as `regard.train` takes them.
-        splits: those that are wanted; what would fall into another goes to train.
-        same: what a source is compared by, as `count_duplicates` has it.
+        splits: the splits to make; examples of other splits go to train.
+        key: computes what is compared from a source, as in `count_duplicates`.
 
     Example:
         >>> split_by_source([("good", 1), ("bad", 0), ("Good ", 1)])
@@ -50,7 +50,7 @@ def split_by_source(
         >>> split_by_source([("good", 1), ("bad", 0)], ("train", "dev"))
         ['train', 'train']
     """
-    found = [split_by_hash(str(identity(item, _folded, same))) for item in items]
+    found = [split_by_hash(str(duplicate_key(item, _folded, key))) for item in items]
     return [split if split in splits else "train" for split in found]
 
 
@@ -59,71 +59,72 @@ def _folded(text: str) -> str:
 
 
 def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:
-    """The split of each example, where examples that share any key fall together, and those that share with these.
+    """The split of each example, where examples that share a key, directly or through others, form a group.
 
-    Translations are the case: "Hi." stands in many pairs, and so do its translations. A group falls where its first
-    key in the order of characters falls, so that the order of the examples doesn't matter.
+    Translations need this: "Hi." occurs in many pairs, and so do its translations. The split of a group is that of its
+    smallest key in lexicographic order, so that the order of the examples doesn't matter.
 
     Args:
-        keys: for each example, its keys.
+        keys: the keys of each example.
 
     Raises:
-        ArgumentError: an example without a key.
+        ArgumentError: an example without keys.
 
     Example:
         >>> split_by_group([("en: Hi.", "zh: 嗨。"), ("en: Hi.", "zh: 你好。"), ("en: Hello.", "zh: 你好。")])
         ['train', 'train', 'train']
     """
     keys = [tuple(each) for each in keys]
-    above: dict[str, str] = {}
+    # A disjoint-set forest, whose roots are the smallest keys.
+    parent: dict[str, str] = {}
 
-    def top(key: str) -> str:
-        while above[key] != key:
-            above[key] = above[above[key]]
-            key = above[key]
+    def root(key: str) -> str:
+        while parent[key] != key:
+            parent[key] = parent[parent[key]]
+            key = parent[key]
         return key
 
-    for place, each in enumerate(keys):
+    for index, each in enumerate(keys):
         if not each:
-            raise ArgumentError(f"`keys[{place}]` must have at least one key, but is empty.")
+            raise ArgumentError(f"`keys[{index}]` must have at least one key, but is empty.")
         for key in each:
-            above.setdefault(key, key)
-            one, other = top(each[0]), top(key)
-            above[max(one, other)] = min(one, other)
-    return [split_by_hash(top(each[0])) for each in keys]
+            parent.setdefault(key, key)
+            one, other = root(each[0]), root(key)
+            parent[max(one, other)] = min(one, other)
+    return [split_by_hash(root(each[0])) for each in keys]
 
 
 def split_by_scaffold(scaffolds: Sequence[Hashable]) -> list[str]:
-    """The split of each molecule, by its scaffold: the rarest go to test, where a model meets what it never saw.
+    """The split of each molecule, by its scaffold: the rarest scaffolds go to test, which is thus out of distribution.
 
-    All molecules of one scaffold fall together. The scaffolds go, the most frequent first, to train while there is
-    room for them (8 of 10), else to dev (1 of 10), else to test. Of scaffolds that are equally frequent, the one whose
-    first molecule stands later goes first.
+    Molecules with the same scaffold are in the same split. The scaffolds are assigned in the order of frequency: to
+    train while they fit into 8 of 10, else to dev (1 of 10), else to test. Among equally frequent scaffolds, the one
+    whose first molecule comes later is assigned first.
 
     Args:
-        scaffolds: for each molecule, its Bemis-Murcko scaffold.
+        scaffolds: the Bemis-Murcko scaffold of each molecule.
 
-    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564), section 3.2, "scaffold splitting"; the order of the equally
-        frequent is that of DeepChem's `ScaffoldSplitter`.
+    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564), section 3.2, "scaffold splitting"; the order of equally
+        frequent scaffolds is that of DeepChem's `ScaffoldSplitter`.
 
     Example:
         >>> split_by_scaffold(["ring"] * 8 + ["chain", "cage"])
         ['train', 'train', 'train', 'train', 'train', 'train', 'train', 'train', 'test', 'dev']
     """
     members: dict[Hashable, list[int]] = {}
-    for place, scaffold in enumerate(scaffolds):
-        members.setdefault(scaffold, []).append(place)
+    for index, scaffold in enumerate(scaffolds):
+        members.setdefault(scaffold, []).append(index)
     tenth = len(scaffolds) / len(_TENTHS)
     found = ["test"] * len(scaffolds)
     train = dev = 0
-    for places in sorted(members.values(), key=lambda places: (len(places), places[0]), reverse=True):
-        if train + len(places) <= 8 * tenth:
-            split, train = "train", train + len(places)
-        # Room that train has left is dev's.
-        elif train + dev + len(places) <= 9 * tenth:
-            split, dev = "dev", dev + len(places)
+    for group in sorted(members.values(), key=lambda group: (len(group), group[0]), reverse=True):
+        if train + len(group) <= 8 * tenth:
+            split, train = "train", train + len(group)
+        # Dev also gets the room that is left in train.
+        elif train + dev + len(group) <= 9 * tenth:
+            split, dev = "dev", dev + len(group)
         else:
             continue
-        for place in places:
-            found[place] = split
+        for index in group:
+            found[index] = split
     return found

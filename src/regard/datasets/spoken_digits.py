@@ -8,28 +8,28 @@ from types import MappingProxyType
 from typing import Any
 
 from regard.datasets.catalog import DatasetFile
+from regard.datasets.digit_strings import STRING_LABELS, make_digit_strings
 from regard.datasets.example import Example
 from regard.datasets.example_set import ExampleSet
-from regard.datasets.speech_strings import STRING_LABELS, speech_strings
 from regard.errors import DataError
 from regard.inputs.lines import ErrorHandler
 
 __all__ = ["FSDD", "FSDD_STRINGS", "read_spoken_digits"]
 
 _NAME = re.compile(r"([0-9])_([a-z]+)_([0-9]{1,4})\.wav")
-_STRINGS = {"train": (2000, 1), "dev": (200, 2), "test": (200, 3)}  # how many, and the seed
+_STRINGS = {"train": (2000, 1), "dev": (200, 2), "test": (200, 3)}  # the number of strings, and the seed
 
 
 def read_spoken_digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Path, str]]:
-    """The recordings of a split, sorted by name; the files are named DIGIT_SPEAKER_INDEX.wav and not opened.
+    """The recordings of a split, sorted by name; the files are named DIGIT_SPEAKER_INDEX.wav, and aren't opened.
 
-    The index is the split: 0 to 4 is test, as its authors have it, 5 to 9 dev, the others train.
+    The index determines the split: 0 to 4 is test, as defined by the authors, 5 to 9 is dev, and the others are train.
 
     Args:
-        folder: the folder above `recordings`.
+        folder: the folder that contains `recordings`.
         split: train, dev or test.
         label: digit or speaker.
-        on_error: is told of each file with another name.
+        on_error: called for each file with another name.
     """
     for path in sorted((folder / "recordings").iterdir()):
         found = _NAME.fullmatch(path.name)
@@ -44,7 +44,7 @@ def read_spoken_digits(folder: Path, split: str, label: str, on_error: ErrorHand
 
 def _strings(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list[Example[Any, Any]]:
     count, seed = _STRINGS[split]
-    return speech_strings(list(read_spoken_digits(folder, split, "digit", on_error)), count, seed=seed, label=label)
+    return make_digit_strings(list(read_spoken_digits(folder, split, "digit", on_error)), count, seed=seed, label=label)
 
 
 FSDD = ExampleSet(
@@ -62,7 +62,7 @@ FSDD = ExampleSet(
                 url=None,
                 sha256="1801eae019c063377d98f831d3f93574f259475df7332bb0e3d1b080fb5e6959",
                 size=21_128_848,
-                place="recordings",
+                path="recordings",
                 count=3000,
             )
         }

@@ -1,4 +1,4 @@
-"""Tables of a user's own: CSV, TSV and JSON Lines with named columns."""
+"""Reading a user's own tables: CSV, TSV and JSON Lines with named columns."""
 
 import csv
 import json
@@ -7,41 +7,41 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.columns import ColumnNames, Columns, check_names
+from regard.datasets.columns import ColumnNames, Columns, check_column_names
 from regard.datasets.example import Example
-from regard.datasets.text_files import form_of_text
+from regard.datasets.text_formats import detect_format
 from regard.errors import ArgumentError, DataError
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_lines
 
-__all__ = ["TABLES", "kind_of", "read_table", "suffix_of"]
+__all__ = ["TABLES", "file_format", "file_suffix", "read_table"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
-"""How the name of a table ends, before .gz if it is packed."""
+"""The suffixes of tables, before .gz if it is compressed."""
 
 
-def suffix_of(path: Path) -> str:
-    """How a file's name ends, in lower case; of a packed table, before .gz.
+def file_suffix(path: Path) -> str:
+    """The suffix of a file in lower case; for a compressed table, the one before .gz.
 
     Example:
-        >>> suffix_of(Path("train.CSV.gz")), suffix_of(Path("train.npy"))
+        >>> file_suffix(Path("train.CSV.gz")), file_suffix(Path("train.npy"))
         ('.csv', '.npy')
     """
     suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     return inner if suffix == ".gz" and inner in TABLES else suffix
 
 
-def kind_of(path: Path) -> str:
-    """How the names of files like this one end: that of a .txt that is there says nothing, so it is looked into.
+def file_format(path: Path) -> str:
+    """The format of a file, as a suffix: its own suffix; for an existing .txt file, that of the format of its content.
 
     Raises:
-        DataError: a .txt isn't text.
+        DataError: a .txt file isn't text.
 
     Example:
-        >>> kind_of(Path("train.CSV.gz"))
+        >>> file_format(Path("train.CSV.gz"))
         '.csv'
     """
-    suffix = suffix_of(path)
-    form = form_of_text(path) if suffix == ".txt" and path.is_file() else None
+    suffix = file_suffix(path)
+    form = detect_format(path) if suffix == ".txt" and path.is_file() else None
     return suffix if form is None else form.suffix
 
 
@@ -53,47 +53,47 @@ def read_table(
 ) -> Iterator[Example[Any, Any]]:
     """The rows of a table as examples, one by one.
 
-    A .csv has a header, commas and double quotes; a .tsv has a header, tabs, and no quotes: a quotation mark in it is a
-    character. A .jsonl has an object a line. Blank lines are skipped. A text may be empty, nothing else may, except
-    one of several labels: it is then None. A molecule must be one that RDKit reads.
+    A .csv file has a header, commas and double quotes; a .tsv file has a header, tabs, and no quoting: a quotation mark
+    is an ordinary character. A .jsonl file has an object in each line. Blank lines are skipped. Only texts may be
+    empty, and single ones of several labels, which are then None. Molecules must be valid for RDKit.
 
     Args:
-        path: the file; its name ends in .csv, .tsv or .jsonl (and .gz), or in .txt where its content is one of these
-            (`form_of_text`); columns may then be divided by semicolons or bars, too.
-        columns: which columns; by default those that `Columns.usual` finds, which also has what a mapping means.
-        on_error: is told of each broken row, which is then left out; by default it is raise_error.
+        path: the file; its suffix is .csv, .tsv or .jsonl (and .gz), or .txt if its content has one of these formats
+            (`detect_format`), in which case columns may also be separated by semicolons or bars.
+        columns: the columns, or the names of columns as in `Columns.from_header`; by default those with standard names.
+        on_error: called for each broken row, which is then skipped; by default it raises the error.
 
     Raises:
         ArgumentError: another kind of file.
-        UnknownNameError, ArgumentError: columns that can't be used, as `check_names` says.
-        DataError: a column that isn't there, or a broken row; names the file and the line.
+        UnknownNameError, ArgumentError: invalid columns; see `check_column_names`.
+        DataError: a column that doesn't exist, or a broken row; names the file and the line.
 
     Example:
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
         ...     _ = file.write('review,stars\\n"clean, and cheap",4\\n')
         ...     file.flush()
-        ...     list(read_table(file.name, Columns("review", "stars", gives="number")))
+        ...     list(read_table(file.name, Columns("review", "stars", target_type="number")))
         [Example(source='clean, and cheap', target=4.0, group=None)]
     """
     path = existing_file(path)
-    kind = kind_of(path)
+    kind = file_format(path)
     if kind not in TABLES:
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
-    form = form_of_text(path) if suffix_of(path) == ".txt" else None
+    form = detect_format(path) if file_suffix(path) == ".txt" else None
     delimiter = "," if form is None else form.delimiter
     if columns is not None and not isinstance(columns, Columns):
-        check_names(columns)
+        check_column_names(columns)
     line = 0
     for line, row in _objects(path, on_error) if kind == ".jsonl" else _rows(path, kind, delimiter, on_error):
         if not isinstance(columns, Columns):
-            columns = Columns.usual(tuple(row), path, columns)
+            columns = Columns.from_header(tuple(row), path, columns)
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
-            said = str(error)
-            wrong = DataError(said if said.endswith((".", "?")) else f"{said}.", path=path, line=line)
-            # What the header of a table lacks, every row lacks.
+            reason = str(error)
+            wrong = DataError(reason if reason.endswith((".", "?")) else f"{reason}.", path=path, line=line)
+            # A column that is missing in the header is missing in every row, so it is always raised.
             (raise_error if kind != ".jsonl" and not row.keys() >= set(columns.names) else on_error)(wrong)
             continue
         yield example
@@ -124,14 +124,14 @@ def _rows(path: Path, kind: str, delimiter: str, on_error: ErrorHandler) -> Iter
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
-        # A quote that is never closed swallows the rest of the file: where it was opened is what helps.
+        # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
         raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
     if header is None:
         raise DataError("it is empty; its first line must name the columns.", path=path)
 
 
 def _check_divided(header: list[str], kind: str, path: Path) -> None:
-    """Spreadsheets of many countries write semicolons, and the whole line is then one name."""
+    """Check the separator: spreadsheets of many countries write semicolons, and then the header is one name."""
     wanted = "tabs" if kind == ".tsv" else "commas"
     for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
         if len(header) == 1 and mark in header[0] and called != wanted:

@@ -1,4 +1,4 @@
-"""Sentences with their translations: Multi30k and Tatoeba."""
+"""Translation: Multi30k and Tatoeba."""
 
 from collections.abc import Iterable
 from pathlib import Path

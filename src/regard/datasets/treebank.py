@@ -1,20 +1,20 @@
-"""Reading CoNLL-U: a word a line, ten columns, an empty line behind each sentence."""
+"""Reading CoNLL-U: a word in each line, ten columns, and an empty line after each sentence."""
 
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from regard.datasets.sentences import TaggedSentence
+from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
 
 __all__ = ["LABELS", "read_treebank"]
 
 LABELS = {"upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
-"""The columns that can label a word, and where each stands, counted from 0."""
+"""The columns that can be the labels of words, with their indices from 0."""
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_COUNT = "[1-9][0-9]{0,8}"  # Python refuses to make a number of thousands of digits
+_COUNT = "[1-9][0-9]{0,8}"  # Python refuses to parse integers of thousands of digits
 _ID = re.compile(rf"({_COUNT})|({_COUNT})-({_COUNT})|(?:0|{_COUNT})\.{_COUNT}")
 _LONGEST_LINE = 1 << 20  # bytes; the longest in all of UD is a few thousand
 
@@ -28,15 +28,14 @@ def read_treebank(
 ) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL-U file, one by one.
 
-    A word is a line whose ID is a number. Lines of multiword tokens (3-4) and empty nodes (8.1) are skipped, comments
-    too. Windows line ends, a byte order mark, blank lines at the end and a last line without a line end are all read.
+    A word is a line whose ID is an integer. Multiword tokens (3-4), empty nodes (8.1) and comments are skipped. Windows
+    line ends, a byte order mark, blank lines at the end and a last line without a line end are accepted.
 
     Args:
         path: the file.
-        label: which column labels the words, one of `LABELS`.
-        convert: is given each word and gives the word to use.
-        on_error: is told of each broken line; the sentence is then skipped and reading goes on. Without it, the first
-            broken line is raise_error.
+        label: the column of the labels, one of `LABELS`.
+        convert: a function that is applied to each word.
+        on_error: called for each broken line, whose sentence is then skipped. Without it, the first error is raised.
 
     Raises:
         DataError: a broken line; names the file and the line.
@@ -65,16 +64,16 @@ def _sentences(
     path: Path, label: str, convert: Callable[[str], str], on_error: Callable[[DataError], None]
 ) -> Iterator[TaggedSentence]:
     conllu = require("conllu", extra="data")
-    # Only what is used is parsed: half the time.
-    parsers = {column: _as_it_is for column in _COLUMNS if column != "id"}
-    found, named, told = False, False, False
+    # The other columns aren't parsed, which halves the time.
+    parsers = {column: _unparsed for column in _COLUMNS if column != "id"}
+    found, named, broken = False, False, False
 
-    def tell(error: DataError) -> None:
-        nonlocal told
-        told = True
+    def report(error: DataError) -> None:
+        nonlocal broken
+        broken = True
         on_error(error)
 
-    for block in _blocks(path, label, tell):
+    for block in _blocks(path, label, report):
         words: list[str] = []
         labels: list[str] = []
         for token in conllu.parse("\n".join(block), fields=_COLUMNS, field_parsers=parsers)[0]:
@@ -86,7 +85,7 @@ def _sentences(
             found = True
             named = named or any(word != "_" for word in words)
             yield TaggedSentence(tuple(words), tuple(labels))
-    if told:
+    if broken:
         return
     if not found:
         on_error(DataError("it holds no sentence; a CoNLL-U file has one word a line.", path=path))
@@ -100,7 +99,7 @@ def _sentences(
 
 
 def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> Iterator[list[str]]:
-    """The lines of each sentence without comments; sentences with a broken line only reach `on_error`."""
+    """The lines of each sentence without comments; sentences with a broken line are reported to `on_error` only."""
     block: list[str] = []
     previous: int | None = 0
     broken = False
@@ -117,7 +116,7 @@ def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> It
                 broken = True
                 on_error(DataError(f"{wrong}.", path=path, line=number))
             block.append(line)
-            # Count on from what stands there, or from whatever comes next, so that one slip is one on_error.
+            # Continue counting from this id, or from the next one, so that one mistake gives one error.
             identity = _ID.fullmatch(line.split("\t", 1)[0])
             if identity is None or identity[1]:
                 previous = int(identity[1]) if identity else None
@@ -129,10 +128,10 @@ def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> It
 
 
 def _lines(path: Path, on_error: Callable[[DataError], None]) -> Iterator[tuple[int, str | None]]:
-    """The lines with their numbers, without line ends; None where one can't be read."""
+    """The lines with their numbers, without line ends; None for a line that can't be decoded."""
     number = 0
     with path.open("rb") as file:
-        # readline with a limit: a file of a gigabyte without a line end must not be read whole.
+        # readline with a limit: a file of a gigabyte without line ends must not be read at once.
         while raw := file.readline(_LONGEST_LINE):
             number += 1
             if number == 1:
@@ -166,7 +165,7 @@ def _lines(path: Path, on_error: Callable[[DataError], None]) -> Iterator[tuple[
 
 
 def _wrong(line: str, previous: int | None, label: str) -> str | None:
-    """What is wrong with the line of a word, given the id of the word before it, if known; None if nothing is."""
+    """The problem of a word's line, given the id of the previous word if it is known; None without a problem."""
     columns = line.split("\t")
     if len(columns) != len(_COLUMNS):
         hint = ". Are they separated by spaces? They must be by tabs" if len(columns) == 1 and " " in line else ""
@@ -182,7 +181,7 @@ def _wrong(line: str, previous: int | None, label: str) -> str | None:
         return f"the ID of a multiword token must be a range of words that follow, as 3-4, but is {columns[0]}"
     if not columns[1].strip():
         return "the FORM (column 2), the word itself, is empty"
-    # The library takes two spaces for a tab; the format allows them nowhere but in the last column.
+    # The library treats two spaces as a tab; the format allows them in the last column only.
     if any("  " in column for column in columns[:-1]):
         return "a column has two spaces in a row, which CoNLL-U does not allow"
     if identity[1] and label != "feats" and columns[LABELS[label]].strip() in ("", "_"):
@@ -198,8 +197,8 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
-def _as_it_is(columns: list[str], place: int) -> str:
-    return columns[place]
+def _unparsed(columns: list[str], index: int) -> str:
+    return columns[index]
 
 
 def _raise(error: DataError) -> None:

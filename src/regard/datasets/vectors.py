@@ -18,7 +18,7 @@ from regard.inputs.vector_files import read_vectors
 __all__ = ["JAPANESE_VOWELS", "VECTORS", "read_labelled_vectors"]
 
 VECTORS = (".ts", ".npy", ".npz")
-"""How the name of a file of vectors ends; a CSV is taken for a table of texts."""
+"""The suffixes of files of vectors; a CSV file is a table of texts."""
 
 _AEON = (
     "https://raw.githubusercontent.com/aeon-toolkit/aeon/a101ddc8b35a65441609b45c9bcce5aeafa0c131/"
@@ -27,7 +27,7 @@ _AEON = (
 
 
 def read_labelled_vectors(path: str | Path) -> Iterator[Example[Tensor, Any]]:
-    """The sequences (item, width) of a file that `inputs` reads vectors from, with their labels or their items' labels.
+    """The sequences (item, width) of a file of vectors (see `inputs.read_vectors`), with their labels or item labels.
 
     Raises:
         DataError: a broken file, or one without labels.
@@ -51,9 +51,9 @@ def read_labelled_vectors(path: str | Path) -> Iterator[Example[Tensor, Any]]:
 def _vowels(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:
     file = "JapaneseVowels_TEST.ts" if split == "test" else "JapaneseVowels_TRAIN.ts"
     for each in read_labelled_vectors(folder / file):
-        its = "test" if split == "test" else split_by_hash(each.source.numpy().tobytes().hex())
-        # A tenth of what is there to train on is dev; the tenth that the hash would call test stays in train.
-        if split == ("train" if its == "test" and split != "test" else its):
+        own = "test" if split == "test" else split_by_hash(each.source.numpy().tobytes().hex())
+        # A tenth of the training file is dev; the tenth whose hash is test stays in train.
+        if split == ("train" if own == "test" and split != "test" else own):
             yield each
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from regard.datasets import PICTURES, SOUNDS, Answers
+from regard.datasets import PICTURES, SOUNDS, BinaryLabels
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound, read_picture
 from regard.tasks.examples import as_pairs, spread
@@ -222,7 +222,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
         return "synthesis"
     if isinstance(first, list | tuple):
         # 1, 0 and None for each of several questions; else an answer for each item.
-        questions = isinstance(first, Answers) or all(each is None or type(each) is int for each in first)
+        questions = isinstance(first, BinaryLabels) or all(each is None or type(each) is int for each in first)
         return "classifier" if questions and not isinstance(pairs[0][0], Graph) else "tagger"
     if isinstance(first, str) and 2 * len({*targets}) > len(targets):
         return "seq2seq"

@@ -531,7 +531,7 @@ def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "dr
 
 
 def _asked(target: Any) -> tuple[str, ...] | None:
-    """The names of the questions; those of a data set have some (`datasets.Answers`)."""
+    """The names of the questions; those of a data set have some (`datasets.BinaryLabels`)."""
     names = getattr(target, "names", None)
     return None if names is None else tuple(names)
 

@@ -1,4 +1,4 @@
-"""What a .txt file holds, which its name doesn't say: a table, JSON Lines or CoNLL-U, by its first lines."""
+"""Detecting the format of a .txt file by its first lines: a table, JSON Lines or CoNLL-U."""
 
 import csv
 import json
@@ -10,55 +10,55 @@ from typing import NamedTuple
 
 from regard.inputs.lines import read_lines
 
-__all__ = ["LOOKED_FOR", "TextForm", "form_of_text"]
+__all__ = ["KNOWN_FORMATS", "TextFormat", "detect_format"]
 
-LOOKED_FOR = (
+KNOWN_FORMATS = (
     "an object of JSON on each line; the ten columns of CoNLL-U, divided by tabs; or a first line that names two or "
     "more columns, divided by tabs, commas, semicolons or bars, and rows with as many"
 )
-"""What `form_of_text` looks for, for messages."""
+"""The formats that `detect_format` recognises, for messages."""
 
 _LINES = 50
 _DELIMITERS = "\t,;|"
 _WORD = re.compile(r"[0-9]+(-[0-9]+|\.[0-9]+)?(\t[^\t]*){9}")
 
 
-class TextForm(NamedTuple):
-    """The form of a text file: how the names of such files end, and what divides the columns of a table."""
+class TextFormat(NamedTuple):
+    """The format of a text file: the suffix of such files, and the separator of a table's columns."""
 
     suffix: str
     delimiter: str = ","
 
 
-def form_of_text(path: str | Path) -> TextForm | None:
-    """The form of a text file, by its first 50 lines that aren't blank; None if it has none of those looked for.
+def detect_format(path: str | Path) -> TextFormat | None:
+    """The format of a text file, by its first 50 lines that aren't blank; None if it isn't recognised.
 
-    A table is taken for one if most of these lines have as many columns as the first, so that a broken row is found
-    later, where it is named.
+    A file is a table if most of these lines have as many columns as the first one, so that broken rows are reported
+    when the table is read.
 
     Raises:
-        DataError: there is no such file, or it isn't text.
+        DataError: the file doesn't exist, or isn't text.
 
     Example:
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         ...     _ = file.write("text;label\\nclean, and cheap;good\\n")
         ...     file.flush()
-        ...     form_of_text(file.name)
-        TextForm(suffix='.csv', delimiter=';')
+        ...     detect_format(file.name)
+        TextFormat(suffix='.csv', delimiter=';')
     """
-    # A line that isn't UTF-8 is told when all are read.
+    # Lines that aren't UTF-8 are reported when the file is read.
     lines = [line for _, line in islice(((n, x) for n, x in read_lines(path, lambda _: None) if x.strip()), _LINES)]
     if not lines:
         return None
     if _is_object(lines[0]):
-        return TextForm(".jsonl")
+        return TextFormat(".jsonl")
     words = [line for line in lines if not line.startswith("#")]
     if words and _WORD.fullmatch(words[0]):
-        return TextForm(".conllu")
+        return TextFormat(".conllu")
     for delimiter in _DELIMITERS:
         if _is_table(lines, delimiter):
-            return TextForm(".tsv" if delimiter == "\t" else ".csv", delimiter)
+            return TextFormat(".tsv" if delimiter == "\t" else ".csv", delimiter)
     return None
 
 
@@ -72,7 +72,7 @@ def _is_object(line: str) -> bool:
 def _is_table(lines: list[str], delimiter: str) -> bool:
     quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     rows: list[list[str]] = []
-    # An error where a cell goes on behind these lines.
+    # A quoted cell may extend beyond these lines, which is an error here.
     with suppress(csv.Error):
         rows.extend(csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, quoting=quoting, strict=True))
     if len(rows) < 2:

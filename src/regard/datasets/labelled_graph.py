@@ -1,4 +1,4 @@
-"""People with profiles, who knows whom, and what is to be known of each: will this person buy?"""
+"""Reading a social network with node labels from a table of profiles and an edge list."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -11,10 +11,10 @@ from regard.inputs.profile_encoder import ProfileEncoder
 from regard.inputs.profile_tables import read_profiles
 from regard.inputs.social_graph import read_edge_list, social_graph
 
-__all__ = ["read_people"]
+__all__ = ["read_labelled_graph"]
 
 
-def read_people(
+def read_labelled_graph(
     friendships: str | Path,
     profiles: str | Path,
     label: str,
@@ -23,18 +23,19 @@ def read_people(
     directed: bool = False,
     encoder: ProfileEncoder | None = None,
 ) -> Example[Graph, tuple[str | None, ...]]:
-    """The graph of people in two files, and a label of each: a column of their profiles, which isn't in the vectors.
+    """Read the graph of people from two files, labelled by a column of the profiles that isn't in the vectors.
 
     Args:
-        friendships: the file of who knows whom, as `inputs.social.read_edge_list` reads it.
-        profiles: the table of profiles, as `inputs.profile_tables.read_profiles` reads it.
-        label: the column that is the label; who has none there has the label None, and may be asked about.
-        split: train, dev or test: the labels of all others, by the hash of the names, are None; None for every label.
-        directed: whether a line leads from the first to the second only.
-        encoder: makes the vectors; by default one that is learned from all profiles, without the label.
+        friendships: the edge list, as in `inputs.social_graph.read_edge_list`.
+        profiles: the table of profiles, as in `inputs.profile_tables.read_profiles`.
+        label: the column of the label; the label of a person with an empty cell is None.
+        split: train, dev or test: the labels of people in other splits, by the hash of the name, are None; None for
+            all labels.
+        directed: whether a line is an edge from the first name to the second only.
+        encoder: the encoder of the vectors; by default one that is fitted to all profiles, without the label.
 
     Raises:
-        UnknownNameError: no column of that name.
+        UnknownNameError: there is no column of that name.
         DataError: a broken file; names the file and the line.
 
     Example:
@@ -43,7 +44,7 @@ def read_people(
         ...     friendships, profiles = Path(folder, "friends.txt"), Path(folder, "people.csv")
         ...     _ = friendships.write_text("Ann Bob\\n")
         ...     _ = profiles.write_text("name,age,buys\\nAnn,31,yes\\nBob,33,\\n")
-        ...     example = read_people(friendships, profiles, "buys")
+        ...     example = read_labelled_graph(friendships, profiles, "buys")
         >>> example.target, example.source.vectors.shape
         (('yes', None), torch.Size([2, 1]))
     """
@@ -59,5 +60,5 @@ def read_people(
 def _label(name: Hashable, value: object, split: str | None) -> str | None:
     if value is None or (split is not None and split_by_hash(str(name)) != split):
         return None
-    # A column of 0 and 1 was read as numbers.
+    # A column of 0 and 1 is read as numbers.
     return f"{value:g}" if isinstance(value, float) else str(value)

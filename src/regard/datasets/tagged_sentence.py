@@ -9,14 +9,14 @@ __all__ = ["TaggedSentence"]
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence whose words each have a label.
+    """A sentence whose words have labels.
 
     Args:
         words: the words.
-        labels: as many labels.
+        labels: the label of each word.
 
     Raises:
-        ArgumentError: more or fewer labels than words.
+        ArgumentError: the number of labels isn't the number of words.
 
     Example:
         >>> TaggedSentence(("I", "saw"), ("PRON", "VERB")).words

@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from regard.datasets.harmless_pickle import read_harmless_pickle
+from regard.datasets.safe_pickle import read_safe_pickle
 from regard.errors import DataError
 
 
@@ -39,7 +39,7 @@ def matrix(height, width, starts, columns, values):
 def read(tmp_path, content):
     path = tmp_path / "a"
     path.write_bytes(content if content[:1] == b"\x80" else b"\x80\2" + content + b".")
-    return read_harmless_pickle(path)
+    return read_safe_pickle(path)
 
 
 def test_arrays_matrices_and_dictionaries_are_read(tmp_path):
@@ -69,7 +69,7 @@ def test_nothing_harmful_is_run(tmp_path, monkeypatch, protocol, function, argum
     content = pickle.dumps(Harm(function, *arguments), protocol=protocol)
     (tmp_path / "evil").write_bytes(content)
     with pytest.raises(DataError, match=r"evil: it names \w+\.\w+, which no array needs: it may be harmful"):
-        read_harmless_pickle(tmp_path / "evil")
+        read_safe_pickle(tmp_path / "evil")
     assert not (tmp_path / "harm").exists()
     # The test can fail: Python's own reader does the harm.
     pickle.loads(content)
@@ -119,4 +119,4 @@ def test_a_broken_pickle_is_named(tmp_path, content, message):
 
 def test_a_file_must_be_there(tmp_path):
     with pytest.raises(DataError, match="there is no such file"):
-        read_harmless_pickle(tmp_path / "no")
+        read_safe_pickle(tmp_path / "no")

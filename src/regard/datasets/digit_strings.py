@@ -1,4 +1,4 @@
-"""Strings of spoken digits, joined from recordings of one speaker each, with the label of every frame."""
+"""Strings of spoken digits, concatenated from recordings of one speaker, with a label for every frame."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,50 +8,51 @@ import numpy as np
 import torch
 
 from regard.datasets.example import Example
-from regard.datasets.noise import frame_levels, with_noise
+from regard.datasets.noise import add_noise, frame_levels
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, read_sound
 
-__all__ = ["FRAMES", "SILENCE", "STRING_LABELS", "speech_strings"]
+__all__ = ["FRAMES", "SILENCE", "STRING_LABELS", "make_digit_strings"]
 
 FRAMES = 100
-"""How many frames a second have a label."""
+"""The number of labelled frames in a second."""
 
 SILENCE = "silence"
-"""The label of a frame in whose middle nobody speaks."""
+"""The label of a frame without speech in its middle."""
 
 STRING_LABELS = ("digits", "frames", "speaker", "energy", "speech")
-"""What a string can be labelled with: the text, a label for each frame, who speaks; and how loud each frame was.
+"""The labels of a string: its text, a label for each frame, its speaker, and the level of each frame.
 
-For "energy" the sound has noise in it as strong as the speech, and the target is of the sound without. "speech" turns
-it round: from the text to the sound."""
+For "energy" the sound has noise as strong as the speech, and the targets are the levels without noise. "speech" is the
+reverse task: from the text to the sound."""
 
 _DIGITS = (3, 8)
 _PAUSE = (0.05, 0.2)  # seconds
 
 
-def speech_strings(
+def make_digit_strings(
     recordings: Sequence[Example[Path, str]], count: int, *, seed: int = 0, label: str = "digits"
 ) -> list[Example[Any, Any]]:
-    """Join 3 to 8 recordings of one speaker to a string, with 0.05 to 0.2 s of zeros before, between and behind them.
+    """Concatenate 3 to 8 recordings of one speaker, with 0.05 to 0.2 s of zeros before, between and after them.
 
-    Speakers, recordings and silences are drawn evenly, and follow from the seed alone. A frame is 10 ms; its label is
-    what is heard in the middle of it, so that every frame has one, whatever the joints are: frame i is a digit if the
-    sample at (i + 1/2) / 100 s belongs to that digit's recording. A last frame that is less than half there is silence.
+    Speakers, recordings and silences are drawn uniformly and depend on the seed only. A frame has 10 ms, and its label
+    is that of its middle: frame i is a digit if the sample at (i + 1/2) / 100 s belongs to that digit's recording. A
+    last frame of less than half its length is silence.
 
-    With "energy" the target is `frame_levels` of the string, and the source has white noise throughout, at 0 dB: of the
-    mean power of the samples that are no pause (`with_noise`), which follows from the seed and the string's place.
+    With "energy" the target is `frame_levels` of the string, and white noise is added to the source at 0 dB: its power
+    is the mean power of the samples outside of pauses (`add_noise`), and its seed that of the strings with the string's
+    index.
 
     Args:
-        recordings: of one digit each, labelled with it, with the speaker as the group.
-        count: how many strings.
-        seed: of the draws.
-        label: what is the target, one of `STRING_LABELS`; the sounds are the same whichever it is, but for noise. For
-            "speech" the sound is the target, and the source what to say: "jackson 4 0 7", the speaker and the digits.
+        recordings: recordings of single digits, labelled with the digit, with the speaker as their group.
+        count: the number of strings.
+        seed: the seed of the generator.
+        label: the target, one of `STRING_LABELS`; the sounds are the same for all labels, except for noise. For
+            "speech" the sound is the target, and the source is a text with speaker and digits: "jackson 4 0 7".
 
     Raises:
-        ArgumentError: no recordings, one without a speaker, or a label that isn't known.
-        DataError: a recording that can't be read, or of another rate than the first.
+        ArgumentError: no recordings, a recording without a speaker, or an unknown label.
+        DataError: a recording that can't be read, or whose sampling rate differs from that of the first.
         MissingExtraError: the library `soundfile` is not installed.
     """
     if label not in STRING_LABELS:
@@ -63,25 +64,25 @@ def speech_strings(
         speakers.setdefault(recording.group, []).append(recording)
     if not speakers:
         raise ArgumentError("`recordings` must hold at least one recording, but is empty.")
-    heard: dict[Path, torch.Tensor] = {}
+    loaded: dict[Path, torch.Tensor] = {}
     rates: dict[int, Path] = {}
 
     def samples(path: Path) -> torch.Tensor:
-        if path not in heard:
+        if path not in loaded:
             sound = read_sound(path)
             rates.setdefault(sound.rate, path)
             if len(rates) > 1:
                 raise DataError(
                     f"it has {sound.rate} samples a second, but others have {next(iter(rates))}.", path=path
                 )
-            heard[path] = sound.mono
-        return heard[path]
+            loaded[path] = sound.mono
+        return loaded[path]
 
-    # NumPy promises that this generator, unlike its newer ones, draws the same in every version.
+    # NumPy guarantees that this legacy generator draws the same numbers in every version.
     draws = np.random.RandomState(seed)
     names = sorted(speakers)
     strings: list[Example[Any, Any]] = []
-    for place in range(count):
+    for index in range(count):
         speaker = names[draws.randint(len(names))]
         own = speakers[speaker]
         spoken = [own[each] for each in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
@@ -89,20 +90,20 @@ def speech_strings(
         parts = [samples(each.source) for each in spoken]
         rate = next(iter(rates))
         pieces = [torch.zeros(round(pauses[0] * rate))]
-        said: list[str] = [SILENCE]
+        labels: list[str] = [SILENCE]
         for each, part, pause in zip(spoken, parts, pauses[1:], strict=True):
             pieces += [part, torch.zeros(round(pause * rate))]
-            said += [each.target, SILENCE]
+            labels += [each.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
         digits = [each.target for each in spoken]
         match label:
             case "energy":
-                noisy = with_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, place))
+                noisy = add_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, index))
                 source, target = noisy, frame_levels(sound)
             case "speech":
                 source, target = " ".join([speaker, *digits]), sound
             case "frames":
-                source, target = sound, _frames([len(piece) for piece in pieces], said, rate)
+                source, target = sound, _frames([len(piece) for piece in pieces], labels, rate)
             case _:
                 source, target = sound, speaker if label == "speaker" else "".join(digits)
         strings.append(Example(source, target, group=speaker))
@@ -110,9 +111,9 @@ def speech_strings(
 
 
 def _frames(lengths: Sequence[int], labels: list[str], rate: int) -> tuple[str, ...]:
-    """The label of each frame: that of the piece which its middle falls into."""
+    """The label of each frame: that of the piece at its middle."""
     ends = np.cumsum(lengths)
     total = int(ends[-1])
     middles = (2 * np.arange(-(-total * FRAMES // rate)) + 1) * rate // (2 * FRAMES)
-    places = np.searchsorted(ends, middles, side="right").tolist()
-    return tuple(labels[place] if place < len(labels) else SILENCE for place in places)
+    pieces = np.searchsorted(ends, middles, side="right").tolist()
+    return tuple(labels[piece] if piece < len(labels) else SILENCE for piece in pieces)

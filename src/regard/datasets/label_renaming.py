@@ -1,4 +1,4 @@
-"""Other names for labels, as they are read: 0 and 1 become negative and positive."""
+"""Renaming labels when data are read: 0 and 1 become negative and positive."""
 
 import csv
 import dataclasses
@@ -6,23 +6,23 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from regard.datasets.sentences import TaggedSentence
+from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import ArgumentError
 
-__all__ = ["check_renaming", "label_names", "labels_of", "rename_labels"]
+__all__ = ["check_label_names", "labels_of", "parse_label_names", "rename_labels"]
 
 
-def label_names(text: str) -> dict[str, str]:
-    """What a list such as 0=negative,1=positive says: for each label the name that it gets.
+def parse_label_names(text: str) -> dict[str, str]:
+    """Parse a list such as 0=negative,1=positive: the new name of each label.
 
-    A label with a comma in it stands in double quotes, with its name: "yes, please=yes",no=no. Spaces around labels and
-    names don't count.
+    An entry that contains a comma is in double quotes: "yes, please=yes",no=no. Spaces around labels and names are
+    removed.
 
     Raises:
-        ArgumentError: it isn't such a list, or names a label twice on the left.
+        ArgumentError: it isn't such a list, or has a label twice on the left.
 
     Example:
-        >>> label_names("0=negative, 1=positive")
+        >>> parse_label_names("0=negative, 1=positive")
         {'0': 'negative', '1': 'positive'}
     """
     try:
@@ -45,12 +45,12 @@ def label_names(text: str) -> dict[str, str]:
     return names
 
 
-def _malformed(said: str) -> ArgumentError:
-    return ArgumentError(f"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but is {said!r:.60}.")
+def _malformed(text: str) -> ArgumentError:
+    return ArgumentError(f"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but is {text!r:.60}.")
 
 
 def labels_of(examples: Iterable[Any]) -> list[str]:
-    """The labels that stand in examples or sentences, sorted; none of them where targets are numbers or questions.
+    """The labels in examples or sentences, sorted; empty if targets are numbers or answers to questions.
 
     Example:
         >>> from regard.datasets.example import Example
@@ -65,9 +65,9 @@ def labels_of(examples: Iterable[Any]) -> list[str]:
 
 
 def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any]:
-    """The examples or sentences, with other names for some of their labels; the others stay as they are.
+    """Rename some labels of examples or sentences; other labels aren't changed.
 
-    Labels that get one name become one label.
+    Labels with the same new name become one label.
 
     Example:
         >>> from regard.datasets.example import Example
@@ -77,16 +77,16 @@ def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any
     return [_renamed(each, names) for each in examples]
 
 
-def check_renaming(names: Mapping[str, str], labels: Sequence[str], given: object) -> None:
-    """Refuse names for labels that the data don't have.
+def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: object) -> None:
+    """Check that all labels to rename are in the data.
 
     Args:
-        names: for each label its name.
-        labels: those that the data have.
-        given: what to call the data.
+        names: the new name of each label.
+        labels: the labels of the data.
+        given: the name of the data, for messages.
 
     Raises:
-        ArgumentError: there is one, or the data have no labels.
+        ArgumentError: a label isn't in the data, or the data have no labels.
     """
     if not labels:
         raise ArgumentError(

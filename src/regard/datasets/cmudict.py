@@ -1,4 +1,4 @@
-"""Words and how they are said: the CMU Pronouncing Dictionary."""
+"""The CMU Pronouncing Dictionary: words and their phonemes."""
 
 from collections.abc import Iterator
 from pathlib import Path

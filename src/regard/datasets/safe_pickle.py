@@ -1,4 +1,4 @@
-"""Old pickles of NumPy arrays and SciPy matrices, read without running anything that they name."""
+"""Safe reading of old pickles of NumPy arrays and SciPy matrices, without calling the functions that they name."""
 
 import math
 import pickle
@@ -11,38 +11,38 @@ import numpy as np
 from regard.errors import DataError
 from regard.inputs.lines import existing_file
 
-__all__ = ["read_harmless_pickle"]
+__all__ = ["read_safe_pickle"]
 
 _NUMBERS = ("f4", "f8", "i1", "i4", "i8", "u1")
 
 
-def read_harmless_pickle(path: str | Path) -> Any:
-    """What a pickle from Python 2 holds, if that is plain: arrays of numbers, sparse matrices, dictionaries of lists.
+def read_safe_pickle(path: str | Path) -> Any:
+    """Read a pickle of Python 2 that contains only arrays of numbers, sparse matrices, and dictionaries of lists.
 
-    A pickle is a program, and Python's own reader runs whatever function it names. This one knows six names, as old
-    NumPy and SciPy wrote them; of these it calls lists and dictionaries alone, and in place of the arrays and matrices
-    of the libraries puts records of its own, which only keep what they are told. A sparse matrix becomes a dense array.
+    A pickle can call arbitrary functions when Python loads it. This function accepts only the six names that old
+    versions of NumPy and SciPy use. Lists and dictionaries are created as they are; arrays and matrices are replaced by
+    records that only store their state. A sparse matrix becomes a dense array.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: it names anything else, is broken, or is no pickle.
+        DataError: it contains any other name, is broken, or isn't a pickle.
     """
     path = existing_file(path)
     try:
         with path.open("rb") as file:
-            # Python 2 wrote bytes as strings of these 256 characters.
+            # Python 2 stored bytes as strings, which this encoding preserves.
             return _plain(_Reader(file, encoding="latin1").load())
     except DataError as error:
         raise DataError(str(error), path=path) from error
-    # A broken pickle fails in as many ways as a broken program.
+    # A broken pickle can raise any error.
     except Exception as error:
         raise DataError(f"it can't be read as a pickle of arrays ({error!r:.80}).", path=path) from error
 
 
 class _Kind:
-    """The type of an array's numbers."""
+    """The dtype of an array."""
 
     def __init__(self, code: str, *_: Any):
         self.code, self.order = code, "<"
@@ -52,7 +52,7 @@ class _Kind:
 
 
 class _Array:
-    """An array: its shape, type, order and bytes."""
+    """An array: its shape, dtype, order and bytes."""
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         _, self.shape, self.kind, self.by_columns, self.content = state
@@ -69,7 +69,7 @@ class _Array:
 
 
 class _Rows:
-    """A sparse matrix: behind `indptr`, row by row, the columns and the values of what isn't 0."""
+    """A sparse matrix in CSR format."""
 
     _shape: tuple[int, int]
     indptr: _Array
@@ -99,7 +99,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
 
 
 class _Reader(pickle.Unpickler):
-    """Puts records in the place of everything that a pickle may name."""
+    """An unpickler that replaces the allowed names by records and refuses all others."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _KNOWN:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.datasets import check, read, read_social_folder, split_by_hash, splits_of
+from regard.datasets import check, read, read_graph_folder, split_by_hash, splits_of
 from regard.errors import DataError
 
 PROFILES = """name,age,job,label,split
@@ -44,12 +44,12 @@ def test_another_folder_is_read_by_the_encoder_of_the_first(folder, tmp_path):
     other.mkdir()
     (other / "edges.csv").write_text("Fay,Gus\n", "utf-8")
     (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,,cook,no\n", "utf-8")
-    seen = [read_social_folder(other, split, encoder=train.source.encoder) for split in _splits_with_labels(other)]
+    seen = [read_graph_folder(other, split, encoder=train.source.encoder) for split in _splits_with_labels(other)]
     # The mean age of the first is 35, which a missing one is taken for.
     assert all(each.source.vectors.tolist() == [[0, 0, 1], [0, 1, 0]] for each in seen)
     (other / "profiles.csv").write_text("name,age,job,label\nFay,35,smith,yes\nGus,34,cook,no\n", "utf-8")
     (alone,) = read(other, _splits_with_labels(other)[0])
-    again = read_social_folder(folder, "train", encoder=alone.source.encoder)
+    again = read_graph_folder(folder, "train", encoder=alone.source.encoder)
     assert again.target == train.target
 
 
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_told_with_its_file(folder, profiles, edges, said):
     (folder / "profiles.csv").write_text(profiles, "utf-8")
     (folder / "edges.csv").write_text(edges, "utf-8")
     with pytest.raises(DataError, match=said) as told:
-        read_social_folder(folder, "train")
+        read_graph_folder(folder, "train")
     assert str(folder) in str(told.value)
 
 
@@ -96,4 +96,4 @@ def test_it_can_be_looked_over(folder):
 def test_two_files_of_edges(folder):
     (folder / "edges.tsv").write_text("Ann\tBob\n", "utf-8")
     with pytest.raises(DataError, match=r"one of edges.csv, .* but holds edges.csv and edges.tsv"):
-        read_social_folder(folder, "train")
+        read_graph_folder(folder, "train")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.datasets import Answers, Example, TaggedSentence, check, label_names, labels_of, rename_labels
+from regard.datasets import BinaryLabels, Example, TaggedSentence, check, labels_of, parse_label_names, rename_labels
 from regard.errors import ArgumentError
 
 
@@ -17,7 +17,7 @@ from regard.errors import ArgumentError
     ],
 )
 def test_a_list_of_names(text, names):
-    assert label_names(text) == names
+    assert parse_label_names(text) == names
 
 
 @pytest.mark.parametrize("text", ["", "0", "0=", "=negative", "0=negative,", "0=negative,,1=b", '"0=a', "0:negative"])
@@ -25,12 +25,12 @@ def test_what_is_no_list_says_what_it_must_be(text):
     with pytest.raises(
         ArgumentError, match=r"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but"
     ):
-        label_names(text)
+        parse_label_names(text)
 
 
 def test_a_label_has_one_name():
     with pytest.raises(ArgumentError, match="names '0' twice: 0=a and 0=b"):
-        label_names("0=a,0=b")
+        parse_label_names("0=a,0=b")
 
 
 def test_labels_of_every_kind_are_renamed_and_nothing_else():
@@ -41,7 +41,7 @@ def test_labels_of_every_kind_are_renamed_and_nothing_else():
         Example("a", None),
         Example("a", (None, "b")),
         Example("a", 1.0),
-        Example("a", Answers((1, None), ("a", "b"))),
+        Example("a", BinaryLabels((1, None), ("a", "b"))),
     ]
     assert rename_labels(examples, names) == [
         TaggedSentence(("a", "x"), ("b", "d")),

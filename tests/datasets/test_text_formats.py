@@ -4,21 +4,21 @@ import pytest
 
 from regard.cli.main import main
 from regard.datasets import check, is_tables, is_treebank, read
-from regard.datasets.text_files import TextForm, form_of_text
+from regard.datasets.text_formats import TextFormat, detect_format
 from regard.errors import DataError
 
 WORDS = "1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tsaw\tsee\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
 FORMS = [
-    ("text\tlabel\nclean, cheap\tgood\n", TextForm(".tsv", "\t")),
-    ("text,label\nclean,good\n", TextForm(".csv", ",")),
-    ('text,label\n"clean, cheap",good\n', TextForm(".csv", ",")),
-    ("text;label\nclean, and, cheap;good\n", TextForm(".csv", ";")),
-    ("\ntext|label\nclean|good\n", TextForm(".csv", "|")),
-    ('{"text": "clean", "label": "good"}\n', TextForm(".jsonl")),
-    (WORDS, TextForm(".conllu")),
-    ("# sent_id = 1\n1-2\tIsaw" + "\t_" * 8 + "\n" + WORDS, TextForm(".conllu")),
+    ("text\tlabel\nclean, cheap\tgood\n", TextFormat(".tsv", "\t")),
+    ("text,label\nclean,good\n", TextFormat(".csv", ",")),
+    ('text,label\n"clean, cheap",good\n', TextFormat(".csv", ",")),
+    ("text;label\nclean, and, cheap;good\n", TextFormat(".csv", ";")),
+    ("\ntext|label\nclean|good\n", TextFormat(".csv", "|")),
+    ('{"text": "clean", "label": "good"}\n', TextFormat(".jsonl")),
+    (WORDS, TextFormat(".conllu")),
+    ("# sent_id = 1\n1-2\tIsaw" + "\t_" * 8 + "\n" + WORDS, TextFormat(".conllu")),
     # Most rows are whole: the broken one is told by its line.
-    ("text,label\na,good\nb\nc,bad\n", TextForm(".csv", ",")),
+    ("text,label\na,good\nb\nc,bad\n", TextFormat(".csv", ",")),
     ("", None),
     ("text,label\n", None),
     ("The room was clean.\nThe bed, too, was fine.\n", None),
@@ -40,7 +40,7 @@ def written(tmp_path):
 
 @pytest.mark.parametrize(("text", "form"), FORMS)
 def test_the_form_of_a_text(written, text, form):
-    assert form_of_text(written(text)) == form
+    assert detect_format(written(text)) == form
 
 
 @pytest.mark.parametrize("text", [text for text, form in FORMS[:6]])

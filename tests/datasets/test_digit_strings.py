@@ -5,9 +5,9 @@ from itertools import groupby
 import pytest
 import torch
 
+from regard.datasets.digit_strings import SILENCE, _frames, make_digit_strings
 from regard.datasets.example import Example
 from regard.datasets.noise import frame_levels
-from regard.datasets.speech_strings import SILENCE, _frames, speech_strings
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, write_sound
 
@@ -28,10 +28,10 @@ def recordings(tmp_path):
 
 
 def test_every_frame_is_labelled_by_its_middle(recordings):
-    strings = speech_strings(recordings, 53, seed=3)
-    frames = speech_strings(recordings, 53, seed=3, label="frames")
-    speakers = speech_strings(recordings, 53, seed=3, label="speaker")
-    speeches = speech_strings(recordings, 53, seed=3, label="speech")
+    strings = make_digit_strings(recordings, 53, seed=3)
+    frames = make_digit_strings(recordings, 53, seed=3, label="frames")
+    speakers = make_digit_strings(recordings, 53, seed=3, label="speaker")
+    speeches = make_digit_strings(recordings, 53, seed=3, label="speech")
     for string, framed, speaker, speech in zip(strings, frames, speakers, speeches, strict=True):
         heard = string.source.mono
         # Turned round: who says what, and how that sounds.
@@ -55,25 +55,25 @@ def test_every_frame_is_labelled_by_its_middle(recordings):
 
 
 def test_silences_are_zeros_and_as_long_as_promised(recordings):
-    for string in speech_strings(recordings, 31):
+    for string in make_digit_strings(recordings, 31):
         runs = [(quiet, len(list(run))) for quiet, run in groupby(string.source.mono.tolist(), lambda x: x == 0)]
         assert [quiet for quiet, _ in runs[::2]] == [True] * (len(string.target) + 1)
         assert all(400 <= length <= 1600 for quiet, length in runs if quiet)
 
 
 def test_the_seed_says_it_all(recordings):
-    first, again, other = (speech_strings(recordings, 7, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (make_digit_strings(recordings, 7, seed=seed) for seed in (1, 1, 2))
     assert [each.target for each in first] == [each.target for each in again]
     assert all(torch.equal(one.source.samples, two.source.samples) for one, two in zip(first, again, strict=True))
     assert [each.target for each in first] != [each.target for each in other]
     # More strings begin with the same ones.
-    assert [each.target for each in speech_strings(recordings, 11, seed=1)][:7] == [each.target for each in first]
-    assert speech_strings(recordings, 0) == []
+    assert [each.target for each in make_digit_strings(recordings, 11, seed=1)][:7] == [each.target for each in first]
+    assert make_digit_strings(recordings, 0) == []
 
 
 def test_noise_as_strong_as_the_speech_and_the_levels_below_it(recordings):
-    clean = speech_strings(recordings, 7, seed=3)
-    for string, noisy in zip(clean, speech_strings(recordings, 7, seed=3, label="energy"), strict=True):
+    clean = make_digit_strings(recordings, 7, seed=3)
+    for string, noisy in zip(clean, make_digit_strings(recordings, 7, seed=3, label="energy"), strict=True):
         heard, noise = string.source.mono, noisy.source.mono - string.source.mono
         speech = heard[heard != 0]
         assert float(noise.square().mean() / speech.square().mean()) == pytest.approx(1, abs=0.1)
@@ -83,8 +83,10 @@ def test_noise_as_strong_as_the_speech_and_the_levels_below_it(recordings):
         assert abs(float((noise[1:] * noise[:-1]).mean() / noise.square().mean())) < 0.05
         assert noisy.target == frame_levels(string.source)
         assert noisy.group == string.group
-    again = speech_strings(recordings, 3, seed=3, label="energy")
-    assert torch.equal(again[2].source.samples, speech_strings(recordings, 7, seed=3, label="energy")[2].source.samples)
+    again = make_digit_strings(recordings, 3, seed=3, label="energy")
+    assert torch.equal(
+        again[2].source.samples, make_digit_strings(recordings, 7, seed=3, label="energy")[2].source.samples
+    )
     # Each string has noise of its own.
     noises = [noisy.source.mono[:400] for noisy in again]  # all begin with a pause of 400 samples or more
     assert abs(float(torch.corrcoef(torch.stack(noises))[0, 1])) < 0.2
@@ -102,16 +104,16 @@ def test_frames_by_hand():
 
 def test_what_can_not_be_joined_says_why(recordings, tmp_path):
     with pytest.raises(ArgumentError, match="`recordings` must hold at least one recording"):
-        speech_strings([], 3)
+        make_digit_strings([], 3)
     with pytest.raises(ArgumentError, match="`recordings` must have their speakers as groups"):
-        speech_strings([Example(tmp_path / "a.wav", "1")], 3)
+        make_digit_strings([Example(tmp_path / "a.wav", "1")], 3)
     with pytest.raises(
         UnknownNameError, match="`label` must be one of digits, frames, speaker, energy, speech, but is 'digit'"
     ):
-        speech_strings(recordings, 3, label="digit")
+        make_digit_strings(recordings, 3, label="digit")
     write_sound(recordings[2].source, Sound(torch.zeros(1, 300), 11025))
     with pytest.raises(DataError, match=r".wav: it has (8000|11025) samples a second, but others have"):
-        speech_strings(recordings, 99)
+        make_digit_strings(recordings, 99)
     recordings[0].source.write_bytes(b"no sound")
     with pytest.raises(DataError, match=r"1_anna_0.wav: it can't be read as a sound"):
-        speech_strings(recordings[:1], 3)
+        make_digit_strings(recordings[:1], 3)
