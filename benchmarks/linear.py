@@ -45,8 +45,8 @@ SENTENCES = {"sst2-phrases": "sst2"}
 def is_text_classifier(row: str) -> bool:
     """Whether a row gives texts a label."""
     named = NAMED_RECIPES[row]
-    known = datasets.EXAMPLE_SETS.get(named.data)
-    return known is not None and (known.reads, named.recipe.task.kind) == ("text", "classifier")
+    known = datasets.DATASETS.get(named.data)
+    return known is not None and (known.modality, named.recipe.task.kind) == ("text", "classifier")
 
 
 ROWS = tuple(row for row in tasks.ROWS if is_text_classifier(row))

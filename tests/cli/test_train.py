@@ -8,7 +8,7 @@ import pytest
 
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
-from regard.datasets import CATALOG, SPLITS, read_graph_folder
+from regard.datasets import DATASETS, SPLITS, read_graph_folder
 from regard.tasks import NAMED_RECIPES, bundled, load
 from regard.tasks.training.lightning_parts import Training
 
@@ -210,7 +210,7 @@ def test_a_recipe_that_does_not_read_the_data_is_refused(tmp_path, capsys):
 @pytest.mark.parametrize("name", NAMED_RECIPES)
 def test_every_recipe_reads_its_own_data(name, request):
     named = NAMED_RECIPES[name]
-    if named.data in CATALOG:
+    if DATASETS[named.data].is_treebank:
         # A treebank is looked for at once, and would be fetched.
         request.getfixturevalue("real_data")
     found = TaskData.find(named.recipe.task.kind, named.data, named.label)
@@ -340,7 +340,7 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     assert main(["train", "classifier", "--data", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
     assert "has a label for each item. Take regard train tagger." in capsys.readouterr().err
     # One that exists is what to ask next; one by name isn't.
-    with mock.patch("regard.datasets.reading.read_graph_folder", wraps=read_graph_folder) as reads:
+    with mock.patch("regard.datasets.sources.read_graph_folder", wraps=read_graph_folder) as reads:
         assert (
             main(["train", "tagger", "--data", str(tmp_path), "--out", str(tmp_path / "x"), "--progress", "none"]) == 0
         )

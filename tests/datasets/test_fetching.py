@@ -11,7 +11,8 @@ import pytest
 from treebank_files import SAW, sentence
 
 from regard import datasets
-from regard.datasets import Dataset, DatasetFile, fetch, fetching, find, read
+from regard.datasets import DatasetFile, fetch, fetching, find, read
+from regard.datasets.treebanks import treebank
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 
 FILES = {"train": SAW * 3001, "dev": SAW + sentence("unseen"), "test": sentence("I", "saw")}
@@ -42,7 +43,8 @@ def server(tmp_path, monkeypatch):
         thread.start()
         served.folder, served.asked = folder, asked
         monkeypatch.setattr(fetching, "DATASETS", MappingProxyType({"toy": toy(served.server_address[1])}))
-        monkeypatch.setattr(datasets.reading, "CATALOG", fetching.DATASETS)
+        for room in (datasets.reading, datasets.sources):
+            monkeypatch.setattr(room, "DATASETS", fetching.DATASETS)
         monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.delenv("REGARD_DATA", raising=False)
@@ -60,7 +62,8 @@ def toy(port):
         )
         for split, content in FILES.items()
     }
-    return Dataset("toy", "A toy", "English", "none", "here", "nobody", "upos", "nothing", MappingProxyType(files))
+    about = {"title": "A toy", "language": "English", "licence": "none", "source": "here", "citation": "nobody"}
+    return treebank(name="toy", label="upos", files=files, **about)
 
 
 def left_in(folder):

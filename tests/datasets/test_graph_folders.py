@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.datasets import check, read, read_graph_folder, split_by_hash, splits_of
+from regard.datasets import check, find_source, read, read_graph_folder, split_by_hash
 from regard.errors import DataError
 
 PROFILES = """name,age,job,label,split
@@ -28,7 +28,7 @@ def test_every_split_sees_the_whole_graph_and_its_own_labels(folder):
     assert test.target == (None, None, None, "no", None)
     assert train.source.names == ("Ann", "Bob", "Cleo", "Dan", "Eve")
     assert train.source.edges.tolist() == dev.source.edges.tolist() == [[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]]
-    assert splits_of(folder) == ("train", "dev", "test")
+    assert find_source(folder).splits == ("train", "dev", "test")
 
 
 def test_neither_label_nor_split_is_seen(folder):

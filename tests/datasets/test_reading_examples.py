@@ -7,10 +7,9 @@ import hashlib
 import pytest
 import torch
 
-from regard.datasets import DatasetFile, check, count_duplicates, fetch, find, read, resolve
+from regard.datasets import DatasetFile, check, count_duplicates, fetch, find, find_source, read
 from regard.datasets import fetching as fetching_room
 from regard.datasets.example import Example
-from regard.datasets.reading import read_examples
 from regard.errors import ArgumentError, DataError, MissingExtraError
 from regard.inputs.sound import Sound
 
@@ -109,7 +108,7 @@ def test_problems_of_a_users_own_file_are_raised_or_told(tmp_path):
     with pytest.raises(DataError, match=r"a.csv, line 2: the column `number`"):
         read(path)
     problems = []
-    assert len(read_examples(path, on_error=problems.append)) == 1
+    assert len(read(path, on_error=problems.append)) == 1
     assert len(problems) == 1
 
 
@@ -170,7 +169,7 @@ def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch)
 
 def test_a_treebank_is_asked_for_and_something_else_given():
     with pytest.raises(ArgumentError, match=r"`data` must be a treebank, .* but sst2 isn't: its sources are text"):
-        resolve("sst2")
+        _ = find_source("sst2").files
 
 
 def test_duplicates_of_examples_are_counted(tmp_path):

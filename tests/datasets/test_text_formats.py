@@ -3,7 +3,7 @@
 import pytest
 
 from regard.cli.main import main
-from regard.datasets import check, is_tables, is_treebank, read
+from regard.datasets import check, find_source, read
 from regard.datasets.text_formats import TextFormat, detect_format
 from regard.errors import DataError
 
@@ -46,7 +46,8 @@ def test_the_form_of_a_text(written, text, form):
 @pytest.mark.parametrize("text", [text for text, form in FORMS[:6]])
 def test_tables_are_read_as_such(written, text):
     path = written(text)
-    assert (is_tables(path), is_treebank(path)) == (True, False)
+    source = find_source(path)
+    assert (source.has_columns, source.is_treebank) == (True, False)
     (example,) = read(path)
     assert (example.source[:5], example.target) == ("clean", "good")
     assert check(path).problems == ()
@@ -54,7 +55,8 @@ def test_tables_are_read_as_such(written, text):
 
 def test_sentences_are_read_as_such(written):
     path = written(WORDS)
-    assert (is_tables(path), is_treebank(path)) == (False, True)
+    source = find_source(path)
+    assert (source.has_columns, source.is_treebank) == (False, True)
     assert [sentence.words for sentence in read(path)] == [("I", "saw")]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.datasets import CATALOG, EXAMPLE_SETS
+from regard.datasets import DATASETS
 from regard.errors import ArgumentError
 from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, NamedRecipe, Recipe, bundled, load, named_recipes, recipe_for
 from regard.tasks.card import model_card
@@ -21,12 +21,12 @@ def test_every_file_is_a_recipe_by_name():
 @pytest.mark.parametrize("named", NAMED_RECIPES.values(), ids=lambda named: named.name)
 def test_a_recipe_fits_its_data(named):
     """The data set is there, can be labelled so, and gives what this kind of task is about."""
-    if named.data in CATALOG:
+    known = DATASETS[named.data]
+    if known.is_treebank:
         assert (named.recipe.task.kind, named.recipe.input.kind) == ("tagger", "words")
     else:
-        known = EXAMPLE_SETS[named.data]
         assert named.label in known.labels
-        assert known.target(named.label) in TASKS[named.recipe.task.kind].targets
+        assert known.target_type_of(named.label) in TASKS[named.recipe.task.kind].targets
     usual = recipe_for(named.data, named.label, named.recipe.task.kind)
     # One that is compared with the usual one has a longer name, and is asked for by it.
     assert usual == named or (named.name.startswith(usual.name) and named.command[-2:] == ("--recipe", named.name))

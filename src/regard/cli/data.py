@@ -63,7 +63,7 @@ def list_(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     from regard.cli.console import output_console
-    from regard.datasets import DATASETS, EXAMPLE_SETS, find
+    from regard.datasets import DATASETS, find
     from regard.page import Page, Prose, Table, show
 
     places = {name: find(name) for name in DATASETS}
@@ -72,7 +72,7 @@ def list_(
             {
                 "name": name,
                 "title": known.title,
-                "reads": EXAMPLE_SETS[name].reads if name in EXAMPLE_SETS else "words",
+                "reads": known.modality,
                 "language": known.language,
                 "label": known.label,
                 "licence": known.licence,
@@ -92,8 +92,8 @@ def list_(
         (
             name,
             known.title,
-            EXAMPLE_SETS[name].reads if name in EXAMPLE_SETS else "words",
-            ", ".join(EXAMPLE_SETS[name].labels) if name in EXAMPLE_SETS else known.label,
+            known.modality,
+            known.label if known.is_treebank else ", ".join(known.labels),
             f"{known.size / 1e6:.1f} MB",
             known.licence,
             str(places[name] or "not on this machine"),

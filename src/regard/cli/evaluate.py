@@ -121,20 +121,22 @@ def evaluate(
 
 def _label_of(model: Any, data: str) -> str | None:
     """What the model was trained to predict, where the data may be asked for it: a user's own table says it itself."""
-    from regard.datasets import EXAMPLE_SETS, is_treebank
+    from regard.datasets import match_source
 
     wanted = model.about.get("data", {}).get("label") or None
-    asked = is_treebank(data) or (data in EXAMPLE_SETS and wanted in EXAMPLE_SETS[data].labels)
+    source = match_source(data)
+    asked = source is None or source.is_treebank or (source.dataset is not None and wanted in source.dataset.labels)
     return wanted if asked else None
 
 
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
     """Those that were given, and for the rest those that the model was trained on, where the data is tables, too."""
     from regard.cli.columns import completed
-    from regard.datasets import check_column_names, is_tables
+    from regard.datasets import check_column_names, match_source
 
     remembered = model.about.get("data", {}).get("columns")
-    if not remembered or not is_tables(data):
+    source = match_source(data)
+    if not remembered or source is None or not source.has_columns:
         return given
     check_column_names(remembered)
     columns = completed(given, remembered)

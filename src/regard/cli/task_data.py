@@ -13,7 +13,7 @@ from regard.tasks.registry import TASKS
 
 if TYPE_CHECKING:
     from regard.cli.broken_lines import BrokenLines
-    from regard.datasets import ColumnNames, ExampleSet
+    from regard.datasets import ColumnNames, Dataset, DataSource
     from regard.tasks import Recipe
 
 __all__ = ["ALL", "TaskData"]
@@ -21,7 +21,7 @@ __all__ = ["ALL", "TaskData"]
 ALL = "all"
 """What data are called that are read whole, where a split has its name."""
 
-# What the targets are called, in the words of `ExampleSet.gives`.
+# What the targets are called, in the words of `Dataset.target_type`.
 _SAID = {
     "items": "a label for each item",
     "label": "one label",
@@ -62,7 +62,7 @@ class TaskData:
     given: str
     name: str
     label: str | None
-    known: "ExampleSet | None"
+    known: "Dataset | None"
     columns: "ColumnNames | None" = None
     made: tuple[str, ...] = ()
     names: "Mapping[str, str] | None" = None
@@ -83,26 +83,28 @@ class TaskData:
             ArgumentError: its targets are nothing for this kind of task, or it has no columns to name.
             DataError: no files in the folder.
         """
-        from regard.datasets import CATALOG, EXAMPLE_SETS, check_columns, is_tables, is_treebank, resolve
+        from regard.datasets import check_columns, find_source
 
         check_columns(given, columns)
-        known = EXAMPLE_SETS.get(given)
-        if given in CATALOG:
-            # Before anything is fetched.
-            cls(task, given, given, label, None)._check("items")
-        if is_treebank(given):
-            try:
-                source = resolve(given)
-            except UnknownNameError:
-                raise UnknownNameError("--data", given, [*_fitting(task), "a path"], similar_paths(given)) from None
+        try:
+            source = find_source(given)
+        except UnknownNameError:
+            raise UnknownNameError("--data", given, [*_fitting(task), "a path"], similar_paths(given)) from None
+        known = source.dataset
+        if source.is_treebank:
+            if known is not None:
+                # Before anything is fetched.
+                cls(task, given, given, label, None)._check("items")
+            # Here its files are fetched, or found.
+            _ = source.files
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
         elif known is not None:
             if label is not None and label not in known.labels:
                 raise UnknownNameError("label", label, known.labels)
             found = cls(task, given, given, label or known.label, known)
-            gives = known.target(found.label or "")
+            gives = known.target_type_of(found.label or "")
         else:
-            if TASKS[task].per_item and is_tables(given):
+            if TASKS[task].per_item and source.has_columns:
                 raise ArgumentError(
                     f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
                     "with one target for each source. Take regard train classifier, or regard train seq2seq."
@@ -115,9 +117,13 @@ class TaskData:
     @property
     def is_treebank(self) -> bool:
         """Whether its sources are sentences whose words have labels in columns."""
-        from regard.datasets import is_treebank
+        return self._source.is_treebank
 
-        return is_treebank(self.given)
+    @cached_property
+    def _source(self) -> "DataSource":
+        from regard.datasets import find_source
+
+        return find_source(self.given)
 
     def divided(self) -> "TaskData":
         """The same data, of which the splits that training needs are made where they lack them.
@@ -128,9 +134,7 @@ class TaskData:
         Raises:
             ArgumentError: it has files of splits, but none for train.
         """
-        from regard.datasets import splits_of
-
-        there = splits_of(self.given)
+        there = self._source.splits
         if there and "train" not in there:
             raise ArgumentError(
                 f"`--data` must have examples to train on, but {self.given} has only {' and '.join(there)}. Name one "
@@ -141,9 +145,9 @@ class TaskData:
     @property
     def lacking(self) -> tuple[str, ...]:
         """The splits that would have to be made of what there is."""
-        from regard.datasets import SPLITS, splits_of
+        from regard.datasets import SPLITS
 
-        there = splits_of(self.given)
+        there = self._source.splits
         if not there:
             return SPLITS
         return ("train", "dev") if "train" in there and "dev" not in there else ()
@@ -151,17 +155,15 @@ class TaskData:
     @property
     def splits(self) -> tuple[str, ...]:
         """The splits that there are, made or not."""
-        from regard.datasets import SPLITS, splits_of
+        from regard.datasets import SPLITS
 
-        there = {*splits_of(self.given), *self.made}
+        there = {*self._source.splits, *self.made}
         return tuple(split for split in SPLITS if split in there)
 
     @property
     def is_whole(self) -> bool:
         """Whether all of it is read, whatever split is asked for: a single file, or a folder without splits."""
-        from regard.datasets import splits_of
-
-        return not self.made and not splits_of(self.given)
+        return not self.made and not self._source.splits
 
     def read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split.
@@ -231,10 +233,9 @@ class TaskData:
     def _tell(self, error: DataError) -> None:
         """Leave out what is broken, if that was asked for and can be; else raise it."""
         from regard.cli.broken_lines import with_option
-        from regard.datasets import is_tables, is_treebank
 
         # A table or a treebank that holds nothing at all has no line to leave out.
-        if error.line is None and (is_tables(self.given) or is_treebank(self.given)):
+        if error.line is None and (self._source.has_columns or self.is_treebank):
             if self.broken is not None and (first := self.broken.first(error.path)) is not None:
                 raise DataError(
                     f"every line of it is broken. The first is line {first.line}: {first.reason}", path=error.path
@@ -256,14 +257,12 @@ class TaskData:
     @cached_property
     def labels(self) -> list[str]:
         """The labels that stand in any split, under the names that they have there; none for texts and numbers."""
-        from regard.datasets import labels_of, splits_of
+        from regard.datasets import labels_of
 
         if not {*TASKS[self.task].targets} & {"items", "label"}:
             return []
         plain = dataclasses.replace(self, names=None)
-        return sorted(
-            {label for split in splits_of(self.given) or ("train",) for label in labels_of(plain._read(split))}
-        )
+        return sorted({label for split in self._source.splits or ("train",) for label in labels_of(plain._read(split))})
 
     def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
         """What the examples of train are labelled with under another name, for a recipe's `auxiliary`.
@@ -306,7 +305,7 @@ class TaskData:
         """Where the data come from, for the card."""
         import hashlib
 
-        from regard.datasets import DATASETS, resolve
+        from regard.datasets import DATASETS
 
         about: dict[str, Any] = {"name": self.name, "label": self.label or ""}
         if self.name in DATASETS:
@@ -324,7 +323,7 @@ class TaskData:
         if self.made:
             about["made"] = list(self.made)
         if self.is_treebank:
-            paths = resolve(self.given).files.values()
+            paths = self._source.files.values()
             about["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
         return about
 
@@ -369,8 +368,8 @@ class TaskData:
             molecules = bool(examples) and examples[0].group is not None
             return _INPUTS_OF["molecule"] if molecules else inputs_of(as_pairs(examples[:1]))
         # Where what is said is the target, the set is turned round.
-        turned = self.known.target(self.label or "") == "sound"
-        return _INPUTS_OF["text" if turned else self.known.reads]
+        turned = self.known.target_type_of(self.label or "") == "sound"
+        return _INPUTS_OF["text" if turned else self.known.modality]
 
     def summary(self, examples: list[Any], kind: str, because: str | None = None) -> str:
         """One line that says how the training examples are read: their number, targets and input.
@@ -428,7 +427,7 @@ class TaskData:
         """What to type instead, where there is something."""
         labels = () if self.known is None else self.known.labels
         for label in labels:
-            if self.known is not None and self.known.target(label) in TASKS[self.task].targets:
+            if self.known is not None and self.known.target_type_of(label) in TASKS[self.task].targets:
                 return f" Take --label {label}."
         steps = [f"regard train {task.name}" for task in TASKS.values() if {*gives} & {*task.targets}]
         # Where only one data set fits, it is what was meant.
@@ -440,18 +439,19 @@ class TaskData:
 
 def _fitting(task: str) -> dict[str, str]:
     """The data sets whose targets are for this kind of task: name -> the first such label."""
-    from regard.datasets import CATALOG, EXAMPLE_SETS
+    from regard.datasets import DATASETS
 
-    found = {name: known.label for name, known in CATALOG.items() if "items" in TASKS[task].targets}
-    for name, known in EXAMPLE_SETS.items():
-        label = next((label for label in known.labels if known.target(label) in TASKS[task].targets), None)
+    found: dict[str, str] = {}
+    for name, known in DATASETS.items():
+        labels = (known.label, *known.labels)
+        label = next((label for label in labels if known.target_type_of(label) in TASKS[task].targets), None)
         if label is not None:
             found[name] = label
     return found
 
 
 def _kinds_of(example: Any) -> tuple[str, ...]:
-    """What the target of a user's own may be, in the words of `ExampleSet.gives`: a label is a text, too."""
+    """What the target of a user's own may be, in the words of `Dataset.target_type`: a label is a text, too."""
     from regard.inputs import Graph
 
     if isinstance(example.source, Graph):

@@ -16,7 +16,7 @@ from regard.cli.columns import column_names
 from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData
 from regard.cli.train_options import TrainOptions
-from regard.datasets import parse_label_names, read_treebank, resolve
+from regard.datasets import find_source, parse_label_names, read_treebank
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
@@ -179,7 +179,7 @@ def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: boo
             lacks = f"{data.given} has no {name} to learn beside"
             if data.is_treebank:
                 # A file that lacks it here and there is another matter than one that hasn't got it.
-                path = resolve(data.given).files["train"]
+                path = find_source(data.given).files["train"]
                 some = any(True for _ in read_treebank(path, name, on_error=lambda _: None))
                 lacks = f"{'a word of ' if some else ''}{data.given} has no {name.upper()}"
             typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)

@@ -1,14 +1,12 @@
-"""Data sets: a name to files, with checksums and terms, and to sentences or examples; and a user's own files."""
+"""Data sets: known ones by name, with files, checksums and terms, and a user's own files; read as examples."""
 
-from regard.datasets.catalog import CATALOG, Dataset, DatasetFile
 from regard.datasets.checking import Report, SplitReport, check
 from regard.datasets.class_folders import PICTURES, SOUNDS, read_class_folders
 from regard.datasets.columns import COLUMN_ROLES, ColumnNames, Columns, check_column_names
+from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.digit_strings import make_digit_strings
 from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
 from regard.datasets.example import BinaryLabels, Example
-from regard.datasets.example_set import ExampleSet
-from regard.datasets.example_sets import DATASETS, EXAMPLE_SETS
 from regard.datasets.fetching import Progress, fetch, find
 from regard.datasets.graph_folders import read_graph_folder
 from regard.datasets.idx import read_idx
@@ -18,20 +16,12 @@ from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.planetoid import read_planetoid
 from regard.datasets.pronunciations import read_pronunciations
 from regard.datasets.purchases import make_purchases
-from regard.datasets.reading import (
-    SPLITS,
-    Source,
-    check_columns,
-    is_tables,
-    is_treebank,
-    read,
-    read_examples,
-    resolve,
-    splits_of,
-)
+from regard.datasets.reading import check_columns, read
+from regard.datasets.registry import DATASETS
 from regard.datasets.segmentation import BEGINS, INSIDE, SEGMENTATION, segmented
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
-from regard.datasets.splits import split_by_group, split_by_hash, split_by_scaffold, split_by_source
+from regard.datasets.sources import DataSource, find_source, match_source
+from regard.datasets.splits import SPLITS, split_by_group, split_by_hash, split_by_scaffold, split_by_source
 from regard.datasets.spoken_digits import read_spoken_digits
 from regard.datasets.tables import read_table
 from regard.datasets.tagged_sentence import TaggedSentence
@@ -40,11 +30,9 @@ from regard.datasets.vectors import read_labelled_vectors
 
 __all__ = [
     "BEGINS",
-    "CATALOG",
     "COLUMN_ROLES",
     "DATASETS",
     "DEGREES",
-    "EXAMPLE_SETS",
     "INSIDE",
     "LABELS",
     "PICTURES",
@@ -54,14 +42,13 @@ __all__ = [
     "BinaryLabels",
     "ColumnNames",
     "Columns",
+    "DataSource",
     "Dataset",
     "DatasetFile",
     "Duplicates",
     "Example",
-    "ExampleSet",
     "Progress",
     "Report",
-    "Source",
     "SplitReport",
     "TaggedSentence",
     "canonical_smiles",
@@ -72,16 +59,15 @@ __all__ = [
     "count_duplicates",
     "fetch",
     "find",
-    "is_tables",
-    "is_treebank",
+    "find_source",
     "labels_of",
     "make_digit_strings",
     "make_purchases",
+    "match_source",
     "parse_label_names",
     "read",
     "read_aligned",
     "read_class_folders",
-    "read_examples",
     "read_graph_folder",
     "read_idx",
     "read_labelled_graph",
@@ -94,11 +80,9 @@ __all__ = [
     "read_table",
     "read_treebank",
     "rename_labels",
-    "resolve",
     "segmented",
     "split_by_group",
     "split_by_hash",
     "split_by_scaffold",
     "split_by_source",
-    "splits_of",
 ]

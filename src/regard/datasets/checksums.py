@@ -5,7 +5,7 @@ import hashlib
 import zlib
 from pathlib import Path
 
-from regard.datasets.catalog import DatasetFile
+from regard.datasets.dataset import DatasetFile
 
 __all__ = ["is_complete", "sha256_of"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from regard.datasets.dataset import Dataset, files_at, select_split
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet, files_at, hashed
 from regard.datasets.pronunciations import read_pronunciations
 from regard.inputs.lines import ErrorHandler
 
@@ -13,10 +13,10 @@ __all__ = ["CMUDICT"]
 
 def _words(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
     stress = label == "phonemes"
-    return hashed(read_pronunciations(folder / "cmudict.dict", stress=stress, on_error=on_error), split)
+    return select_split(read_pronunciations(folder / "cmudict.dict", stress=stress, on_error=on_error), split)
 
 
-CMUDICT = ExampleSet(
+CMUDICT = Dataset(
     name="cmudict",
     title="CMU Pronouncing Dictionary: 126,052 English words, 135,166 pronunciations; split by hash of the word 8:1:1",
     language="English",
@@ -29,8 +29,8 @@ CMUDICT = ExampleSet(
         "https://raw.githubusercontent.com/cmusphinx/cmudict/0f8072f814306c5ee4fbf992ed853601b12c01f9",
         all=("cmudict.dict", "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22", 3_618_488),
     ),
-    reads="text",
-    gives="text",
+    modality="text",
+    target_type="text",
     labels=("phonemes", "unstressed"),
     read=_words,
 )

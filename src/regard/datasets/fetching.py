@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.catalog import Dataset, DatasetFile
 from regard.datasets.checksums import is_complete, sha256_of
-from regard.datasets.example_sets import DATASETS
+from regard.datasets.dataset import Dataset, DatasetFile
+from regard.datasets.registry import DATASETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
 

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from regard.datasets.example import Example
-from regard.datasets.splits import split_by_hash
+from regard.datasets.splits import SPLITS, split_by_hash
 from regard.errors import DataError
 from regard.inputs import Graph, ProfileEncoder, graph_files
 from regard.inputs.profile_tables import column_values, read_profile_columns
@@ -12,7 +12,6 @@ from regard.inputs.social_graph import social_graph_from_table
 
 __all__ = ["read_graph_folder"]
 
-_SPLITS = ("train", "dev", "test")
 _LABEL, _SPLIT = "label", "split"
 
 
@@ -54,7 +53,7 @@ def read_graph_folder(
         )
     splits = column_values(columns[_SPLIT]) if _SPLIT in columns else [split_by_hash(name) for name in people]
     for name, own in zip(people, splits, strict=True):
-        if own not in (*_SPLITS, None):
+        if own not in (*SPLITS, None):
             raise DataError(
                 f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {own!r:.60}.", path=table
             )

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 import torch
 
+from regard.datasets.dataset import Dataset, files_at
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet, files_at
 from regard.datasets.planetoid import CORA_CLASSES, read_planetoid
 from regard.extras import require
 from regard.inputs.graph import Graph
@@ -34,7 +34,7 @@ def _karate_split(node: int) -> str:
     return "train" if node in (0, 33) else "dev" if node % 4 == 0 else "test"
 
 
-CORA = ExampleSet(
+CORA = Dataset(
     name="cora",
     title="Cora: 2,708 papers with 1,433 words each there or not, who cites whom, 7 fields; 140 / 500 / 1,000 labelled",
     language="English",
@@ -59,13 +59,13 @@ CORA = ExampleSet(
             )
         },
     ),
-    reads="graph",
-    gives="items",
+    modality="graph",
+    target_type="items",
     labels=("field",),
     read=_cora,
 )
 
-KARATE = ExampleSet(
+KARATE = Dataset(
     name="karate",
     title="Zachary's karate club: 34 people, 78 friendships, the two halves it broke into; train is the two leaders",
     language="",
@@ -77,8 +77,8 @@ KARATE = ExampleSet(
     files=MappingProxyType({}),
     library="networkx",
     extra="graph",
-    reads="graph",
-    gives="items",
+    modality="graph",
+    target_type="items",
     labels=("club",),
     read=_karate,
 )

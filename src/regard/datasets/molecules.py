@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.columns import Columns
+from regard.datasets.dataset import Dataset, ReadSplit, files_at
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet, Read, files_at
 from regard.datasets.splits import split_by_scaffold
 from regard.datasets.tables import read_table
 from regard.inputs.lines import ErrorHandler
@@ -25,7 +25,7 @@ _URL = f"https://raw.githubusercontent.com/GLambard/Molecules_Dataset_Collection
 _MOLECULE_NET = "Wu et al. 2018, MoleculeNet (arXiv 1703.00564)"
 
 
-def _by_scaffold(filename: str, columns: Columns, names: dict[str, str] | None = None) -> Read:
+def _by_scaffold(filename: str, columns: Columns, names: dict[str, str] | None = None) -> ReadSplit:
     """Make a function that reads a table of molecules, split by scaffold; invalid molecules are errors, and skipped."""
 
     def read(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, Any]]:
@@ -38,8 +38,8 @@ def _by_scaffold(filename: str, columns: Columns, names: dict[str, str] | None =
     return read
 
 
-def _set(name: str, title: str, citation: str, path: str, sha256: str, size: int, **more: Any) -> ExampleSet:
-    return ExampleSet(
+def _set(name: str, title: str, citation: str, path: str, sha256: str, size: int, **more: Any) -> Dataset:
+    return Dataset(
         name=name,
         title=title,
         language="SMILES",
@@ -49,7 +49,7 @@ def _set(name: str, title: str, citation: str, path: str, sha256: str, size: int
         fold="nothing",
         files=files_at(_URL, all=(path, sha256, size)),
         folder="molecules",
-        reads="molecule",
+        modality="molecule",
         **more,
     )
 
@@ -61,7 +61,7 @@ TOX21 = _set(
     "tox21.csv",
     "feae24f12dbc3191c6299bc1e21cdafe92c2973f82f5206cdbe32923e45d3ec5",
     768_407,
-    gives="labels",
+    target_type="labels",
     label="all",
     labels=("all", *TOX21_TASKS),
     questions=TOX21_TASKS,
@@ -75,7 +75,7 @@ ESOL = _set(
     "ESOL_delaney-processed.csv",
     "29feacff4ab9f7b3bdf6ae48effc28f34b009205efce21edc781af860bbd1662",
     102_558,
-    gives="number",
+    target_type="number",
     label="solubility",
     labels=("solubility",),
     read=_by_scaffold(
@@ -91,7 +91,7 @@ LIPOPHILICITY = _set(
     "Lipophilicity.csv",
     "b107ab86d8866def73c19d4a6655635c7a9ef99e9c7b22029c35131bdcfd48f4",
     361_588,
-    gives="number",
+    target_type="number",
     label="logD",
     labels=("logD",),
     read=_by_scaffold("Lipophilicity.csv", Columns("smiles", "exp", source_type="smiles", target_type="number")),
@@ -104,7 +104,7 @@ BBBP = _set(
     "BBBP.csv",
     "0ef47ddf2ddf4318524295b2df851537a32e974288f784a3787ea5b8b76625fb",
     164_581,
-    gives="label",
+    target_type="label",
     label="penetration",
     labels=("penetration",),
     read=_by_scaffold(

@@ -7,9 +7,8 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from regard.datasets.catalog import DatasetFile
+from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet
 from regard.datasets.idx import read_idx
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
@@ -47,7 +46,7 @@ def _packed(name: str, sha256: str, size: int) -> DatasetFile:
     return DatasetFile(url=None, sha256=sha256, size=size, path=f"{name}.gz", unpacked=True)
 
 
-MNIST = ExampleSet(
+MNIST = Dataset(
     name="mnist",
     title="MNIST: handwritten digits, 28 x 28; dev is the last 5,000 of the 60,000 to train on",
     language="",
@@ -76,13 +75,13 @@ MNIST = ExampleSet(
     ),
     by_hand="get the four files train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz and "
     "t10k-labels-idx1-ubyte.gz from any mirror; what is packed in them is compared.",
-    reads="picture",
-    gives="label",
+    modality="picture",
+    target_type="label",
     labels=("digit",),
     read=_mnist,
 )
 
-DIGITS = ExampleSet(
+DIGITS = Dataset(
     name="digits",
     title="Optical Recognition of Handwritten Digits: 1,797 pictures, 8 x 8; split by hash 8:1:1",
     language="",
@@ -94,8 +93,8 @@ DIGITS = ExampleSet(
     files=MappingProxyType({}),
     library="sklearn",
     extra="train",
-    reads="picture",
-    gives="label",
+    modality="picture",
+    target_type="label",
     labels=("digit",),
     read=_digits,
 )

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from regard.datasets.dataset import Dataset
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet
 from regard.datasets.splits import split_by_hash
 from regard.inputs.graph import Graph
 from regard.inputs.lines import ErrorHandler
@@ -80,7 +80,7 @@ def _read(
     yield Example(made.source, tuple(buys if split_by_hash(name) == split else None for name, buys in named))
 
 
-PURCHASES = ExampleSet(
+PURCHASES = Dataset(
     name="purchases",
     title="Will this person buy? 5,000 people, 20,000 friendships, made by a rule in which friends' purchases decide",
     language="",
@@ -91,8 +91,8 @@ PURCHASES = ExampleSet(
     fold="nothing",
     files=MappingProxyType({}),
     library="regard",
-    reads="graph",
-    gives="items",
+    modality="graph",
+    target_type="items",
     labels=("buys",),
     read=_read,
 )

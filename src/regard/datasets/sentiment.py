@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from regard.datasets.columns import Columns
+from regard.datasets.dataset import Dataset, files_at, select_split
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet, files_at, hashed
 from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.tables import read_table
 from regard.errors import DataError
@@ -46,10 +46,10 @@ def _with_phrases(folder: Path, split: str, label: str, on_error: ErrorHandler) 
 
 def _reviews(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
     rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), on_error=on_error)
-    return hashed((dataclasses.replace(each, target=_FEELINGS[each.target]) for each in rows), split)
+    return select_split((dataclasses.replace(each, target=_FEELINGS[each.target]) for each in rows), split)
 
 
-SST2 = ExampleSet(
+SST2 = Dataset(
     name="sst2",
     title="Stanford Sentiment Treebank: sentences of film reviews that like or dislike; neutral ones are left out",
     language="English",
@@ -64,8 +64,8 @@ SST2 = ExampleSet(
         dev=("stsa.binary.dev", "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1", 94_400),
         test=("stsa.binary.test", "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b", 193_562),
     ),
-    reads="text",
-    gives="label",
+    modality="text",
+    target_type="label",
     labels=("sentiment",),
     read=_sentences,
 )
@@ -105,7 +105,7 @@ SST2_PHRASES = dataclasses.replace(
     read=_with_phrases,
 )
 
-HOTEL_REVIEWS = ExampleSet(
+HOTEL_REVIEWS = Dataset(
     name="chinese-hotel-reviews",
     title="ChnSentiCorp: Chinese hotel reviews that praise or complain; one of them is empty; split by hash 8:1:1",
     language="Chinese",
@@ -122,8 +122,8 @@ HOTEL_REVIEWS = ExampleSet(
             2_904_858,
         ),
     ),
-    reads="text",
-    gives="label",
+    modality="text",
+    target_type="label",
     labels=("sentiment",),
     read=_reviews,
 )

@@ -7,7 +7,10 @@ from typing import Any
 from regard.datasets.duplicates import duplicate_key
 from regard.errors import ArgumentError
 
-__all__ = ["split_by_group", "split_by_hash", "split_by_scaffold", "split_by_source"]
+__all__ = ["SPLITS", "split_by_group", "split_by_hash", "split_by_scaffold", "split_by_source"]
+
+SPLITS = ("train", "dev", "test")
+"""The splits of a data set: for training, for choosing a model, and for the final score."""
 
 _TENTHS = ("train",) * 8 + ("dev", "test")
 
@@ -30,7 +33,7 @@ def split_by_hash(key: str) -> str:
 
 def split_by_source(
     items: Iterable[Any],
-    splits: Sequence[str] = ("train", "dev", "test"),
+    splits: Sequence[str] = SPLITS,
     *,
     key: Callable[[Any], Hashable] | None = None,
 ) -> list[str]:

@@ -7,10 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regard.datasets.catalog import DatasetFile
+from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.digit_strings import STRING_LABELS, make_digit_strings
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet
 from regard.errors import DataError
 from regard.inputs.lines import ErrorHandler
 
@@ -47,7 +46,7 @@ def _strings(folder: Path, split: str, label: str, on_error: ErrorHandler) -> li
     return make_digit_strings(list(read_spoken_digits(folder, split, "digit", on_error)), count, seed=seed, label=label)
 
 
-FSDD = ExampleSet(
+FSDD = Dataset(
     name="fsdd",
     title="Free Spoken Digit Dataset: 3,000 recordings of English digits by 6 speakers, 8 kHz",
     language="English",
@@ -71,8 +70,8 @@ FSDD = ExampleSet(
         "git clone https://github.com/Jakobovski/free-spoken-digit-dataset fsdd, then in it "
         "git checkout 26eb9aaf76e81b692f806f9140c2d2777410d7a1."
     ),
-    reads="sound",
-    gives="label",
+    modality="sound",
+    target_type="label",
     labels=("digit", "speaker"),
     read=read_spoken_digits,
 )
@@ -83,7 +82,7 @@ FSDD_STRINGS = dataclasses.replace(
     title="Strings of 3 to 8 spoken digits by one speaker, joined from fsdd with silences: 2,000, 200 and 200",
     label="digits",
     folder="fsdd",
-    gives=MappingProxyType(
+    target_type=MappingProxyType(
         {"digits": "text", "frames": "items", "speaker": "label", "energy": "items", "speech": "sound"}
     ),
     labels=STRING_LABELS,

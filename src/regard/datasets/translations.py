@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from regard.datasets.dataset import Dataset, files_at
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet, files_at
 from regard.datasets.pairs import read_aligned, read_pairs
 from regard.datasets.splits import split_by_group
 from regard.inputs.lines import ErrorHandler
@@ -27,7 +27,7 @@ def _sentences(folder: Path, split: str, label: str, on_error: ErrorHandler) -> 
     return pairs if label == "en-zh" else [Example(pair.target, pair.source) for pair in pairs]
 
 
-MULTI30K = ExampleSet(
+MULTI30K = Dataset(
     name="multi30k",
     title="Multi30k: captions of 31,014 pictures in English, German and French; test is that of 2016",
     language="English, German, French",
@@ -53,13 +53,13 @@ MULTI30K = ExampleSet(
             )
         },
     ),
-    reads="text",
-    gives="text",
+    modality="text",
+    target_type="text",
     labels=("en-de", "de-en", "en-fr", "fr-en", "de-fr", "fr-de"),
     read=_captions,
 )
 
-TATOEBA = ExampleSet(
+TATOEBA = Dataset(
     name="tatoeba-zh-en",
     title="Tatoeba: English sentences and Chinese translations; split by hash 8:1:1, pairs with a common side together",
     language="English, Chinese",
@@ -73,8 +73,8 @@ TATOEBA = ExampleSet(
         "aa43963320ccfacebd1d3542deae559bbca58d03",
         all=("cmn.txt", "aa264a2447b26ab7c9d413f8321f9e2a779fd134b5118306b6e26a3499b3926e", 4_151_383),
     ),
-    reads="text",
-    gives="text",
+    modality="text",
+    target_type="text",
     labels=("en-zh", "zh-en"),
     read=_sentences,
 )

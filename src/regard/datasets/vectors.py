@@ -7,9 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.datasets.catalog import DatasetFile
+from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.example import Example
-from regard.datasets.example_set import ExampleSet
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError
 from regard.inputs.lines import ErrorHandler
@@ -57,7 +56,7 @@ def _vowels(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Ite
             yield each
 
 
-JAPANESE_VOWELS = ExampleSet(
+JAPANESE_VOWELS = Dataset(
     name="japanese-vowels",
     title="Japanese Vowels: 9 men say /ae/; 12 cepstra a frame, 7 to 29 frames; dev is a tenth of train, by hash",
     language="Japanese",
@@ -80,8 +79,8 @@ JAPANESE_VOWELS = ExampleSet(
             ),
         }
     ),
-    reads="vectors",
-    gives="label",
+    modality="vectors",
+    target_type="label",
     labels=("speaker",),
     read=_vowels,
 )

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.datasets import CATALOG, SPLITS, check
+from regard.datasets import DATASETS, SPLITS, check
 from regard.datasets.example import Example
-from regard.datasets.example_sets import EXAMPLE_SETS
 from regard.datasets.idx import read_idx
-from regard.datasets.reading import read, read_examples
+from regard.datasets.reading import read
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
@@ -22,20 +21,19 @@ held = cache(read)  # a data set is read once, for all tests
 GIVES = {"label", "number", "text", "sound", "items", "labels"}
 
 
-@pytest.mark.parametrize("name", EXAMPLE_SETS)
+@pytest.mark.parametrize("name", DATASETS)
 def test_the_catalog_is_complete(name):
-    known = EXAMPLE_SETS[name]
+    known = DATASETS[name]
     assert known.name == name
-    assert name not in CATALOG
     assert known.fold in FOLDINGS
     assert known.label in known.labels
-    assert known.reads in {"text", "sound", "picture", "vectors", "molecule", "graph"}
-    assert {known.target(label) for label in known.labels} <= GIVES
+    assert known.modality in {"words", "text", "sound", "picture", "vectors", "molecule", "graph"}
+    assert {known.target_type_of(label) for label in known.labels} <= GIVES
     for each in (known.title, known.licence, known.source, known.citation):
         assert each
     assert len(known.title) < 120
     assert bool(known.files) != bool(known.library)
-    assert bool(known.questions) == (known.gives == "labels")
+    assert bool(known.questions) == (known.target_type == "labels")
     assert set(known.questions) <= set(known.labels)
     for file in known.files.values():
         assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
@@ -46,7 +44,8 @@ def test_the_catalog_is_complete(name):
             assert known.by_hand.endswith(".")
         else:
             assert re.fullmatch(r"https://raw\.githubusercontent\.com/[\w-]+/[\w-]+/[0-9a-f]{40}/[\w./-]+", file.url)
-            assert re.search(r"/([0-9a-f]{40})/", file.url)[1] in known.source
+            commit = re.search(r"/([0-9a-f]{40})/", file.url)[1]
+            assert commit in known.source or (known.is_treebank and commit[:12] in known.source)
 
 
 # Of each split: how many examples, and how many of the most frequent labels.
@@ -163,7 +162,7 @@ def test_strings_are_of_their_own_split_and_always_the_same():
     assert first.rate == 8000
     frames = held("fsdd-strings", "test", "frames")
     assert all(len(each.target) == -(-each.source.samples.shape[1] // 80) for each in frames)
-    assert EXAMPLE_SETS["fsdd-strings"].target("frames") == "items"
+    assert DATASETS["fsdd-strings"].target_type_of("frames") == "items"
 
 
 @pytest.mark.usefixtures("real_data")
@@ -233,7 +232,7 @@ def test_molecules_are_split_by_scaffold():
     assert "" in scaffolds[0]  # without a ring: the most frequent of all
     assert molecules["train"][0].target == -0.77 or any(each.target == -0.77 for each in molecules["test"])
     problems = []
-    assert len(read_examples("bbbp", "test", on_error=problems.append)) == 204
+    assert len(read("bbbp", "test", on_error=problems.append)) == 204
     assert len(problems) == 11
     assert all("BBBP.csv, line " in str(each) and "the column `smiles` is empty" in str(each) for each in problems)
     assert {each.target for each in held("bbbp", "test")} == {"penetrating", "non-penetrating"}

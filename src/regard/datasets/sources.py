@@ -1,0 +1,356 @@
+"""Data sources: a data set that regard knows by name, or a user's own files in one of several formats.
+
+`find_source` looks a name up in `DATASETS`. For a path it takes the first of `FORMATS` that matches.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.class_folders import read_class_folders
+from regard.datasets.columns import ColumnNames
+from regard.datasets.dataset import Dataset
+from regard.datasets.fetching import Progress, fetch
+from regard.datasets.graph_folders import read_graph_folder
+from regard.datasets.registry import DATASETS
+from regard.datasets.splits import SPLITS
+from regard.datasets.tables import TABLES, file_format, file_suffix, read_table
+from regard.datasets.text_formats import KNOWN_FORMATS
+from regard.datasets.treebanks import read_sentences
+from regard.datasets.vectors import VECTORS, read_labelled_vectors
+from regard.errors import ArgumentError, DataError, RegardError, UnknownNameError
+from regard.files import similar_paths
+from regard.inputs import is_graph_folder
+from regard.inputs.lines import ErrorHandler, raise_error
+
+__all__ = ["FORMATS", "DataSource", "KnownDataset", "find_source", "match_source"]
+
+_CONLLU = (".conllu",)
+_COLUMN = "upos"
+_EXAMPLES = (*TABLES, *VECTORS)
+
+
+class DataSource:
+    """What can be read as a data set.
+
+    Attributes:
+        name: its name, for messages.
+        path: the file or folder of a user's own.
+        label: the default label; None if the files determine it.
+        fold: the character folding (a name in `inputs.FOLDINGS`) after which the splits have the same spelling.
+        is_treebank: whether its examples are sentences whose words have labels.
+        dataset: its entry in `DATASETS`; None for a user's own files.
+    """
+
+    name: str
+    path: Path
+    label: str | None = None
+    fold: str = "nothing"
+    is_treebank: bool = False
+    dataset: Dataset | None = None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether it is a table, of which columns can be chosen."""
+        return False
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits; empty if all of it is every split, as of a single file.
+
+        Raises:
+            DataError: there are no files, or two for one split.
+        """
+        raise NotImplementedError
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The file of each split of a treebank.
+
+        Raises:
+            ArgumentError: it isn't a treebank.
+        """
+        raise ArgumentError(f"`data` must be a treebank, sentences whose words have labels, but {self.name} isn't.")
+
+    def read(
+        self,
+        split: str,
+        label: str | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        on_error: ErrorHandler | None = None,
+    ) -> list[Any]:
+        """Read a split; see `regard.datasets.read`."""
+        raise NotImplementedError
+
+
+class KnownDataset(DataSource):
+    """A data set of `DATASETS`; its files are downloaded if necessary."""
+
+    def __init__(self, dataset: Dataset):
+        self.dataset = self._known = dataset
+        self.name, self.label, self.fold = dataset.name, dataset.label, dataset.fold
+        self.is_treebank = dataset.is_treebank
+
+    def fetch(self, progress: Progress | None = None) -> Path:
+        """The folder with its files; see `regard.datasets.fetch`."""
+        return fetch(self.name, progress=progress)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return SPLITS
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        if not self.is_treebank:
+            known = ", ".join(name for name, each in DATASETS.items() if each.is_treebank)
+            raise ArgumentError(
+                f"`data` must be a treebank, sentences whose words have labels, as {known}, but {self.name} isn't: "
+                f"its sources are {self._known.modality}."
+            )
+        folder = self.fetch()
+        return {split: folder / file.filename for split, file in self._known.files.items()}
+
+    def read(
+        self,
+        split: str,
+        label: str | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        on_error: ErrorHandler | None = None,
+    ) -> list[Any]:
+        if label is not None and label not in self._known.labels:
+            raise UnknownNameError("label", label, self._known.labels)
+        # What is broken in its files is known, and skipped.
+        handler = on_error or (lambda _: None)
+        return list(self._known.read(self.fetch(), split, label or self._known.label, handler))
+
+
+class _OwnFiles(DataSource):
+    """A user's own file or folder."""
+
+    def __init__(self, given: str | Path):
+        self.given, self.path = given, Path(given)
+        self.name = self.path.name
+
+    def _check_no_label(self, label: str | None) -> None:
+        if label is not None:
+            raise ArgumentError(
+                f"`label` must be None for {self.given}, whose columns or folders say it, but is {label!r}. "
+                f"Another column: --column label={label}; from Python: columns={{'label': {label!r}}}."
+            )
+
+
+class GraphFolder(_OwnFiles):
+    """A folder with a graph: its nodes' profiles, and its edges."""
+
+    @staticmethod
+    def matches(path: Path) -> bool:
+        """Whether a path has this format."""
+        return is_graph_folder(path)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return SPLITS
+
+    def read(
+        self,
+        split: str,
+        label: str | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        on_error: ErrorHandler | None = None,
+    ) -> list[Any]:
+        self._check_no_label(label)
+        return [read_graph_folder(self.path, split)]
+
+
+class Treebank(_OwnFiles):
+    """A CoNLL-U file, or a folder with one for each split."""
+
+    def __init__(self, given: str | Path):
+        super().__init__(given)
+        self.label, self.is_treebank = _COLUMN, True
+
+    @staticmethod
+    def matches(path: Path) -> bool:
+        """Whether a path has this format."""
+        return bool(_files_in(path, _CONLLU)) if path.is_dir() else path.exists() and file_format(path) == ".conllu"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.files) if self.path.is_dir() else ()
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        return _split_files(self.path, _CONLLU) if self.path.is_dir() else dict.fromkeys(SPLITS, self.path)
+
+    def read(
+        self,
+        split: str,
+        label: str | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        on_error: ErrorHandler | None = None,
+    ) -> list[Any]:
+        files = self.files
+        if split not in files:
+            raise DataError(
+                f"it has no file for the split {split!r}: none named like {split}.conllu or en-{split}.conllu.",
+                path=self.given,
+            )
+        return list(read_sentences(files[split], label or _COLUMN, _COLUMN, on_error=on_error))
+
+
+class ExampleFiles(_OwnFiles):
+    """A table, a file of vectors, or a folder with a folder for each class; or a folder with one of these per split."""
+
+    @staticmethod
+    def matches(path: Path) -> bool:
+        """Whether a path has this format."""
+        if not path.is_dir():
+            return file_format(path) in _EXAMPLES
+        return bool(_files_in(path, _EXAMPLES)) or any(
+            each.is_dir() and not each.name.startswith(".") for each in path.iterdir()
+        )
+
+    @property
+    def has_columns(self) -> bool:
+        parts = self._parts.values() if self.path.is_dir() else [self.path]
+        return any(file_format(part) in TABLES for part in parts)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        if self.path.is_dir():
+            return tuple(self._parts)
+        if not self.path.is_file():
+            raise _not_found(self.given)
+        return ()
+
+    def read(
+        self,
+        split: str,
+        label: str | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        on_error: ErrorHandler | None = None,
+    ) -> list[Any]:
+        self._check_no_label(label)
+        path, handler = self.path, on_error or raise_error
+        if path.is_dir() and (parts := self._parts):
+            if split not in parts:
+                if next(iter(parts.values())).is_dir():
+                    raise DataError(f"it has no folder for the split {split!r}.", path=path)
+                raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
+            path = parts[split]
+        if not path.is_dir() and file_format(path) not in VECTORS:
+            return list(read_table(path, columns, on_error=handler))
+        # The splits of a folder may have different formats.
+        if columns:
+            raise no_columns(path)
+        return list(read_class_folders(path, on_error=handler) if path.is_dir() else read_labelled_vectors(path))
+
+    @property
+    def _parts(self) -> dict[str, Path]:
+        """The file or the folder of each split of a folder; empty if all of it is every split."""
+        if _files_in(self.path, _EXAMPLES):
+            return _split_files(self.path, _EXAMPLES)
+        parts = {split: self.path / split for split in SPLITS if (self.path / split).is_dir()}
+        return parts if "train" in parts else {}
+
+
+FORMATS: tuple[type[GraphFolder] | type[Treebank] | type[ExampleFiles], ...] = (GraphFolder, Treebank, ExampleFiles)
+"""The formats of a user's own files, in the order in which they are tried."""
+
+
+def match_source(name_or_path: str | Path) -> DataSource | None:
+    """The data source that a name or a path stands for; None if there is none."""
+    if str(name_or_path) in DATASETS:
+        return KnownDataset(DATASETS[str(name_or_path)])
+    path = Path(name_or_path)
+    return next((each(name_or_path) for each in FORMATS if each.matches(path)), None)
+
+
+def find_source(name_or_path: str | Path) -> DataSource:
+    """The data source that a name or a path stands for.
+
+    A single file is every split. In a folder, the file of a split has the name of the split in its own name, as a
+    separate word in upper or lower case: en-train.conllu and Train.conllu, but not trained.conllu.
+
+    Raises:
+        UnknownNameError: neither a known name nor an existing path.
+        DataError: a folder without files of a known format, or a file of an unknown format.
+
+    Example:
+        >>> find_source("ud-english-ewt").is_treebank, find_source("fsdd").splits
+        (True, ('train', 'dev', 'test'))
+    """
+    source = match_source(name_or_path)
+    if source is None:
+        raise _not_found(name_or_path)
+    return source
+
+
+def no_columns(given: str | Path) -> ArgumentError:
+    """The error for columns of something that isn't a table."""
+    return ArgumentError(
+        f"`columns` (--column) must be left out for {given}, but are there: only a table of your own "
+        f"({', '.join(TABLES)}) has columns to name."
+    )
+
+
+def _not_found(given: str | Path) -> RegardError:
+    """The error for a name or a path that isn't a data source."""
+    path = Path(given)
+    if path.is_dir():
+        return _no_files(path, _CONLLU)
+    if path.exists():
+        if file_suffix(path) == ".txt" and file_format(path) == ".txt":
+            return DataError(
+                f"it is a .txt file, in which this was looked for: {KNOWN_FORMATS}. It has none of these. Save it as a "
+                "table whose first line names the columns, such as text and label.",
+                path=path,
+            )
+        return DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
+    if isinstance(given, Path) or os.sep in given or given.endswith(".conllu"):
+        hint = "".join(f" Did you mean {each}?" for each in similar_paths(given))
+        return DataError(f"there is no such file or folder.{hint}", path=given)
+    known = [*DATASETS, "a path to a .conllu file or a folder of them"]
+    return UnknownNameError("data", given, known, similar_paths(given))
+
+
+def _no_files(folder: Path, suffixes: tuple[str, ...]) -> DataError:
+    kind = suffixes[0]
+    return DataError(f"it has no file named like train{kind}, en-dev{kind} or Test{kind}.", path=folder)
+
+
+def _files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files of a folder with these suffixes, without hidden ones, sorted by name."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if file_suffix(path) in suffixes and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def _split_files(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
+    """The file of each split in a folder. The split must be a separate word: "latest-train" isn't a test file."""
+    files: dict[str, Path] = {}
+    found = _files_in(folder, suffixes)
+    for split in SPLITS:
+        named = [path for path in found if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)]
+        if len(named) > 1:
+            raise DataError(
+                f"a folder must have one file for the split {split!r}, but has "
+                f"{', '.join(file.name for file in named)}. Name the file instead.",
+                path=folder,
+            )
+        if named and named[0] in files.values():
+            raise DataError("its name holds the names of two splits. Name it after one.", path=named[0])
+        if named:
+            files[split] = named[0]
+    if not files:
+        raise _no_files(folder, suffixes)
+    return files
