@@ -169,12 +169,12 @@ def test_settings_go_through_json():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"patch": 0}, "`patch` must be a whole number from 1 to 1,024, but is 0"),
+        ({"patch": 0}, "`patch` must be an integer from 1 to 1,024, but is 0"),
         ({"patch": 10**9}, "but is 1000000000"),
         ({"patch": True}, "but is True"),
         (
             {"size": (0, 5)},
-            r"`size` must be \(height, width\), whole numbers from 1 to 8,192, or None, but is \(0, 5\)",
+            r"`size` must be \(height, width\), integers from 1 to 8,192, or None, but is \(0, 5\)",
         ),
         ({"size": [5, 10**9]}, r"but is \(5, 1000000000\)"),
         ({"channels": "gray"}, "`channels` must be one of grey, rgb, but is 'gray'. Did you mean 'grey'"),

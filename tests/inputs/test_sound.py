@@ -179,7 +179,7 @@ def test_any_broken_byte_gives_a_sound_or_a_data_error(tmp_path, name):
         (torch.zeros(1, 5, dtype=torch.int16), 8000, r"must be floats, .* torch\.int16\. Divide .* 32768"),
         (torch.tensor([[0.0, torch.nan]]), 8000, "1 of 2 are NaN or infinite"),
         (torch.tensor([[0.0, -torch.inf]]), 8000, "1 of 2 are NaN or infinite"),
-        (torch.zeros(1, 5), 0, "`rate` must be a whole number .* from 1,000 to 1,000,000, but is 0"),
+        (torch.zeros(1, 5), 0, "`rate` must be an integer .* from 1,000 to 1,000,000, but is 0"),
         (torch.zeros(1, 5), 2_000_000, "but is 2000000"),
     ],
 )
@@ -217,7 +217,7 @@ def test_resampling_takes_out_what_is_too_high():
 def test_the_same_rate_changes_nothing():
     sound = Sound(noise(2, 997), 8000)
     assert resample(sound, 8000) is sound
-    with pytest.raises(ArgumentError, match="`rate` must be a whole number"):
+    with pytest.raises(ArgumentError, match="`rate` must be an integer"):
         resample(sound, 0)
 
 

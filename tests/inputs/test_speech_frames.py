@@ -299,7 +299,7 @@ def test_settings_go_through_json():
         ({"top_db": 50, "features": "samples"}, "`top_db` is for features 'filterbank' and 'mfcc', but"),
         ({"rate": 44100}, "`rate` must be a multiple of 400 .* but is 44100. .* take 44000"),
         ({"rate": 0}, "take 2000"),
-        ({"rate": True}, "`rate` must be a whole number, but is True"),
+        ({"rate": True}, "`rate` must be an integer, but is True"),
         ({"filters": 0}, "`filters` must be from 1 to 128 at 8000 Hz"),
         ({"filters": 50, "rate": 2000}, "`filters` must be from 1 to 40 at 2000 Hz"),
         ({"features": "mfcc", "coefficients": 41}, "`coefficients` must be from 1 to 40, .* but is 41"),

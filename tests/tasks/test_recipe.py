@@ -149,9 +149,9 @@ for features in {cases}:
     said = subprocess.run([sys.executable, "-c", tried], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == [
         "`shape` must be true or false, but is 'x'.",
-        "`fold` must be a name, but is [].",
-        "`prefixes` must be a whole number, but is True.",
-        "`prefixes` must be a whole number, but is 'a'.",
+        "`fold` must be a string, but is [].",
+        "`prefixes` must be an integer, but is True.",
+        "`prefixes` must be an integer, but is 'a'.",
     ]
 
 

@@ -67,8 +67,8 @@ def make_purchases(people: int, *, seed: int = 0) -> Example[Graph, tuple[str | 
     counts = np.where(jobs[friend] == jobs[person], _COLLEAGUES, 1.0)
     weights = np.bincount(person, counts, minlength=people)
     bought = np.bincount(person, counts * before[friend], minlength=people)
-    shares = np.where(weights > 0, bought / np.maximum(weights, 1), _BOUGHT_BEFORE)
-    buys = chance < 1 / (1 + np.exp(-12 * (shares - _BOUGHT_BEFORE) - (49 - ages) / 30))
+    fractions = np.where(weights > 0, bought / np.maximum(weights, 1), _BOUGHT_BEFORE)
+    buys = chance < 1 / (1 + np.exp(-12 * (fractions - _BOUGHT_BEFORE) - (49 - ages) / 30))
     return Example(graph, tuple(("no", "yes")[int(each)] for each in buys))
 
 

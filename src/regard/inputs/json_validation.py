@@ -64,11 +64,11 @@ def check_types(settings: Any) -> None:
         >>> SpeechFrames(filters=40.0)
         Traceback (most recent call last):
             ...
-        regard.errors.ArgumentError: `filters` must be a whole number, but is 40.0.
+        regard.errors.ArgumentError: `filters` must be an integer, but is 40.0.
     """
     for field in fields(settings):
         value = getattr(settings, field.name)
         # `type` instead of isinstance, because True is an int.
         if type(value) is not type(field.default):
-            wanted = {int: "a whole number", bool: "true or false", str: "a name"}[type(field.default)]
+            wanted = {int: "an integer", bool: "true or false", str: "a string"}[type(field.default)]
             raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")

@@ -56,7 +56,7 @@ class PictureVectors:
     def __post_init__(self) -> None:
         # `type` and not isinstance: True is an int.
         if type(self.patch) is not int or not 1 <= self.patch <= _LARGEST_PATCH:
-            raise ArgumentError(f"`patch` must be a whole number from 1 to {_LARGEST_PATCH:,}, but is {self.patch!r}.")
+            raise ArgumentError(f"`patch` must be an integer from 1 to {_LARGEST_PATCH:,}, but is {self.patch!r}.")
         size = self.size
         if size is not None and not (
             isinstance(size, tuple)
@@ -64,7 +64,7 @@ class PictureVectors:
             and all(type(side) is int and 1 <= side <= _LONGEST_SIDE for side in size)
         ):
             raise ArgumentError(
-                f"`size` must be (height, width), whole numbers from 1 to {_LONGEST_SIDE:,}, or None, but is {size!r}."
+                f"`size` must be (height, width), integers from 1 to {_LONGEST_SIDE:,}, or None, but is {size!r}."
             )
         if not isinstance(self.channels, str) or self.channels not in CHANNELS:
             raise UnknownNameError("channels", self.channels, CHANNELS)

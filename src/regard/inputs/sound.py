@@ -200,7 +200,7 @@ def _check_rate(rate: int) -> None:
     # `type` instead of isinstance, because True is an int.
     if type(rate) is not int or rate not in _RATES:
         raise ArgumentError(
-            f"`rate` must be a whole number of samples a second from {_RATES[0]:,} to {_RATES[-1]:,}, but is {rate!r}."
+            f"`rate` must be an integer of samples a second from {_RATES[0]:,} to {_RATES[-1]:,}, but is {rate!r}."
         )
 
 

@@ -8,14 +8,14 @@ from torch import Tensor
 
 __all__ = ["with_random_clipping", "with_random_filter", "with_random_gain", "with_random_noise"]
 
-_MOST_SNR = 50.0  # dB; less noise than this isn't heard
+_MOST_SNR = 50.0  # dB; weaker noise is inaudible
 _STEEPEST = 2.0  # power falls with the frequency to this power: from white over pink to brown noise
 _LOW_CUT = 400.0  # Hz; a telephone's line cuts at 300
 _HIGH_CUT = 0.6  # of half the sampling rate; a telephone's line cuts at 3,400 of 4,000 Hz
-_BENDS = 8  # a random filter bends at so many frequencies
-_GAINS = 2  # a random gain is drawn so many times a second
-_TAIL = 200  # samples of zeros behind, so that the end of a sound isn't heard at its beginning
-_SLOPE = 0.15  # a cut falls within this share of its frequency
+_BENDS = 8  # the number of random points of a filter's curve
+_GAINS = 2  # the number of random gains a second
+_TAIL = 200  # the number of zeros after the end, so that a filter's response doesn't wrap around to the beginning
+_SLOPE = 0.15  # the width of a cutoff's slope, as a fraction of its frequency
 
 
 def with_random_gain(samples: Float[Tensor, " sample"], rate: int, most_db: float) -> Float[Tensor, " sample"]:
@@ -35,10 +35,10 @@ def with_random_gain(samples: Float[Tensor, " sample"], rate: int, most_db: floa
         True
     """
     # The first point lies before the beginning by a random part of the distance to the second.
-    places = torch.arange(len(samples)) * (_GAINS / rate) + torch.rand(())
-    first = places.long()
+    positions = torch.arange(len(samples)) * (_GAINS / rate) + torch.rand(())
+    first = positions.long()
     curve = most_db * (2 * torch.rand(len(samples) * _GAINS // rate + 3) - 1)
-    return samples * 10 ** (torch.lerp(curve[first], curve[first + 1], places - first) / 20)
+    return samples * 10 ** (torch.lerp(curve[first], curve[first + 1], positions - first) / 20)
 
 
 def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Float[Tensor, " sample"]:
@@ -85,9 +85,9 @@ def with_random_filter(samples: Float[Tensor, " sample"], rate: int, most_db: fl
     frequencies = torch.linspace(0, rate / 2, size // 2 + 1)
     bends = most_db * (2 * torch.rand(_BENDS) - 1)
     # By the root of the frequency: like the mel scale, this puts more bends at low frequencies.
-    places = (frequencies / (rate / 2)).sqrt() * (_BENDS - 1)
-    first = places.long().clamp(max=_BENDS - 2)
-    curve = torch.lerp(bends[first], bends[first + 1], places - first)
+    positions = (frequencies / (rate / 2)).sqrt() * (_BENDS - 1)
+    first = positions.long().clamp(max=_BENDS - 2)
+    curve = torch.lerp(bends[first], bends[first + 1], positions - first)
     draws = torch.rand(4).tolist()
     if draws[0] < 0.5:
         curve = curve - _attenuation(_LOW_CUT * draws[1] + 1, frequencies)
@@ -121,5 +121,5 @@ def _attenuation(cutoff: float, frequencies: Tensor) -> Tensor:
 
 
 def _fast_size(count: int) -> int:
-    """A power of two, large enough for so many samples and the response of a filter behind the last."""
+    """A power of two that is large enough for the samples and the response of a filter after the last one."""
     return 1 << (count + _TAIL - 1).bit_length()

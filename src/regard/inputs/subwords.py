@@ -53,7 +53,7 @@ class Subwords:
         """
         if type(size) is not int or size < _SMALLEST:
             raise ArgumentError(
-                f"`size` must be a whole number of at least {_SMALLEST} (256 bytes, padding, start, end), "
+                f"`size` must be an integer of at least {_SMALLEST} (256 bytes, padding, start, end), "
                 f"but is {size!r:.60}."
             )
         library = require("tokenizers", extra="text")

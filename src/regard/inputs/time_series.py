@@ -148,7 +148,7 @@ class _Header:
 
     def _count(self, number: int, key: str, values: list[str]) -> None:
         if not values[0].isdecimal() or not int(values[0][:9]) > 0 or len(values[0]) > 9:
-            raise self._wrong(number, f"{key} must be a whole number above 0, but is {values[0]!r:.60}")
+            raise self._wrong(number, f"{key} must be an integer above 0, but is {values[0]!r:.60}")
 
     def _wrong(self, number: int, what: str) -> DataError:
         return DataError(f"{what}.", path=self.path, line=number)

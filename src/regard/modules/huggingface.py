@@ -252,15 +252,15 @@ def _translated(function: Callable[..., Tensor]) -> Mask | None:
         return Dense()
     if getattr(function, "__module__", None) != masking.__name__:
         return None
-    held = inspect.getclosurevars(function).nonlocals
+    closure = inspect.getclosurevars(function).nonlocals
     maker = function.__qualname__.split(".")[0]
     if maker == "and_masks":
-        both = [_translated(part) for part in held.get("mask_functions", ())]
+        both = [_translated(part) for part in closure.get("mask_functions", ())]
         if len(both) != 2 or None in both:
             return None
         first, second = both
         return first if isinstance(second, Dense) else first & second  # pyright: ignore[reportOptionalOperand]
-    size = held.get("sliding_window")
+    size = closure.get("sliding_window")
     if maker == "sliding_window_overlay" and isinstance(size, int) and size >= 1:
         # The function is key > query - size; `&` with a causal mask bounds the other side.
         return Window(size - 1, 2**31)
