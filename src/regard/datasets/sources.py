@@ -5,7 +5,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,11 @@ class DataSource:
         on_error: ErrorHandler | None = None,
     ) -> list[Any]:
         """Read a split; see `regard.datasets.read`."""
+        return list(self._read(split, label, columns, on_error))
+
+    def _read(
+        self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
+    ) -> Iterable[Any]:
         raise NotImplementedError
 
 
@@ -113,19 +118,13 @@ class KnownDataset(DataSource):
         folder = self.fetch()
         return {split: folder / file.filename for split, file in self._known.files.items()}
 
-    def read(
-        self,
-        split: str,
-        label: str | None = None,
-        *,
-        columns: ColumnNames | None = None,
-        on_error: ErrorHandler | None = None,
-    ) -> list[Any]:
+    def _read(
+        self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
+    ) -> Iterable[Any]:
         if label is not None and label not in self._known.labels:
             raise UnknownNameError("label", label, self._known.labels)
         # What is broken in its files is known, and skipped.
-        handler = on_error or (lambda _: None)
-        return list(self._known.read(self.fetch(), split, label or self._known.label, handler))
+        return self._known.read(self.fetch(), split, label or self._known.label, handler or (lambda _: None))
 
 
 class _OwnFiles(DataSource):
@@ -155,14 +154,9 @@ class GraphFolder(_OwnFiles):
     def splits(self) -> tuple[str, ...]:
         return SPLITS
 
-    def read(
-        self,
-        split: str,
-        label: str | None = None,
-        *,
-        columns: ColumnNames | None = None,
-        on_error: ErrorHandler | None = None,
-    ) -> list[Any]:
+    def _read(
+        self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
+    ) -> Iterable[Any]:
         self._check_no_label(label)
         return [read_graph_folder(self.path, split)]
 
@@ -187,21 +181,16 @@ class Treebank(_OwnFiles):
     def files(self) -> Mapping[str, Path]:
         return _split_files(self.path, _CONLLU) if self.path.is_dir() else dict.fromkeys(SPLITS, self.path)
 
-    def read(
-        self,
-        split: str,
-        label: str | None = None,
-        *,
-        columns: ColumnNames | None = None,
-        on_error: ErrorHandler | None = None,
-    ) -> list[Any]:
+    def _read(
+        self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
+    ) -> Iterable[Any]:
         files = self.files
         if split not in files:
             raise DataError(
                 f"it has no file for the split {split!r}: none named like {split}.conllu or en-{split}.conllu.",
                 path=self.given,
             )
-        return list(read_sentences(files[split], label or _COLUMN, _COLUMN, on_error=on_error))
+        return read_sentences(files[split], label or _COLUMN, _COLUMN, on_error=handler)
 
 
 class ExampleFiles(_OwnFiles):
@@ -229,16 +218,11 @@ class ExampleFiles(_OwnFiles):
             raise _not_found(self.given)
         return ()
 
-    def read(
-        self,
-        split: str,
-        label: str | None = None,
-        *,
-        columns: ColumnNames | None = None,
-        on_error: ErrorHandler | None = None,
-    ) -> list[Any]:
+    def _read(
+        self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
+    ) -> Iterable[Any]:
         self._check_no_label(label)
-        path, handler = self.path, on_error or raise_error
+        path, handler = self.path, handler or raise_error
         if path.is_dir() and (parts := self._parts):
             if split not in parts:
                 if next(iter(parts.values())).is_dir():
@@ -246,11 +230,11 @@ class ExampleFiles(_OwnFiles):
                 raise DataError(f"it has no file for the split {split!r}: none named like {split}.csv.", path=path)
             path = parts[split]
         if not path.is_dir() and file_format(path) not in VECTORS:
-            return list(read_table(path, columns, on_error=handler))
+            return read_table(path, columns, on_error=handler)
         # The splits of a folder may have different formats.
         if columns:
             raise no_columns(path)
-        return list(read_class_folders(path, on_error=handler) if path.is_dir() else read_labelled_vectors(path))
+        return read_class_folders(path, on_error=handler) if path.is_dir() else read_labelled_vectors(path)
 
     @property
     def _parts(self) -> dict[str, Path]:

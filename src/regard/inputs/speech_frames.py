@@ -89,7 +89,7 @@ class SpeechFrames:
             nearest = min(_RATES, key=lambda rate: abs(rate - self.rate))
             raise ArgumentError(
                 f"`rate` must be a multiple of 400 from {_RATES[0]:,} to {_RATES[-1]:,}, so that 10 ms and 25 ms are "
-                f"integer numbers of samples, but is {self.rate}. Sounds of any rate are resampled to it; take {nearest}."
+                f"integer numbers of samples, but is {self.rate}. Sounds of any rate are resampled; take {nearest}."
             )
         most = min(128, self.rate // 50)
         if not 1 <= self.filters <= most:
