@@ -21,7 +21,7 @@ from typing import Any
 
 KINDS = {"tagger", "classifier", "seq2seq", "synthesis"}
 MOST_PARAMETERS = 6
-RUN = 6  # lines in a row that two places share
+RUN = 6  # lines in a row that two files share
 COMMON = 8  # places in which a line may stand before it is too common to tell anything
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     print(f"files: {len(files)}")
     print(f"branches on a kind's string: {sum(map(branches, trees.values()))}")
     print(f"functions with more than {MOST_PARAMETERS} parameters: {sum(map(long_signatures, trees.values()))}")
-    print(f"pairs of places that share {RUN} lines or more: {renamed + exact}, of which {exact} to the letter")
+    print(f"pairs of files that share {RUN} lines or more: {renamed + exact}, of which {exact} to the letter")
     inner = {**os.environ, "PYTHONPATH": str(given.source.resolve().parent)}
     subprocess.run([sys.executable, __file__, "--calls"], env=inner, check=True)
 
@@ -71,7 +71,7 @@ def long_signatures(tree: ast.AST) -> int:
 
 
 def repeated(files: dict[Path, str]) -> tuple[int, int]:
-    """How many pairs of places share a run of lines: but for names and values; and to the letter."""
+    """How many pairs of files share a run of lines: but for names and values; and to the letter."""
     exact = _runs({path: _lines(text, rename=False) for path, text in files.items()})
     alike = _runs({path: _lines(text, rename=True) for path, text in files.items()})
     return len(alike - exact), len(exact)

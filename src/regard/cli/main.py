@@ -59,7 +59,7 @@ def _regard(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from (works anywhere).")] = False,
 ) -> None:
-    """Train small self-attention models, use them, and see what they looked at.
+    """Train small self-attention models, use them, and see what they attended to.
 
     \b
     Examples:

@@ -97,7 +97,7 @@ predict = command_with(_predict, Wanted, inspect.Parameter("model", inspect.Para
 
 
 def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) -> None:
-    """Answer for every source, and show and write what is wanted.
+    """Predict for every source, and show and write what the command line asked for.
 
     Args:
         model_of: the model for a source; what it needs is imported when it is first asked.
@@ -105,7 +105,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         command: what to call it in messages.
 
     Raises:
-        RegardError: what is wanted can't be, or a source can't be used.
+        RegardError: an option or a source can't be used.
     """
     _check(wanted, command)
     skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
@@ -165,7 +165,7 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     if skipped is not None:
         skipped.write()
     if html is not None:
-        html.write(f"{' and '.join(names)}: what was looked at", origin or "the command line")
+        html.write(f"{' and '.join(names)}: what it attended to", origin or "the command line")
 
 
 def _check(wanted: Wanted, command: str) -> None:

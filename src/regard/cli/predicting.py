@@ -45,7 +45,7 @@ def answers(
         model_of: the model for a source.
         lines: the sources, or the names of their files.
         origin: the file that they are listed in, for messages; "" where they stand on the command line.
-        watch: keep what was looked at.
+        watch: keep records with the attention weights.
         live: answer each before the next is read.
         skipped: takes the lines that can't be used, which are then left out; None where they are an error.
 
@@ -56,7 +56,7 @@ def answers(
     pairs = until_broken(((model_of(line), line) for line in lines), broken)
     for model, neighbours in groupby(pairs, itemgetter(0)):
         together = _TOGETHER if model.recipe.input.given == "text" else _FILES_TOGETHER
-        # What was looked at takes memory, and is read by a person.
+        # Attention weights take memory, and people read them one by one.
         while group := [line for _, line in islice(neighbours, 1 if live or watch else together)]:
             yield from _answers(model, group, origin, watch, skipped)
     if broken:

@@ -72,7 +72,7 @@ def read_lines(
     Args:
         stream: the open file.
         name: what to call it.
-        problem: is told of each line that is broken, which is then left out; by default it is raised.
+        problem: called with the error of each broken line, which is then skipped; by default the error is raised.
 
     Raises:
         DataError: not text, not UTF-8, a line of more than a megabyte, or no line at all; names the line.

@@ -115,7 +115,7 @@ def say(
         put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
         for line, said, record in _said(loaded, stack.enter_context(progress), watch=watch):
             place = out if _is_wav(out) else out / f"{line.number}.wav"
-            # Before the file is written: a layer that there isn't is told here.
+            # Before the file is written: a layer that doesn't exist raises its error here.
             seen = None if record is None else as_page(record, line.text, shown)
             put(place.name, wav(said.sound))
             cut = "" if said.ended else ", cut: it found no end"
@@ -129,7 +129,7 @@ def say(
         if seen is not None and page is not None:
             page.add(seen, heading=True)
     if page is not None:
-        page.write(f"{loaded.name}: what was looked at", name or "the command line")
+        page.write(f"{loaded.name}: what it attended to", name or "the command line")
 
 
 def _is_wav(out: Path) -> bool:
@@ -164,7 +164,7 @@ def _check(model: Any, line: Line, name: str) -> None:
 def _said(
     model: Any, lines: Iterator[Line], *, watch: bool
 ) -> "Iterator[tuple[Line, SynthesizedSpeech, Record | None]]":
-    """Each text with what is heard, some at a time; watched, one at a time, with what was looked at."""
+    """Each text with its sound, in batches; or one at a time with its record, if records are kept."""
     if watch:
         for line in lines:
             (record,) = model.look([line.text])

@@ -127,7 +127,7 @@ def command_of(name: str) -> Callable[..., None]:
 
 
 def _tell_of_model(source: str) -> None:
-    """Who asks as by `regard predict`, the model first, is told: its name would be answered as any other text."""
+    """Note that the first source names a model, as in `regard predict`: here it is a source like any other."""
     from regard.tasks import bundled
     from regard.tasks.store import DESCRIPTION
 

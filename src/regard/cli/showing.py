@@ -1,4 +1,4 @@
-"""From a record to a page or to JSON: what the commands that show what a model looked at have in common."""
+"""Records as pages and as JSON, for all commands that show attention."""
 
 import math
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class Show(NamedTuple):
 
 
 def as_page(record: Record, title: str, show: Show) -> Page:
-    """The answer; then, as far as it is asked for, what was looked at: ranked lists, and maps."""
+    """The prediction; then, if asked for, the attention, as ranked lists and maps."""
     pages = [item_labels(record) if isinstance(record.answer, list) else answer_page(record)]
     if why := _why_nothing(record, show):
         pages.append(Page("", (Prose(why),)))
@@ -62,7 +62,7 @@ def as_page(record: Record, title: str, show: Show) -> Page:
     if show.map and record.layers:
         if record.grid is not None:
             pages.append(pooled_heatmap(record, layer=show.layer or len(record.layers), head=show.head))
-        # What each of hundreds of patches looked at is a large map, and of a picture not the first that is wanted.
+        # The map of hundreds of patches by hundreds of patches is large, and rarely what one wants first of a picture.
         if record.grid is None or show.named:
             pages.append(heatmap(record, **chosen))
     return Page.of(title, *pages)

@@ -1,4 +1,4 @@
-"""`regard tag`: label the words of a sentence, and show what each of them looked at."""
+"""`regard tag`: label the words of a sentence, and show what each of them attended to."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def tag(
     skipped = None if skip_broken is None else BrokenLines(skip_broken, force=force)
     problem = raise_with_option if skipped is None else skipped.add_unread
     with closing(read_text(text or "") if path is None else read_file(path, problem)) as lines:
-        # The first line is read before torch: of a file that can't be used one is told at once.
+        # The first line is read before torch is imported, so that an unusable file is reported at once.
         first = [*islice(lines, 1)]
 
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.

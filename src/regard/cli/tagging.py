@@ -39,7 +39,7 @@ def answers(
         tagger_of: the model for a line.
         lines: the sentences.
         source: the file's name, for messages; "" where there is none.
-        watch: keep what each word looked at; else the records hold no layers.
+        watch: keep the attention of each word; otherwise the records hold no layers.
         live: answer each line before the next is read, instead of several at a time.
         segmenter: what finds the words of Chinese without spaces; None: the longest that the tagger knows.
         skipped: takes the lines that can't be tagged, which are then left out; None where they are an error.

@@ -1,4 +1,4 @@
-"""The data of a command that trains or judges: found, and checked to hold what the task is about."""
+"""The data of `regard train` and `regard evaluate`, checked to hold targets for the task."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -78,7 +78,7 @@ ENGLISH_EWT = treebank(
     title="UD English Web Treebank: blogs, e-mails, reviews, answers; 17 universal parts of speech",
     language="English",
     licence="CC BY-SA 4.0",
-    source="github.com/UniversalDependencies/UD_English-EWT, commit 15d613d8447b (May 2025)",
+    source="github.com/UniversalDependencies/UD_English-EWT, commit 15d613d8447b3478787d4c278730a1e48a945efb, May 2025",
     citation="Silveira et al. 2014, A Gold Standard Dependency Corpus for English, LREC",
     label="upos",
     fold="ascii",
@@ -112,8 +112,9 @@ CHINESE_GSD = treebank(
     language="Chinese",
     licence="CC BY-SA 4.0 (the 2016 readme of train said NC; lifted in 2019)",
     source=(
-        "github.com/UniversalDependencies/UD_Chinese-GSD, commit 9eab5182234b (2016), for train; "
-        "UD_Chinese-GSDSimp, commit eb3aed31ebb1 (May 2025), for dev and test"
+        "github.com/UniversalDependencies/UD_Chinese-GSD, commit 9eab5182234b0429e5dd738cfe2a5626fef96e58 (2016), "
+        "for train; "
+        "UD_Chinese-GSDSimp, commit eb3aed31ebb170897405ee5cd1db83a1a0b11864 (May 2025), for dev and test"
     ),
     citation="Universal Dependencies, Chinese GSD (Google, 2016); Chinese GSDSimp (Peng Qi, Koichi Yasuoka, 2019)",
     label="xpos",

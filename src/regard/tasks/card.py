@@ -194,7 +194,7 @@ def _calibration(scores: Mapping[str, Any]) -> list[str]:
 
 
 def _more(scores: Mapping[str, Any]) -> str:
-    """What is told beside the measure: figures of each split, and what is the same of all."""
+    """Further figures beside the measure, for each split and for all of them."""
     said: dict[str, None] = {}
     for split, score in scores.items():
         for name, value in score.get("more", {}).items():
@@ -296,7 +296,7 @@ _KNOWS = {
     "pictures": "It knows pictures like those of its data: as large, as well centred, as light or as dark.",
     "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
 }
-_ATTENTION = "The attention shows what the net looked at, which need not be why it decided."
+_ATTENTION = "The attention shows what the network attended to, which need not explain its output."
 
 
 def _percent(share: float) -> str:

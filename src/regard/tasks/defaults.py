@@ -51,7 +51,7 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "learning_rate": 2e-3,
     },
     "molecules": {
-        # What isn't near by bonds is told by how many bonds away it is.
+        # Pairs of atoms beyond direct bonds are encoded by their distance in bonds.
         "input": {"edges": False, "reach": 6},
         "width": 64,
         "hidden": 128,

@@ -124,12 +124,12 @@ def saved_evaluation(values: Mapping[str, Any]) -> dict[str, Any]:
 def evaluate_predictions(
     target: Target, given: Tensor, wanted: Tensor, *, lengths: Sequence[int] | None = None
 ) -> Evaluation:
-    """Compare the numbers that a net gave with what is wanted.
+    """Compare a network's outputs with the targets.
 
     Args:
         target: what the numbers mean.
         given: (thing, outputs) the numbers.
-        wanted: (thing, ...) what is wanted, of which something is known.
+        wanted: (thing, ...) the targets, some of them known.
         lengths: where the things are the items of sources, one source after the other, how many each has: items of
             one source are right or wrong together, so sources are drawn for the interval; of one alone, its items.
 

@@ -242,7 +242,7 @@ class Model(Generic[_Given]):
         return getattr(self, self.task.verb)(sources, longest=longest)
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
-        """Predict for each source, and keep what was looked at.
+        """Predict for each source, and keep the attention weights.
 
         Sources go through together where they are short. Of one of more than 2 000 items the record holds the weights
         of the pooling, if it has any, but no layers: those alone would fill the memory.

@@ -92,7 +92,7 @@ def _self_attentions(network: nn.Module) -> list[MultiHeadAttention]:
 
 
 def attention_parts(recipe: Recipe) -> dict[str, Any]:
-    """What a network of attention is told of it; `own_relative_positions` says the rest once it is built."""
+    """The recipe's settings of attention, as arguments; `own_relative_positions` adds the rest to the built network."""
     return {
         "heads": recipe.heads,
         "score": recipe.score,

@@ -26,7 +26,7 @@ class TargetObjective(Objective):
     Args:
         network: the net to train.
         recipe: how; its task says how much each auxiliary answer counts beside 1 for the net's own.
-        dataset: the training examples, and what is wanted of them for each of the answers.
+        dataset: the training examples, with the targets of each output.
         dev: the dev examples, and their targets for the net's own output.
         answers: what the net's numbers mean (`regard.tasks.targets`), then what those of each auxiliary head do.
     """

@@ -119,7 +119,7 @@ class Target(ABC):
         """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
 
     def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
-        """The same answer, with the temperature at which its probabilities fit best to what is wanted."""
+        """The same answer, with the temperature at which its probabilities fit the targets best."""
         return self
 
     def calibration(self, given: Tensor, wanted: Tensor) -> Calibration | None:

@@ -20,7 +20,7 @@ __all__ = ["ClassifierData"]
 
 
 class ClassifierData(PairsData):
-    """Examples, each a source and what is wanted of it, for a classifier.
+    """Checked examples for a classifier: sources with their targets.
 
     Args:
         recipe: how.
@@ -73,7 +73,7 @@ class ClassifierData(PairsData):
         argument: str,
     ) -> Dataset:
         dataset = filled(Dataset(self.recipe.input, encoder, items, wanted), argument)
-        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        # Check again without the empty sources: they may have held all known targets.
         answer.check([[target] for item, (_, target) in zip(items, pairs, strict=True) if len(item)], argument)
         return dataset
 

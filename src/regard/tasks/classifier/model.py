@@ -87,7 +87,7 @@ class Classifier(Model[Target]):
         self.target = self.target.calibrated(given, wanted)
 
     def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[Tensor, Tensor, int, float]:
-        """What the net gives and what is wanted, how many sources held nothing, and how many seconds it took."""
+        """The outputs and the targets, the number of empty sources, and the seconds that it took."""
         pairs = as_pairs(examples)
         self.target.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
@@ -99,7 +99,7 @@ class Classifier(Model[Target]):
         known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
         if not known:
             raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
-        # Again, of those that are left: what is known may have been wanted of empty sources alone.
+        # Check again without the empty sources: they may have held all known targets.
         self.target.check([[target] for _, target in known], "examples")
         wanted = self.target.tensor([target for _, target in known])
         return torch.stack([numbers for numbers, _ in known]), wanted, len(pairs) - len(known), seconds

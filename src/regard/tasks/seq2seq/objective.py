@@ -26,7 +26,7 @@ class Seq2SeqObjective(Objective):
     Args:
         network: the net to train.
         recipe: how.
-        dataset: the training examples; what is wanted of each are ids, -1 at padding.
+        dataset: the training examples; the targets are ids, -1 at padding.
         text: what the ids mean.
         dev: the dev examples.
         right: what is written after each epoch: sources, read, each with its right texts.

@@ -222,7 +222,7 @@ class Molecules(_GraphSource):
             return _Related(graph.with_loops(), torch.zeros(0, 0))
         if len(graph) > _MOST_RELATED:
             raise ArgumentError(
-                f"`smiles` must be a molecule of {_MOST_RELATED:,} atoms at most, where pairs are told their distance, "
+                f"`smiles` must be a molecule of {_MOST_RELATED:,} atoms at most, as pairs are encoded by distance, "
                 f"but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
             )
         relations = graph.relations(self.reach)

@@ -23,7 +23,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 __all__ = ["Pictures"]
 
 _SIZES = 64
-"""The sizes of so many pictures, evenly spread, are looked at before training."""
+"""The sizes of this many pictures, evenly spread, are read before training."""
 _MANY = 1024
 """More patches than this make training slow."""
 

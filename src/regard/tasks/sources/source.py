@@ -64,7 +64,7 @@ class Source(Settings):
         return None
 
     def ood_statistics(self, encoder: Any, source: Any) -> tuple[Statistic, ...]:
-        """By what a source is told to be out of distribution; nothing where that isn't measured."""
+        """The statistics that show whether a source is out of distribution; empty if none are measured."""
         return ()
 
     def known_text(self, encoder: Any) -> str:

@@ -57,7 +57,7 @@ class Words(Source):
         return WordEncoder.from_json(saved)
 
     def item(self, encoder: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
-        # The encoder remembers each word it has looked at, so that encoding anew every epoch costs next to nothing.
+        # The encoder caches each word, so that encoding again in every epoch costs next to nothing.
         return self._words(source)
 
     def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:

@@ -18,7 +18,7 @@ __all__ = ["TaggerData"]
 
 
 class TaggerData:
-    """Sources, and what is wanted of each of their items, for a tagger.
+    """Checked examples for a tagger: sources with a target for each item.
 
     Args:
         recipe: how.

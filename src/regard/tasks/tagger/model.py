@@ -196,7 +196,7 @@ class Tagger(Model[Target]):
 
 
 def check_rows(pairs: Sequence[Pair], argument: str) -> None:
-    """Refuse what is wanted of the items of a source, if it is no list.
+    """Refuse a target that isn't a list with one entry for each item.
 
     Example:
         >>> check_rows([("ab", 1)], "dev")

@@ -36,7 +36,7 @@ class Dataset:
         source: what the sources are.
         encoder: of the sources.
         items: the sources, read.
-        wanted: of each, what is wanted for each answer: of the whole, or, first axis, of each of its items.
+        wanted: the targets of each source, one tensor for each output; of items, along the first axis.
     """
 
     def __init__(self, source: Source, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor, ...]]):
@@ -62,7 +62,7 @@ class Dataset:
 
 
 class ItemDataset(Dataset):
-    """Examples of which something is wanted of each item: the wanted of a batch are one after the other."""
+    """Examples with a target for each item; a batch concatenates the targets of its sources."""
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
         return self._batch(members, torch.cat)

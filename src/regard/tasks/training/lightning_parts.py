@@ -179,7 +179,7 @@ class AfterEpoch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         training = _ours(pl_module)
-        # The first process judges; what it found decides for all, which wait here.
+        # The first process evaluates; the others wait here, and its result decides for all.
         row, weights = self._judged(training) if trainer.is_global_zero else ({}, {})
         row = trainer.strategy.broadcast(row)
         training.history.append(row)

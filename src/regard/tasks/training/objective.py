@@ -88,12 +88,12 @@ class TrainingData(Protocol):
 
     @property
     def examples(self) -> Sequence[Any]:
-        """The training examples, each a source and what is wanted of it."""
+        """The training examples, each a source and its target."""
         ...
 
     @property
     def dev(self) -> Sequence[Any]:
-        """The dev examples, each a source and what is wanted of it."""
+        """The dev examples, each a source and its target."""
         ...
 
     @property

@@ -247,7 +247,7 @@ def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[
             f"are {'train' if kept else 'dev'}."
         )
     if isinstance(auxiliary, Mapping):
-        # Of another number they don't fit, which is told later.
+        # Rows of another number don't fit; the error comes later, with the others.
         auxiliary = {
             name: [rows[index] for index in kept] if len(rows) == len(given) else rows
             for name, rows in auxiliary.items()
