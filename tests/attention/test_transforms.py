@@ -17,7 +17,7 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from attention import compiled_checks
-from regard.attention import attend, function_transforms, masks, positions, weights
+from regard.attention import attend, autograd, masks, positions, weights
 from regard.errors import ArgumentError, RefusedError
 from regard.modules import MultiHeadAttention
 
@@ -185,7 +185,7 @@ class TestSamples:
     def test_samples_are_one_batch_where_they_can(self, three, monkeypatch):
         every = [torch.randn(SAMPLES, *tensor.shape) for tensor in three]
         taken = []
-        monkeypatch.setattr(function_transforms, "vmap_samples", lambda *arguments: taken.append(1))
+        monkeypatch.setattr(autograd, "_sample", lambda *arguments: taken.append(1))
         vmap(grad(lambda *three: loss(attend(*three, mask="causal", weights="relu"))))(*every)
         assert not taken
 

@@ -7,12 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from regard.attention import custom_operator, function_transforms
+from regard.attention import autograd, custom_operator, function_transforms
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
-from regard.attention.recomputed_in_backward import run_recomputing
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -91,7 +90,7 @@ def attend(
     with no_autocast(query):
         if hasattr(ENGINES[name], "run"):
             return ENGINES[name].run(request)
-        return run_recomputing(request.expanded, ENGINES[name])
+        return autograd.run_recomputing(request.expanded, ENGINES[name])
 
 
 def weigh(

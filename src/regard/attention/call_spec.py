@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.autograd import like
 from regard.attention.engines import ENGINES
 from regard.attention.parts import unflatten_part
 from regard.attention.plan import choose
@@ -36,13 +37,13 @@ class CallSpec:
     dropout: float
     engine: str
 
-    def request(self, tensors: Sequence[Tensor], seed: Tensor | None) -> Request:
-        """The checked request with these tensors.
+    def request(self, *tensors: Tensor) -> Request:
+        """The checked request with these tensors, the last of which is the seed if there is dropout.
 
         Raises:
             ArgumentError: an argument of `attend` can't be used.
         """
-        query, key, value, *operands = tensors
+        query, key, value, *operands = tensors[:-1] if self.dropout else tensors
         score, weights, mask, position = unflatten_part(self.parts, tuple(operands)) if operands else self.parts
         return Request.of(
             query,
@@ -53,7 +54,7 @@ class CallSpec:
             mask=mask,
             position=position,
             dropout=self.dropout,
-            seed=0 if seed is None else int(seed),
+            seed=int(tensors[-1]) if self.dropout else 0,
         )
 
     def engine_of(self, request: Request) -> ModuleType:
@@ -66,41 +67,36 @@ class CallSpec:
         with torch.no_grad():
             return engine.run(request) if hasattr(engine, "run") else engine.forward(request.expanded)
 
-    def gradients(
-        self, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
-    ) -> list[Tensor]:
+    def gradients(self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The gradients of the tensors with these numbers, each in its tensor's dtype."""
-        request = self.request(tensors, seed)
+        request = self.request(*tensors)
         engine = self.engine_of(request)
         if hasattr(engine, "backward"):
-            found = self._by_engine(engine, request, grad_output)
+            found = _by_engine(engine, request, grad_output)
         else:
-            found = self._by_autograd(engine, tensors, seed, grad_output, needed)
-        return [_like(tensors[i], found[i]) for i in needed]
-
-    def _by_engine(self, engine: Any, request: Request, grad_output: Tensor) -> list[Tensor | None]:
-        with torch.no_grad():
-            found = engine.backward(request.expanded, grad_output)
-            # Sum over the query heads that share a key head.
-            shared = request.key.shape[1]
-            return [
-                grad if i not in (1, 2) or grad.shape[1] == shared else grad.unflatten(1, (shared, -1)).sum(2)
-                for i, grad in enumerate(found)
-            ]
+            found = self._by_autograd(engine, needed, grad_output, tensors)
+        return [like(tensors[i], found[i]) for i in needed]
 
     def _by_autograd(
-        self, engine: Any, tensors: Sequence[Tensor], seed: Tensor | None, grad_output: Tensor, needed: list[int]
+        self, engine: Any, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor]
     ) -> dict[int, Tensor | None]:
         """The gradients by an engine that autograd differentiates."""
         with torch.enable_grad():
             leaves = [tensor.detach().requires_grad_(i in needed) for i, tensor in enumerate(tensors)]
-            output = engine.run(self.request(leaves, seed))
+            output = engine.run(self.request(*leaves))
             grads = torch.autograd.grad(output, [leaves[i] for i in needed], grad_output, allow_unused=True)
         return dict(zip(needed, grads, strict=True))
 
 
-def _like(tensor: Tensor, gradient: Tensor | None) -> Tensor:
-    return torch.zeros_like(tensor) if gradient is None else gradient.to(tensor.dtype)
+def _by_engine(engine: Any, request: Request, grad_output: Tensor) -> list[Tensor | None]:
+    with torch.no_grad():
+        found = engine.backward(request.expanded, grad_output)
+        # Sum over the query heads that share a key head.
+        shared = request.key.shape[1]
+        return [
+            grad if i not in (1, 2) or grad.shape[1] == shared else grad.unflatten(1, (shared, -1)).sum(2)
+            for i, grad in enumerate(found)
+        ]
 
 
 def seed_as_int64(seed: int) -> int:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
+from regard.attention import autograd
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
 from regard.attention.engines import blocked, fused
 from regard.attention.masks import And, Causal, Dense, Lengths
@@ -288,7 +289,7 @@ def _forward(
     """The output, and the logsumexp of each row that the fused kernel saves for backward; empty for other engines."""
     call, gradients = _parse(text)
     with _enable_autograd(), no_autocast(query), torch.no_grad():
-        request = call.request((query, key, value, *operands), seed)
+        request = call.request(query, key, value, *operands, *_as_list(seed))
         if gradients:
             with torch.enable_grad():
                 blocked.refuse_captured(request.expanded)
@@ -310,13 +311,17 @@ def _backward(
     saved: list[Tensor],
     needed: list[int],
 ) -> list[Tensor]:
-    call, tensors = _parse(text)[0], (query, key, value, *operands)
+    call, tensors = _parse(text)[0], (query, key, value, *operands, *_as_list(seed))
     with _enable_autograd(), no_autocast(query):
-        if saved and call.engine_of(call.request(tensors, seed)) is fused:
+        if saved and call.engine_of(call.request(*tensors)) is fused:
             grads = _gradients_from_saved(call, tensors, grad_output, saved, needed)
         else:
-            grads = call.gradients(tensors, seed, grad_output, needed)
+            grads = call.gradients(needed, grad_output, tensors)
     return [_rows_first(grad) if i < 3 else grad.contiguous() for i, grad in zip(needed, grads, strict=True)]
+
+
+def _as_list(seed: Tensor | None) -> list[Tensor]:
+    return [] if seed is None else [seed]
 
 
 def _gradients_from_saved(
@@ -325,7 +330,7 @@ def _gradients_from_saved(
     """The gradients from what the fused kernel saved."""
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_(i in needed) for i, tensor in enumerate(tensors)]
-        prepared = _prepared(call.request(leaves, None))
+        prepared = _prepared(call.request(*leaves))
     with torch.no_grad():
         cotangents = fused.backward_from_saved(prepared, grad_output, *saved)
     three = (prepared.query, prepared.key, prepared.value)
@@ -430,63 +435,43 @@ for _operator, _run, _shape in (
     torch.library.register_fake(f"regard::{_operator}", _shape, lib=_LIBRARY)
 
 
-class _Output(torch.autograd.Function):
-    @staticmethod
-    def forward(text: str, count: int, *tensors: Tensor) -> tuple[Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return torch.ops.regard.attend_forward(*_arguments(tensors, count), text)
+@dataclasses.dataclass(frozen=True)
+class _Operators:
+    """The computation by the operators. `text`: what describes everything but the tensors."""
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.text, ctx.count, *tensors = inputs
-        ctx.mark_non_differentiable(output[1])
-        saved = output if output[1].numel() else ()
-        ctx.saved = len(saved)
-        ctx.save_for_backward(*tensors, *saved)
+    text: str
+    operands: int
+    seeded: bool
 
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        saved = list(ctx.saved_tensors)
-        count = len(saved) - ctx.saved
-        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
-        found: Any = _Gradient.apply(ctx.text, needed, ctx.count, ctx.saved, grad_output, *saved)
-        grads: list[Tensor | None] = [None] * count
-        for i, grad in zip(needed, found, strict=True):
-            grads[i] = grad
-        return None, None, *grads
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        output, logsumexp = torch.ops.regard.attend_forward(*self._arguments(tensors), self.text)
+        return (output, logsumexp) if logsumexp.numel() else (output,)
 
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        arguments = self._arguments(tensors)
+        return torch.ops.regard.attend_backward(grad_output, *arguments, self.text, list(saved), needed)
 
-class _Gradient(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        text: str, needed: list[int], count: int, saved_count: int, grad_output: Tensor, *saved: Tensor
-    ) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        inputs = len(saved) - saved_count
-        arguments = _arguments(saved[:inputs], count)
-        return tuple(torch.ops.regard.attend_backward(grad_output, *arguments, text, list(saved[inputs:]), needed))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def request(self, *tensors: Tensor) -> Request:
         raise RefusedError(
             "A compiled or exported program has no gradient of a gradient: call attend outside of it for that."
         )
 
+    def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
+        return None
 
-def _arguments(tensors: tuple[Tensor, ...], count: int) -> tuple[Any, ...]:
-    """The tensors as the operators take them: query, key, value, `count` operands, and the seed or None."""
-    query, key, value, *rest = tensors
-    return query, key, value, rest[:count], rest[count] if len(rest) > count else None
+    def _arguments(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        """The tensors as the operators take them: query, key, value, the operands, and the seed or None."""
+        query, key, value, *rest = tensors
+        return query, key, value, rest[: self.operands], rest[-1] if self.seeded else None
 
 
 def _with_gradient(
     query: Tensor, key: Tensor, value: Tensor, operands: list[Tensor], seed: Tensor | None, text: str
 ) -> Tensor:
-    seeds = [] if seed is None else [seed]
-    output, _ = _Output.apply(text, len(operands), query, key, value, *operands, *seeds)  # pyright: ignore
-    return output
+    computation = _Operators(text, len(operands), seeded=seed is not None)
+    return autograd.apply(computation, query, key, value, *operands, *_as_list(seed))
 
 
 _LIBRARY.impl("attend", untraced(_with_gradient), "Autograd")

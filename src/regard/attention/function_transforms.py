@@ -1,24 +1,24 @@
-"""`attend` under torch.func's transforms: a function with a gradient, a gradient of the gradient, and vmap rules.
+"""`attend` under torch.func's transforms.
 
 The engine is chosen after all transforms have been unwrapped, when the tensors have values. Under `torch.vmap` the
 samples are computed one by one, or as one larger batch if nothing distinguishes samples from items of a batch.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
 
+from regard.attention import autograd
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
 from regard.attention.engines.blocked.reference import tile_output
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile
 from regard.attention.parts import flatten_part, is_builtin
 from regard.attention.precision import no_autocast
-from regard.attention.recomputed_in_backward import second_order, stack_samples, vmap_samples
 from regard.attention.request import Request
 from regard.errors import ArgumentError
 
@@ -46,7 +46,7 @@ def attend(
     parts_spec, operands = flatten_part(parts)
     call = CallSpec(parts_spec, float(dropout), engine)
     if not _is_builtin(parts_spec):
-        _refuse_captured(call, (query, key, value, *operands))
+        _refuse_captured(dataclasses.replace(call, dropout=0.0), (query, key, value, *operands))
     seeds = []
     if dropout:
         # A tensor, so that with vmap(randomness="different") every sample has its own seed.
@@ -55,88 +55,41 @@ def attend(
         repeat, rest = divmod(query.shape[1], max(key.shape[1], 1))
         if repeat > 1 and not rest:
             key, value = (tensor.repeat_interleave(repeat, dim=1) for tensor in (key, value))
-    return _Output.apply(call, 3 + len(operands), query, key, value, *operands, *seeds)  # pyright: ignore[reportReturnType]
+    joins = not operands and not dropout and _is_builtin(parts_spec)
+    return autograd.apply(_Transformed(call, joins), query, key, value, *operands, *seeds)
 
 
-class _Output(torch.autograd.Function):
-    @staticmethod
+@dataclasses.dataclass(frozen=True)
+class _Transformed:
+    """The computation of a call whose engine is chosen when it runs.
+
+    Attributes:
+        call: the call.
+        joins: whether samples can be items of one batch, because only query, key and value may differ between them.
+    """
+
+    call: CallSpec
+    joins: bool
+
+    def request(self, *tensors: Tensor) -> Request:
+        return self.call.request(*tensors)
+
     @untraced
-    def forward(call: CallSpec, count: int, *tensors: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         with no_autocast(tensors[0]):
-            return call.output(_request(call, count)(*tensors))
+            return (self.call.output(self.call.request(*tensors)),)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.call, ctx.count, *tensors = inputs
-        ctx.save_for_backward(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
-        tensors = ctx.saved_tensors
-        found: Any = _Gradient.apply(ctx.call, ctx.count, needed, grad_output, *tensors)
-        grads: list[Tensor | None] = [None] * len(tensors)
-        for i, grad in zip(needed, found, strict=True):
-            grads[i] = grad
-        return None, None, *grads
-
-    @staticmethod
-    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
-        info: Any, in_dims: tuple[Any, ...], call: CallSpec, count: int, *tensors: Tensor
-    ) -> tuple[Tensor, int]:
-        dims = in_dims[2:]
-        if _can_join_batch(call, count, dims):
-            output: Any = _Output.apply(call, count, *_in_one_batch(tensors, dims))
-            return output.unflatten(0, (info.batch_size, -1)), 0
-        outputs: Any = [_Output.apply(call, count, *sample) for sample in vmap_samples(info.batch_size, dims, tensors)]
-        return torch.stack(outputs), 0
-
-
-class _Gradient(torch.autograd.Function):
-    @staticmethod
     @untraced
-    def forward(
-        call: CallSpec, count: int, needed: list[int], grad_output: Tensor, *tensors: Tensor
-    ) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
         with no_autocast(grad_output):
-            seed = tensors[count] if len(tensors) > count else None
-            return tuple(call.gradients(tensors[:count], seed, grad_output, needed))
+            return self.call.gradients(needed, grad_output, tensors)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.call, ctx.count, ctx.needed, *tensors = inputs
-        ctx.save_for_backward(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        request_of = _request(ctx.call, ctx.count)
-        return None, None, None, *second_order(request_of, ctx.needed, ctx.saved_tensors, cotangents)
-
-    @staticmethod
-    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
-        info: Any, in_dims: tuple[Any, ...], call: CallSpec, count: int, needed: list[int], *tensors: Tensor
-    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        dims = in_dims[3:]
-        if _can_join_batch(call, count, dims):
-            found: Any = _Gradient.apply(call, count, needed, *_in_one_batch(tensors, dims))
-            return tuple(grad.unflatten(0, (info.batch_size, -1)) for grad in found), (0,) * len(found)
-        return stack_samples(
-            _Gradient.apply(call, count, needed, *sample) for sample in vmap_samples(info.batch_size, dims, tensors)
-        )
-
-
-def _request(call: CallSpec, count: int) -> Callable[..., Request]:
-    """The function that makes the request from `count` tensors, followed by the seed if there is one."""
-    return lambda *tensors: call.request(tensors[:count], tensors[count] if len(tensors) > count else None)
-
-
-def _can_join_batch(call: CallSpec, count: int, dims: tuple[int | None, ...]) -> bool:
-    """Whether samples can be items of one batch, because only query, key and value differ between them."""
-    return count == 3 and not call.dropout and None not in dims and _is_builtin(call.parts)
-
-
-def _in_one_batch(tensors: tuple[Tensor, ...], dims: tuple[int | None, ...]) -> list[Tensor]:
-    return [tensor.movedim(dim, 0).flatten(0, 1) for tensor, dim in zip(tensors, dims, strict=True)]  # pyright: ignore
+    def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
+        if not self.joins or None in dims:
+            return None
+        return [tensor.movedim(dim, 0).flatten(0, 1) for tensor, dim in zip(tensors, dims, strict=True)]  # pyright: ignore
 
 
 def _is_builtin(spec: Any) -> bool:
@@ -162,7 +115,7 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
         ArgumentError: there is such a tensor.
     """
     zeros = [torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape) for tensor in tensors]
-    request = call.request(zeros, None)
+    request = call.request(*zeros)
     rows, keys = request.query.shape[2], request.key.shape[2]
     if 0 in (*request.query.shape, keys):
         return

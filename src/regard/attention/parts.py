@@ -9,7 +9,7 @@ its fields. Anything else (a plain function, a user's object) is a leaf of the s
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,17 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["Slot", "flatten_part", "is_builtin", "operands", "optional_method", "resolve", "select", "unflatten_part"]
+__all__ = [
+    "Differentiable",
+    "Slot",
+    "flatten_part",
+    "is_builtin",
+    "operands",
+    "optional_method",
+    "resolve",
+    "select",
+    "unflatten_part",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +52,6 @@ def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
         if isinstance(value, Tensor):
             found.append(value)
             return Slot(len(found) - 1)
-        if isinstance(value, torch.nn.Module) and hasattr(value, "part"):
-            return strip(value.part())  # pyright: ignore[reportCallIssue]
         return _rebuild(value, strip)
 
     return strip(part), tuple(found)
@@ -53,21 +61,60 @@ def unflatten_part(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
     """Rebuild a part from its spec and operands; the inverse of `flatten_part`."""
 
     def fill(value: Any) -> Any:
-        return tensors[value.index] if isinstance(value, Slot) else _rebuild(value, fill)
+        return tensors[value.index] if type(value) is Slot else _rebuild(value, fill)
 
     return fill(spec)
 
 
 def operands(part: Any) -> tuple[Tensor, ...]:
     """The tensors that a part computes with."""
-    if isinstance(part, Tensor):
-        return (part,)
-    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
-        part = part.part()  # pyright: ignore[reportCallIssue]
-    if type(part) is tuple:
-        return tuple(tensor for item in part for tensor in operands(item))
-    names = _fields(type(part))
-    return tuple(tensor for name in names for tensor in operands(getattr(part, name))) if names else ()
+    found: list[Tensor] = []
+
+    def collect(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            found.append(value)
+            return value
+        return _rebuild(value, collect)
+
+    collect(part)
+    return tuple(found)
+
+
+class Differentiable:
+    """Parts as functions of their floating-point operands, for autograd; other operands, such as lengths, are constant.
+
+    Attributes:
+        operands: the floating-point operands of all the parts.
+
+    Example:
+        >>> from regard.attention import Additive
+        >>> from regard.attention.masks import Lengths
+        >>> parts = Differentiable(Additive(torch.ones(2)), Lengths([3, 5]))
+        >>> [operand.tolist() for operand in parts.operands]
+        [[1.0, 1.0]]
+        >>> score, lengths = parts.with_operands(torch.zeros(2))
+        >>> score.vector, parts.gradients([torch.ones(2)])
+        (tensor([0., 0.]), ([tensor([1., 1.])], [None]))
+    """
+
+    def __init__(self, *parts: Any):
+        self._flattened = [flatten_part(part) for part in parts]
+        self.operands = [each for _, tensors in self._flattened for each in tensors if each.is_floating_point()]
+
+    def with_operands(self, *changed: Tensor) -> tuple[Any, ...]:
+        """The parts with these operands in place of `operands`."""
+        given = iter(changed)
+        return tuple(
+            unflatten_part(spec, tuple([next(given) if each.is_floating_point() else each for each in tensors]))
+            for spec, tensors in self._flattened
+        )
+
+    def gradients(self, found: Sequence[Tensor]) -> tuple[list[Tensor | None], ...]:
+        """For each part, a gradient for each operand, given those of `operands`; None for constant ones."""
+        given = iter(found)
+        return tuple(
+            [next(given) if each.is_floating_point() else None for each in tensors] for _, tensors in self._flattened
+        )
 
 
 def select(part: Any, heads: Tensor) -> Any:
@@ -114,16 +161,26 @@ def is_builtin(part: Any) -> bool:
     return module.startswith("regard.")
 
 
+# What most fields hold. They are no parts, so they needn't be searched for tensors, which every call would pay for.
+_CONSTANTS = (type(None), bool, int, float, str)
+
+
 def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
     """Apply `change` to the fields of a dataclass or the items of a tuple; anything else stays as it is."""
+    if isinstance(value, torch.nn.Module) and hasattr(value, "part"):
+        return change(value.part())  # pyright: ignore[reportCallIssue]
     if type(value) is tuple:
-        return tuple(change(item) for item in value)
-    changes = {name: (old, change(old)) for name, old in ((n, getattr(value, n)) for n in _fields(type(value)))}
-    if all(old is new for old, new in changes.values()):
+        return tuple([item if type(item) in _CONSTANTS else change(item) for item in value])
+    changes = []
+    for name in _fields(type(value)):
+        old = getattr(value, name)
+        if type(old) not in _CONSTANTS and (new := change(old)) is not old:
+            changes.append((name, new))
+    if not changes:
         return value
     # A copy rather than `dataclasses.replace`, since the part's own checks expect a tensor, not a slot.
     changed = copy.copy(value)
-    for name, (_, new) in changes.items():
+    for name, new in changes:
         object.__setattr__(changed, name, new)
     return changed
 
@@ -132,6 +189,13 @@ def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
 def _fields(kind: type) -> tuple[str, ...]:
     """The names of a dataclass's fields; none for anything else. Cached, since every call needs them."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
+# The modules that hold each kind of part.
+_HOMES = {"score": "scores", "weights": "weights", "position": "positions", "mask": "masks"}
+_OTHER_HOMES = {
+    kind: tuple(f"regard.attention.{home}" for other, home in _HOMES.items() if other != kind) for kind in _HOMES
+}
 
 
 def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__call__") -> Any:
@@ -144,22 +208,13 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
     if isinstance(part, str):
         if part not in known:
             raise UnknownNameError(kind, part, known)
-        try:
-            return known[part]()
-        except TypeError as error:
-            raise ArgumentError(
-                f"`{kind}` {part!r} needs arguments, so its name alone is not enough: "
-                f"pass {known[part].__name__}(...) instead."
-            ) from error
+        return _named(kind, part, known[part])
     if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
         part = part.part()  # pyright: ignore[reportCallIssue]
-    home = {"score": "scores", "weights": "weights", "position": "positions"}[kind]
-    others = [name for name in ("scores", "weights", "positions", "masks") if name != home]
-    module = type(part).__module__
-    if is_builtin(part) and any(module.startswith(f"regard.attention.{other}") for other in others):
+    if type(part).__module__.startswith(_OTHER_HOMES[kind]) and is_builtin(part):
         raise ArgumentError(
             f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__} of "
-            f"{module}: pass it as the argument of that name."
+            f"{type(part).__module__}: pass it as the argument of that name."
         )
     if part is torch.softmax or part is torch.nn.functional.softmax:
         raise ArgumentError(f"`{kind}` must normalise over the keys: pass 'softmax', not PyTorch's function.")
@@ -169,3 +224,14 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
             + (f" (a class: did you mean {part.__name__}()?)." if isinstance(part, type) else ".")
         )
     return part
+
+
+@functools.cache
+def _named(kind: str, name: str, part: Any) -> Any:
+    """The part that a name stands for, made once: parts never change."""
+    try:
+        return part()
+    except TypeError as error:
+        raise ArgumentError(
+            f"`{kind}` {name!r} needs arguments, so its name alone is not enough: pass {part.__name__}(...) instead."
+        ) from error

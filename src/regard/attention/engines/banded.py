@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.attention import autograd
 from regard.attention.engines.fused import (
     backward_by_tiles,
     flash_backward_kernel,
@@ -21,7 +22,6 @@ from regard.attention.engines.fused import (
 )
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
-from regard.attention.saved_for_backward import run_saving
 
 __all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]
 
@@ -53,7 +53,7 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     reduced, _ = request.reduced()
-    return run_saving(reduced, sys.modules[__name__]).to(request.query.dtype)
+    return autograd.run_saving(reduced, sys.modules[__name__]).to(request.query.dtype)
 
 
 def forward(request: Request) -> Tensor:

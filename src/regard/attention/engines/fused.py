@@ -15,14 +15,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from regard.attention import autograd
 from regard.attention.engines import blocked
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.parts import is_builtin
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
-from regard.attention.recomputed_in_backward import run_recomputing
 from regard.attention.request import Parts, Request
-from regard.attention.saved_for_backward import run_saving
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.weights import Softmax
 
@@ -114,11 +113,13 @@ def run(request: Request) -> Tensor:
         # While a CUDA graph is captured, no tensor value can be read.
         looks = not torch.cuda.is_current_stream_capturing()
         large = looks and loses_precision(request.reduced()[0])
-        return run_recomputing(request.expanded, blocked) if large else forward(request)
+        return autograd.run_recomputing(request.expanded, blocked) if large else forward(request)
     # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    output = run_saving(Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache), sys.modules[__name__])
+    output = autograd.run_saving(
+        Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache), sys.modules[__name__]
+    )
     output = _cut(output, request.value.shape[-1])
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 

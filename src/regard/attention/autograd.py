@@ -1,0 +1,281 @@
+"""The one way from `attend` to autograd: the output, its gradient, and the gradient of that gradient.
+
+A computation says how they come about. Eager calls have one of the two in this file, transforms and compilers one each
+of their own (`function_transforms.py`, `custom_operator.py`). All go through the same three functions of autograd, so
+that what a computation saves, skips and refuses is decided once. Memory stays linear up to the second order: `blocked`
+computes the gradient of a gradient from the inputs, whichever engine computed the output.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from regard.attention.engines import blocked
+from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.precision import no_autocast
+from regard.attention.request import Parts, Request
+from regard.errors import RefusedError
+
+__all__ = ["Computation", "apply", "like", "run_recomputing", "run_saving"]
+
+
+class Computation(Protocol):
+    """How a call of `attend` is computed from its tensors: query, key, value, and those of its parts."""
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The output (batch, head, query, value), then what the gradient needs of it, if it isn't recomputed."""
+        ...
+
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        """The gradients of the tensors with these numbers.
+
+        Args:
+            needed: the numbers.
+            grad_output: the gradient of the output.
+            tensors: as `forward` got them.
+            saved: as `forward` returned them, the output first; nothing if it returned the output alone.
+        """
+        ...
+
+    def request(self, *tensors: Tensor) -> Request:
+        """The request with these tensors, with heads equal, for the gradient of the gradient.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        ...
+
+    def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
+        """The samples of a `torch.vmap` as items of one larger batch; None if they must be computed one by one."""
+        ...
+
+
+def apply(computation: Computation, *tensors: Tensor) -> Tensor:
+    """The output, (batch, head, query, value), differentiable in all tensors of real numbers."""
+    return _Output.apply(computation, *tensors)[0]  # pyright: ignore
+
+
+def run_recomputing(request: Request, engine: Any) -> Tensor:
+    """The output of a request, (batch, head, query, value), recomputed by `engine` for its gradient.
+
+    Args:
+        request: with as many heads of key and value as of query.
+        engine: an engine with forward(request) and backward(request, grad_output).
+    """
+    if torch.is_grad_enabled():
+        blocked.refuse_captured(request)
+    if not request.differentiable:
+        return engine.forward(request)
+    parts, operands = flatten_part(request.parts)
+    # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
+    operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
+    computation = _Recomputing(parts, request.dropout, request.seed, engine)
+    return apply(computation, request.query, request.key, request.value, *operands)
+
+
+def run_saving(request: Request, engine: ModuleType) -> Tensor:
+    """The output of a reduced request, (batch, head, query, value), by an engine that saves numbers for its gradient.
+
+    Args:
+        request: reduced, with heads equal; no operand of its parts needs a gradient.
+        engine: an engine with `forward_and_save(request) -> (output, *saved)` and
+            `backward_from_saved(request, grad_output, output, *saved) -> gradients of query, key and value`.
+    """
+    # The position's change of query and key has been applied; such an engine supports no other hooks.
+    computation = _Saving(request.parts.without_position, request._cache, engine)
+    return apply(computation, request.query, request.key, request.value)
+
+
+class _OneByOne:
+    """Computations whose samples under `torch.vmap`, which a batched backward pass uses too, are computed in turn."""
+
+    def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
+        return None
+
+
+@dataclass(frozen=True)
+class _Recomputing(_OneByOne):
+    """By an engine that saves only its inputs. `parts`: the spec of the request's parts."""
+
+    parts: Any
+    dropout: float
+    seed: int
+    engine: Any
+
+    def request(self, query: Tensor, key: Tensor, value: Tensor, *operands: Tensor) -> Request:
+        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed)
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return (self.engine.forward(self.request(*tensors)),)
+
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        with no_autocast(grad_output):
+            found = self.engine.backward(self.request(*tensors), grad_output)
+        return [like(tensors[i], found[i]) for i in needed]
+
+
+@dataclass(frozen=True)
+class _Saving(_OneByOne):
+    """By an engine that saves intermediate results. `cache`: that of the request."""
+
+    parts: Parts
+    cache: dict[str, Any]
+    engine: ModuleType
+
+    def request(self, query: Tensor, key: Tensor, value: Tensor) -> Request:
+        return Request(query, key, value, self.parts, 0.0, 0, self.cache)
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return self.engine.forward_and_save(self.request(*tensors))
+
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        with no_autocast(grad_output):
+            found = self.engine.backward_from_saved(self.request(*tensors), grad_output, *saved)
+        return [found[i] for i in needed]
+
+
+def like(tensor: Tensor, gradient: Tensor | None) -> Tensor:
+    """The gradient in the dtype of its tensor; zeros if there is none."""
+    return torch.zeros_like(tensor) if gradient is None else gradient.to(tensor.dtype)
+
+
+class _Output(torch.autograd.Function):
+    @staticmethod
+    def forward(computation: Computation, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return computation.forward(*tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.computation, *tensors = inputs
+        ctx.count = len(tensors)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*tensors, *(output if len(output) > 1 else ()))
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor, *_: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[1:]) if is_needed]
+        # Without create_graph, no graph of the gradient is recorded.
+        compute: Any = _Gradient.apply if _is_recorded() else _gradient
+        # Saved tensors are read once, because PyTorch's checkpointing recomputes them at every access.
+        found = compute(ctx.computation, needed, ctx.count, grad_output, *ctx.saved_tensors)
+        grads: list[Tensor | None] = [None] * ctx.count
+        for i, grad in zip(needed, found, strict=True):
+            grads[i] = grad
+        return None, *grads
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], computation: Computation, *tensors: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return _by_sample(
+            info.batch_size, computation, in_dims[1:], tensors, lambda *own: _Output.apply(computation, *own)
+        )
+
+
+class _Gradient(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        computation: Computation, needed: list[int], count: int, grad_output: Tensor, *saved: Tensor
+    ) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _gradient(computation, needed, count, grad_output, *saved)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.computation, ctx.needed, ctx.count, *tensors = inputs
+        ctx.save_for_backward(*tensors[: 1 + ctx.count])
+        ctx.rest = len(tensors) - 1 - ctx.count
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        tensors = ctx.saved_tensors
+        # If a graph is needed, its backward raises an error: there is no third derivative.
+        compute: Any = _Second.apply if _is_recorded() else _second
+        found = iter(compute(ctx.computation, ctx.needed, len(tensors), *tensors, *cotangents))
+        grads = [next(found) if tensor.is_floating_point() else None for tensor in tensors]
+        return None, None, None, *grads, *[None] * ctx.rest
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], computation: Computation, needed: list[int], count: int, *tensors: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return _by_sample(
+            info.batch_size,
+            computation,
+            in_dims[3:],
+            tensors,
+            lambda *own: _Gradient.apply(computation, needed, count, *own),
+        )
+
+
+class _Second(torch.autograd.Function):
+    @staticmethod
+    def forward(computation: Computation, needed: list[int], count: int, *given: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _second(computation, needed, count, *given)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], computation: Computation, needed: list[int], count: int, *given: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return _by_sample(
+            info.batch_size, None, in_dims[3:], given, lambda *own: _Second.apply(computation, needed, count, *own)
+        )
+
+
+def _is_recorded() -> bool:
+    """Whether what runs now may be differentiated."""
+    return torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+
+
+def _gradient(
+    computation: Computation, needed: list[int], count: int, grad_output: Tensor, *saved: Tensor
+) -> tuple[Tensor, ...]:
+    return tuple(computation.backward(needed, grad_output, saved[:count], saved[count:]))
+
+
+def _second(computation: Computation, needed: list[int], count: int, *given: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of the first `count` given, the output's gradient and the tensors, if they are real numbers.
+
+    The others are the gradients with respect to each of the first gradients.
+    """
+    (grad_output, *tensors), cotangents = given[:count], given[count:]
+    with no_autocast(grad_output):
+        found = blocked.second(computation.request(*tensors), grad_output, needed, list(cotangents))
+    # Only one of the two may end with operands (of an engine that saves) or a seed; neither has a gradient.
+    pairs = zip(given[:count], found, strict=False)
+    return tuple(like(tensor, grad) for tensor, grad in pairs if tensor.is_floating_point())
+
+
+def _by_sample(
+    size: int, computation: Computation | None, dims: Sequence[int | None], tensors: Sequence[Tensor], run: Any
+) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """What a vmap rule returns: the results for all samples and their batch dimensions."""
+    batch = None if computation is None else computation.in_one_batch(tensors, dims)
+    if batch is not None:
+        found = tuple(result.unflatten(0, (size, -1)) for result in run(*batch))
+    else:
+        samples = [run(*_sample(tensors, dims, i)) for i in range(size)]
+        found = tuple(torch.stack(results) for results in zip(*samples, strict=True))
+    return found, (0,) * len(found)
+
+
+def _sample(tensors: Sequence[Tensor], dims: Sequence[int | None], number: int) -> list[Tensor]:
+    """The tensors of one sample; those without a batch dimension are shared by all."""
+    return [t if dim is None else t.select(dim, number) for t, dim in zip(tensors, dims, strict=True)]
