@@ -44,7 +44,7 @@ class CallSpec:
             ArgumentError: an argument of `attend` can't be used.
         """
         query, key, value, *operands = tensors[:-1] if self.dropout else tensors
-        score, weights, mask, position = unflatten_part(self.parts, tuple(operands)) if operands else self.parts
+        score, weights, mask, position = unflatten_part(self.parts, operands) if operands else self.parts
         return Request.of(
             query,
             key,

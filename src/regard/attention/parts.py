@@ -22,6 +22,7 @@ __all__ = [
     "Slot",
     "flatten_part",
     "is_builtin",
+    "map_operands",
     "operands",
     "optional_method",
     "resolve",
@@ -48,36 +49,33 @@ def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
     """
     found: list[Tensor] = []
 
-    def strip(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            found.append(value)
-            return Slot(len(found) - 1)
-        return _rebuild(value, strip)
+    def strip(tensor: Tensor) -> Slot:
+        found.append(tensor)
+        return Slot(len(found) - 1)
 
-    return strip(part), tuple(found)
+    return _replace(Tensor, strip, part), tuple(found)
 
 
-def unflatten_part(spec: Any, tensors: tuple[Tensor, ...]) -> Any:
+def unflatten_part(spec: Any, tensors: Sequence[Tensor]) -> Any:
     """Rebuild a part from its spec and operands; the inverse of `flatten_part`."""
-
-    def fill(value: Any) -> Any:
-        return tensors[value.index] if type(value) is Slot else _rebuild(value, fill)
-
-    return fill(spec)
+    return _replace(Slot, lambda slot: tensors[slot.index], spec)
 
 
 def operands(part: Any) -> tuple[Tensor, ...]:
     """The tensors that a part computes with."""
     found: list[Tensor] = []
 
-    def collect(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            found.append(value)
-            return value
-        return _rebuild(value, collect)
+    def collect(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
 
-    collect(part)
+    map_operands(collect, part)
     return tuple(found)
+
+
+def map_operands(function: Callable[[Tensor], Tensor], part: Any) -> Any:
+    """The part with the result of a function in place of each of its operands."""
+    return _replace(Tensor, function, part)
 
 
 class Differentiable:
@@ -105,7 +103,7 @@ class Differentiable:
         """The parts with these operands in place of `operands`."""
         given = iter(changed)
         return tuple(
-            unflatten_part(spec, tuple([next(given) if each.is_floating_point() else each for each in tensors]))
+            unflatten_part(spec, [next(given) if each.is_floating_point() else each for each in tensors])
             for spec, tensors in self._flattened
         )
 
@@ -165,21 +163,23 @@ def is_builtin(part: Any) -> bool:
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
-def _rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Apply `change` to the fields of a dataclass or the items of a tuple; anything else stays as it is."""
-    if isinstance(value, torch.nn.Module) and hasattr(value, "part"):
-        return change(value.part())  # pyright: ignore[reportCallIssue]
-    if type(value) is tuple:
-        return tuple([item if type(item) in _CONSTANTS else change(item) for item in value])
+def _replace(kind: type, function: Callable[[Any], Any], part: Any) -> Any:
+    """The part with the result of a function in place of everything of this kind in it."""
+    if isinstance(part, kind):
+        return function(part)
+    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
+        return _replace(kind, function, part.part())  # pyright: ignore[reportCallIssue]
+    if type(part) is tuple:
+        return tuple([item if type(item) in _CONSTANTS else _replace(kind, function, item) for item in part])
     changes = []
-    for name in _fields(type(value)):
-        old = getattr(value, name)
-        if type(old) not in _CONSTANTS and (new := change(old)) is not old:
+    for name in _fields(type(part)):
+        old = getattr(part, name)
+        if type(old) not in _CONSTANTS and (new := _replace(kind, function, old)) is not old:
             changes.append((name, new))
     if not changes:
-        return value
+        return part
     # A copy rather than `dataclasses.replace`, since the part's own checks expect a tensor, not a slot.
-    changed = copy.copy(value)
+    changed = copy.copy(part)
     for name, new in changes:
         object.__setattr__(changed, name, new)
     return changed

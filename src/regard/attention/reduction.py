@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.parts import flatten_part, operands, optional_method, unflatten_part
+from regard.attention.parts import Differentiable, flatten_part, operands, optional_method, unflatten_part
 from regard.attention.request import Request
 from regard.attention.vjp import vjp
 
@@ -41,51 +41,48 @@ def vjp_through_reduction(
         request: with heads equal.
         compute: maps the reduced request, and query and key as the position's scores see them, to the gradients.
     """
-    spec, tensors = flatten_part(request.parts)
+    parts = request.parts
     if 0 in (request.query.shape[2], request.key.shape[2]):
         # Nothing is attended to. A gradient of 0 through the reduction would become NaN if the queries hold NaN.
-        return [*map(torch.zeros_like, (request.query, request.key, request.value)), *[None] * len(tensors)]
-    of_score, of_position = len(operands(request.parts.score)), len(operands(request.parts.position))
-    position = slice(len(tensors) - of_position, len(tensors))
-    weights = slice(of_score, of_score + len(operands(request.parts.weights)))
-    grads: Gradients = [None] * len(tensors)
+        three = map(torch.zeros_like, (request.query, request.key, request.value))
+        return [*three, *[None] * len(operands(parts))]
+    of_mask: Gradients = [None] * len(operands(parts.mask))
     has_changed = any(a is not b for a, b in zip(request.positioned(), (request.query, request.key), strict=True))
-    if optional_method(request.parts.score, "reduce") is None and not has_changed:
+    if optional_method(parts.score, "reduce") is None and not has_changed:
         found = compute(request, (request.query, request.key))
-        grads[:of_score], grads[weights], grads[position] = found.score, found.weights, found.position
-        return [found.query, found.key, found.value, *grads]
+        return [found.query, found.key, found.value, *found.score, *found.weights, *of_mask, *found.position]
 
-    # What the reduction depends on; integers have no gradient.
-    differentiable = [
-        i for i in (*range(of_score), *range(position.start, len(tensors))) if tensors[i].is_floating_point()
-    ]
-    stashed: dict[str, Any] = {}
+    depends_on = Differentiable(parts.score, parts.position)
+    specs: list[Any] = []
 
     def reduce(query: Tensor, key: Tensor, *changed: Tensor) -> tuple[Tensor, ...]:
-        filled = list(tensors)
-        for i, operand in zip(differentiable, changed, strict=True):
-            filled[i] = operand
-        parts = unflatten_part(spec, tuple(filled))
-        reduced, unreduced = dataclasses.replace(request, query=query, key=key, parts=parts).reduced()
-        stashed["score"], score_operands = flatten_part(reduced.parts.score)
+        score, position = depends_on.with_operands(*changed)
+        given = dataclasses.replace(parts, score=score, position=position)
+        reduced, unreduced = dataclasses.replace(request, query=query, key=key, parts=given).reduced()
+        spec, score_operands = flatten_part(reduced.parts.score)
+        specs.append(spec)
         return reduced.query, reduced.key, *unreduced, *score_operands
 
-    results, vjp_fn = vjp(reduce, request.query, request.key, *(tensors[i] for i in differentiable))
+    results, vjp_fn = vjp(reduce, request.query, request.key, *depends_on.operands)
     query, key, *unreduced = results[:4]
-    score = unflatten_part(stashed["score"], results[4:])
     # `vjp` detached the results: restore which of them are the same tensor.
     unreduced = query if _same(unreduced[0], query) else unreduced[0], key if _same(unreduced[1], key) else unreduced[1]
-    parts = dataclasses.replace(request.parts, score=score)
-    found = compute(dataclasses.replace(request, query=query, key=key, parts=parts, _cache=request._cache), unreduced)
+    reduced = dataclasses.replace(parts, score=unflatten_part(specs[0], results[4:]))
+    found = compute(dataclasses.replace(request, query=query, key=key, parts=reduced), unreduced)
     cotangents = (found.query, found.key, found.unreduced_query, found.unreduced_key, *found.score)
-    input_grads = vjp_fn(
+    of_query, of_key, *rest = vjp_fn(
         *(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, cotangents, strict=True))
     )
-    grads[weights], grads[position] = found.weights, found.position
-    for i, grad in zip(differentiable, input_grads[2:], strict=True):
-        own = grads[i]
-        grads[i] = grad if own is None else own + grad
-    return [input_grads[0], input_grads[1], found.value, *grads]
+    of_score, of_position = depends_on.gradients(rest)
+    of_position = [_sum(*each) for each in zip(of_position, found.position, strict=True)]
+    return [of_query, of_key, found.value, *of_score, *found.weights, *of_mask, *of_position]
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """The sum of two gradients, each of which may be absent."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

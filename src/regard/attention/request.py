@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.attention.csr import Csr
 from regard.attention.masks import Causal, Dense, Mask, as_mask
-from regard.attention.parts import flatten_part, operands, optional_method, resolve, unflatten_part
+from regard.attention.parts import map_operands, operands, optional_method, resolve
 from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import wide_dtype
@@ -255,8 +255,7 @@ def _mask(mask: Any, query: Tensor, key: Tensor) -> Mask:
     mask = as_mask(mask)
     mask.check(Sizes(query.shape[0], query.shape[2], key.shape[2]))
     if any(tensor.device != query.device for tensor in operands(mask)):
-        spec, tensors = flatten_part(mask)
-        mask = unflatten_part(spec, tuple(tensor.to(query.device) for tensor in tensors))
+        mask = map_operands(lambda tensor: tensor.to(query.device), mask)
     return mask
 
 

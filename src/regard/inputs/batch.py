@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
-from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.parts import map_operands
 from regard.errors import ArgumentError
 
 __all__ = ["IGNORED", "Batch", "pad_labels"]
@@ -114,10 +114,7 @@ class Batch:
         if self.mask is None and all(each is None or each.device == torch.device(device) for each in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
-        mask = None
-        if self.mask is not None:
-            spec, tensors = flatten_part(self.mask)
-            mask = unflatten_part(spec, tuple(tensor.to(device) for tensor in tensors))
+        mask = None if self.mask is None else map_operands(lambda tensor: tensor.to(device), self.mask)
         relations = None if self.relations is None else self.relations.to(device)
         return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations)
 

@@ -1,11 +1,10 @@
 """Biases that depend only on the distance, added to the scores as a view of one line of numbers instead of a table."""
 
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
-from regard.attention.parts import flatten_part, optional_method, unflatten_part
+from regard.attention.parts import Differentiable, operands, optional_method
 from regard.attention.positions.position import Position
 from regard.attention.positions.skewing import diagonal_sums, line_offsets, skew
 from regard.attention.sizes import Index
@@ -38,21 +37,16 @@ class OffsetBias(Position):
 
     def bias_vjp(self, gradient: Tensor, offset: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of the operands, given that of the biases (group, row, column); by default by autograd."""
-        spec, held = flatten_part(self)
-        differentiable = [i for i, operand in enumerate(held) if operand.is_floating_point()]
+        parts = Differentiable(self)
 
         def biases(*changed: Tensor) -> Tensor:
-            filled: list[Any] = list(held)
-            for i, operand in zip(differentiable, changed, strict=True):
-                filled[i] = operand
-            return unflatten_part(spec, tuple(filled)).bias(offset).expand(gradient.shape).to(gradient.dtype)
+            (given,) = parts.with_operands(*changed)
+            return given.bias(offset).expand(gradient.shape).to(gradient.dtype)
 
-        grads: list[Tensor | None] = [None] * len(held)
-        if differentiable:
-            _, vjp_fn = vjp(biases, *(held[i] for i in differentiable))
-            for i, grad in zip(differentiable, vjp_fn(gradient), strict=True):
-                grads[i] = grad
-        return tuple(grads)
+        if not parts.operands:
+            return (None,) * len(operands(self))
+        _, vjp_fn = vjp(biases, *parts.operands)
+        return tuple(parts.gradients(vjp_fn(gradient))[0])
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         rows, columns = scores.shape[1:]

@@ -16,7 +16,7 @@ from regard.attention.engines.blocked.reference import fill_empty, isolated_pair
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import BUDGET, MAX_ROWS, MIN_ROWS, Tile, single_tile, tiles
 from regard.attention.masks import allows
-from regard.attention.parts import flatten_part, is_builtin, operands, unflatten_part
+from regard.attention.parts import Differentiable, is_builtin, map_operands, operands
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
@@ -153,14 +153,13 @@ def _add_at(total: Tensor, groups: slice, positions: slice | Tensor, grad: Tenso
 
 def _unsafe_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
     """The gradients if a hidden value isn't finite: autograd on the reference implementation of each tile."""
-    spec, tensors = flatten_part(request.parts)
-    differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
-    totals = _Gradients(request, [tensors[i] for i in differentiable])
+    parts = Differentiable(request.parts)
+    totals = _Gradients(request, parts)
     for tile, at in unsafe_tiles(request, rows, budget):
-        call = _tile_call(request, tile, at, spec, tensors, differentiable, safe=False)
-        _, vjp_fn = vjp(call, *_taken(request, tile), *(tensors[i] for i in differentiable))
+        call = _tile_call(request, tile, at, parts, safe=False)
+        _, vjp_fn = vjp(call, *_taken(request, tile), *parts.operands)
         totals.add(tile, vjp_fn(take(grad_output, tile, "rows")))
-    return totals.result(differentiable, len(tensors))
+    return totals.result()
 
 
 def second(
@@ -178,21 +177,20 @@ def second(
         needed: which of (query, key, value, *operands) the first gradients are of.
         cotangents: the gradients with respect to each of those.
     """
-    spec, tensors = flatten_part(request.parts)
-    differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
-    totals = _Gradients(request, [tensors[i] for i in differentiable])
+    parts = Differentiable(request.parts)
+    totals = _Gradients(request, parts)
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
     safe = request.safe_with(grad_output)
-    positions = {position: order for order, position in enumerate((0, 1, 2, *(3 + i for i in differentiable)))}
     for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, rows, budget):
-        call = _tile_call(request, tile, at, spec, tensors, differentiable, safe=safe)
+        call = _tile_call(request, tile, at, parts, safe=safe)
 
         def first(upward: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
             found = gradients([call(*inputs)], inputs, [upward], create_graph=True)  # noqa: B023 - used within the turn
-            return tuple(found[positions[i]] for i in needed)
+            found = [*found[:3], *parts.gradients(found[3:])[0]]
+            return tuple(found[i] for i in needed)  # pyright: ignore[reportReturnType]
 
         upward = take(grad_output, tile, "rows")
-        _, vjp_fn = vjp(first, upward, *_taken(request, tile), *(tensors[i] for i in differentiable))
+        _, vjp_fn = vjp(first, upward, *_taken(request, tile), *parts.operands)
         weighed = tuple(
             take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
             for i, grad in zip(needed, cotangents, strict=True)
@@ -200,18 +198,18 @@ def second(
         of_upward, *rest = vjp_fn(*weighed)
         grad_above[tile.groups, tile.rows] += of_upward
         totals.add(tile, rest)
-    return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result(differentiable, len(tensors))]
+    return [grad_above.unflatten(0, grad_output.shape[:2]), *totals.result()]
 
 
 class _Gradients:
-    """The gradients of query, key, value and some operands, accumulated tile by tile."""
+    """The gradients of query, key, value and the operands of the parts, accumulated tile by tile."""
 
-    def __init__(self, request: Request, differentiable: list[Tensor]):
-        self.shape = request.query.shape[:2]
+    def __init__(self, request: Request, parts: Differentiable):
+        self.shape, self.parts = request.query.shape[:2], parts
         wide = wide_dtype(request.query)
         three = (request.query, request.key, request.value)
         self.tensors = [torch.zeros_like(tensor, dtype=wide).flatten(0, 1) for tensor in three]
-        self.operands = [torch.zeros_like(operand, dtype=wide_dtype(operand)) for operand in differentiable]
+        self.operands = [torch.zeros_like(operand, dtype=wide_dtype(operand)) for operand in parts.operands]
 
     def add(self, tile: Tile, found: Any) -> None:
         query, key, value, *rest = found
@@ -222,31 +220,16 @@ class _Gradients:
         for total, grad in zip(self.operands, rest, strict=True):
             total += grad
 
-    def result(self, differentiable: list[int], count: int) -> Gradients:
-        grads: Gradients = [None] * count
-        for i, total in zip(differentiable, self.operands, strict=True):
-            grads[i] = total
-        return [*(total.unflatten(0, self.shape) for total in self.tensors), *grads]
+    def result(self) -> Gradients:
+        return [*(total.unflatten(0, self.shape) for total in self.tensors), *self.parts.gradients(self.operands)[0]]
 
 
-def _tile_call(
-    request: Request,
-    tile: Tile,
-    at: Index,
-    spec: Any,
-    tensors: tuple[Tensor, ...],
-    differentiable: list[int],
-    *,
-    safe: bool,
-) -> Callable[..., Tensor]:
+def _tile_call(request: Request, tile: Tile, at: Index, parts: Differentiable, *, safe: bool) -> Callable[..., Tensor]:
     """The output of a tile as a function of its query, key, value and the operands that have gradients."""
 
     def call(query: Tensor, key: Tensor, value: Tensor, *changed: Tensor) -> Tensor:
-        filled = list(tensors)
-        for i, operand in zip(differentiable, changed, strict=True):
-            filled[i] = operand
-        changed_request = dataclasses.replace(request, parts=unflatten_part(spec, tuple(filled)))
-        return tile_output(changed_request, tile, at, query, key, value, safe=safe)
+        (given,) = parts.with_operands(*changed)
+        return tile_output(dataclasses.replace(request, parts=given), tile, at, query, key, value, safe=safe)
 
     return call
 
@@ -363,15 +346,8 @@ def refuse_captured(request: Request) -> None:
     first = next(indexed_tiles(request, MIN_ROWS, BUDGET), None) if user_parts else None
     if first is None:
         return
-    spec, tensors = flatten_part(request.parts)
-    bare = Request(
-        request.query.detach(),
-        request.key.detach(),
-        request.value.detach(),
-        unflatten_part(spec, tuple(operand.detach() for operand in tensors)),
-        request.dropout,
-        request.seed,
-    )
+    query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))
+    bare = Request(query, key, value, map_operands(Tensor.detach, request.parts), request.dropout, request.seed)
     drawn = torch.get_rng_state()
     with torch.enable_grad():
         result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)

@@ -14,7 +14,7 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
 from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
-from regard.attention.parts import flatten_part, is_builtin, operands, optional_method, select, unflatten_part
+from regard.attention.parts import Differentiable, is_builtin, operands, optional_method, select
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
@@ -244,24 +244,18 @@ class TileWork:
         self, name: str, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
     ) -> tuple[Tensor, Vjp]:
         """The result of a part's method, and its VJP by autograd on the tile."""
-        spec, tensors = flatten_part(part)
-        # Integers have no gradient.
-        differentiable = [i for i, operand in enumerate(tensors) if operand.is_floating_point()]
+        parts = Differentiable(part)
 
         def call(*arguments: Tensor) -> Tensor:
-            changed = list(tensors)
-            for i, operand in zip(differentiable, arguments[len(inputs) :], strict=True):
-                changed[i] = operand
-            whole = select(unflatten_part(spec, tuple(changed)), self._heads)
-            return call_part(name, whole, getattr(whole, method), *arguments[: len(inputs)], extra=extra, like=like)
+            (changed,) = parts.with_operands(*arguments[len(inputs) :])
+            chosen = select(changed, self._heads)
+            return call_part(name, chosen, getattr(chosen, method), *arguments[: len(inputs)], extra=extra, like=like)
 
-        result, back = vjp(call, *inputs, *(tensors[i] for i in differentiable))
+        result, back = vjp(call, *inputs, *parts.operands)
 
         def vjp_fn(gradient: Tensor) -> tuple[Any, ...]:
             found = back(gradient.to(result.dtype))
-            grads: list[Tensor | None] = [None] * len(tensors)
-            for i, grad in zip(differentiable, found[len(inputs) :], strict=True):
-                grads[i] = grad
+            (grads,) = parts.gradients(found[len(inputs) :])
             return *found[: len(inputs)], *grads
 
         return result, vjp_fn

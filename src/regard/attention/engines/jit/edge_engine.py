@@ -7,6 +7,7 @@ from torch import Tensor
 
 from regard.attention.engines.jit import edge_attention
 from regard.attention.engines.jit.edge_attention import PairIndices, Problem
+from regard.attention.parts import operands
 from regard.attention.positions import Position
 from regard.attention.reduction import ReducedGradients
 from regard.attention.request import Request
@@ -54,7 +55,9 @@ def backward(reduced: Request, grad_output: Tensor) -> ReducedGradients:
     of_score = [] if of_vector is None else [_to_operand(of_vector, score.vector, shape)]
     bias = getattr(reduced.parts.weights, "bias", None)
     weights = [_to_operand(found.bias, bias, shape)] if isinstance(bias, Tensor) else []
-    return ReducedGradients(query, key, value, None, None, of_score, weights, [])
+    return ReducedGradients(
+        query, key, value, None, None, of_score, weights, [None] * len(operands(reduced.parts.position))
+    )
 
 
 def _problem(reduced: Request) -> Problem:
