@@ -14,7 +14,6 @@ from regard.attention.engines import fused, jit
 from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
 from regard.attention.masks import Edges
 from regard.attention.parts import operands, optional_method
-from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.attention.scores import Additive, ScaledDot
 from regard.attention.weights import Budget, Entmax, Softmax, Sparsemax, TopK
@@ -110,7 +109,7 @@ def _copied(request: Request, name: str) -> int:
     """Bytes of the copies that are made of queries, keys and values before the scores are computed."""
     three = request.query, request.key, request.value
     reduces = optional_method(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
-    turns = type(request.parts.position).heads is not Position.heads
+    turns = request.parts.position.overrides("heads")
     numbers = 0
     if reduces or turns:
         # In half precision the value is converted as well; computing the change takes temporaries.
@@ -150,5 +149,5 @@ def _passes(request: Request, *, compiled: bool) -> float:
 
 
 def _has_position(request: Request) -> bool:
-    position = type(request.parts.position)
-    return position.scores is not Position.scores or position.outputs is not Position.outputs
+    position = request.parts.position
+    return position.overrides("scores") or position.overrides("outputs")

@@ -13,6 +13,7 @@ from regard.attention.costs import KERNELS, cost, seconds
 from regard.attention.engines import AUTO, ENGINES, fused
 from regard.attention.positions import Position
 from regard.attention.request import Request
+from regard.attention.user_parts import unwrapped
 from regard.errors import RefusedError, UnknownNameError
 
 __all__ = ["Plan", "choose", "plan"]
@@ -197,6 +198,7 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
 
 def _name(part: Any) -> str:
     """A part as the user would write it; a tensor in it by its shape."""
+    part = unwrapped(part)
     own = getattr(part, "__name__", None)
     if own is not None:
         return own

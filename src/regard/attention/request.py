@@ -18,7 +18,7 @@ from regard.attention.precision import wide_dtype
 from regard.attention.scores import SCORES, ScaledDot
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
-from regard.attention.user_parts import check_position_heads, check_reduced
+from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
 from regard.attention.weights import WEIGHTS
 from regard.errors import ArgumentError, RefusedError
 
@@ -43,6 +43,11 @@ class Parts:
     def without_position(self) -> "Parts":
         """The same parts without the position, for a request whose query and key it has changed already."""
         return Parts(self.score, self.weights, self.mask, _NO_POSITION)
+
+    @property
+    def user_scores(self) -> bool:
+        """Whether scores are computed by a part of the user's own."""
+        return isinstance(self.score, UserPart) or isinstance(self.position, UserPart)
 
     def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
         """The sizes of a request, with the items' lengths if the mask gives them."""
@@ -186,20 +191,19 @@ class Request:
             # ScaledDot only scales the product, so query and key can stay in their dtype.
             if type(parts.score) is not ScaledDot:
                 query, key = unreduced = _wide(query), _wide(key)
-            score, query, key = check_reduced(parts.score, reduce(query, key), query, key)
+            score, query, key = reduce(query, key)
             parts = Parts(score, parts.weights, parts.mask, parts.position)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
         return Request(query, key, value, parts, self.dropout, self.seed, self._cache), unreduced
 
     def positioned(self) -> tuple[Tensor, Tensor]:
         """Query and key after the position's change, in float32 or wider; unchanged if the position makes none."""
-        if type(self.parts.position).heads is Position.heads:
+        if not self.parts.position.overrides("heads"):
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
         positions = self.sizes.positions.to(self.query.device).unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
-        position = self.parts.position
-        return check_position_heads(position, position.heads(query, key, positions, columns), query, key)
+        return self.parts.position.heads(query, key, positions, columns)
 
     def cached(self, name: str, compute: Any) -> Any:
         """The result of `compute`, cached under a name and shared by all requests derived from this one."""
@@ -209,7 +213,12 @@ class Request:
 
 
 def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
-    return Parts(resolve("score", score, SCORES), resolve("weights", weights, WEIGHTS), mask, _position(position))
+    return Parts(
+        wrapped(UserScore, resolve("score", score, SCORES)),
+        wrapped(UserNormaliser, resolve("weights", weights, WEIGHTS)),
+        mask,
+        _position(position),
+    )
 
 
 # Masks without tensors to check against a request; with these the parts are looked up, which decoding depends on.
@@ -244,7 +253,7 @@ def _norm(tensor: Tensor) -> float:
 
 def _magnitude(part: Any, name: str) -> float:
     """The absolute value of a number that a part may have; 1 if it has none, if it is 0, or if it is no number."""
-    value = getattr(part, name, None)
+    value = getattr(unwrapped(part), name, None)
     return (abs(value) or 1.0) if isinstance(value, int | float) else 1.0
 
 
@@ -274,7 +283,7 @@ def _position(position: Any) -> Position:
     part = resolve("position", position, POSITIONS, method="scores")
     if not isinstance(part, Position):
         raise ArgumentError(f"`position` must subclass regard.attention.Position, but is {part!r}.")
-    return part
+    return wrapped(UserPosition, part)
 
 
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:

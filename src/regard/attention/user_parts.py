@@ -1,19 +1,23 @@
-"""Calls of a user's own parts, with checks of what they return and that they leave their arguments unchanged.
+"""A user's own parts, wrapped: each call is checked for what it returns and for arguments that it modified.
 
 Compiled kernels and PyTorch's own check no bounds, and a shape that happens to broadcast would silently give wrong
-numbers. The package's own parts are not checked here, but by its tests.
+numbers. The package's own parts are not wrapped, but checked by its tests.
 """
 
+import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 
-from regard.attention.parts import is_builtin
+from regard.attention.parts import is_builtin, optional_method, select
+from regard.attention.positions import Position
+from regard.attention.sizes import Index, Sizes
 from regard.errors import ArgumentError
 
-__all__ = ["call_part", "check_position_heads", "check_reduced"]
+__all__ = ["UserNormaliser", "UserPart", "UserPosition", "UserScore", "unwrapped", "wrapped"]
 
 _RETURNS = {
     "score": "a score for each query and key of each group (one head of one item)",
@@ -23,74 +27,148 @@ _RETURNS = {
 }
 
 
-def call_part(
-    name: str, part: Any, function: Callable[..., Any], *given: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
+@dataclass(frozen=True)
+class UserPart:
+    """A user's part. Engines treat it with more care than the package's own, whose behaviour is known."""
+
+    part: Any
+
+    def select(self, heads: Tensor) -> Any:
+        """The part for these heads, (group,)."""
+        selected = select(self.part, heads)
+        return self if selected is self.part else dataclasses.replace(self, part=selected)
+
+    def _offered(self, extra: str, main: str = "__call__") -> Callable[..., Any]:
+        """An optional method of the part, for a property, which must raise AttributeError if there is none."""
+        method = optional_method(self.part, extra, main)
+        if method is None:
+            raise AttributeError(f"{type(self.part).__name__} has no {extra}")
+        return method
+
+
+class UserScore(UserPart):
+    """A user's score."""
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        before = [_version(tensor) for tensor in (query, key)]
+        shape = (*query.shape[:-1], key.shape[-2])
+        scores = _checked("score", self.part, (query, key), (), shape, query)
+        # The vectors belong to the caller. What other parts get belongs to the tile alone: they may modify it where no
+        # gradient is needed.
+        if before != [_version(tensor) for tensor in (query, key)]:
+            raise _in_place_error("score")
+        return scores
+
+    @property
+    def check(self) -> Callable[..., Any]:
+        return self._offered("check")
+
+    @property
+    def vjp(self) -> Callable[..., Any]:
+        return self._offered("vjp")
+
+    @property
+    def reduce(self) -> Callable[..., Any]:
+        own = self._offered("reduce")
+
+        def reduce(query: Tensor, key: Tensor) -> tuple[Any, Tensor, Tensor]:
+            found = own(query, key)
+            if not (isinstance(found, tuple) and len(found) == 3 and _same_vectors(found[1:], (query, key))):
+                shapes = f"query {_vector_shape(query)} and key {_vector_shape(key)} in {query.dtype}"
+                raise ArgumentError(
+                    f"`score` of your own: reduce() must return a score, {shapes}, but returned {_described(found)}."
+                )
+            return wrapped(UserScore, found[0]), found[1], found[2]
+
+        return reduce
+
+
+class UserNormaliser(UserPart):
+    """A user's normaliser."""
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return _checked("weights", self.part, (scores,), (allowed,), scores.shape, scores)
+
+    @property
+    def check(self) -> Callable[..., Any]:
+        return self._offered("check")
+
+    @property
+    def vjp(self) -> Callable[..., Any]:
+        return self._offered("vjp")
+
+    @property
+    def normalise_(self) -> Callable[..., Any]:
+        own = self._offered("normalise_")
+        return lambda scores, allowed: _checked("weights", own, (scores,), (allowed,), scores.shape, scores)
+
+
+class UserPosition(UserPart, Position):
+    """A user's position scheme, or a sum with one."""
+
+    def overrides(self, hook: str) -> bool:
+        return self.part.overrides(hook)
+
+    def check(self, heads: int, sizes: Sizes) -> None:
+        self.part.check(heads, sizes)
+
+    def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
+        found = self.part.heads(query, key, query_position, key_position)
+        if not _same_vectors(found, (query, key)):
+            raise ArgumentError(
+                f"`position` of your own: heads() must return query {_vector_shape(query)} and key "
+                f"{_vector_shape(key)} in {query.dtype}, of any one size, but returned {_described(found)}."
+            )
+        if query.shape[-1] == key.shape[-1] and found[0].shape[-1] != found[1].shape[-1]:
+            raise ArgumentError(
+                "`position` of your own: heads() must return query and key of one size, but returned sizes "
+                f"{found[0].shape[-1]} and {found[1].shape[-1]}."
+            )
+        return found
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        return _checked("position's scores", self.part.scores, (scores, query, key), (at,), scores.shape, scores)
+
+    def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
+        return _checked("position's outputs", self.part.outputs, (output, weights), (at,), output.shape, output)
+
+    @property
+    def scores_vjp(self) -> Callable[..., Any]:
+        return self._offered("scores_vjp", "scores")
+
+    @property
+    def outputs_vjp(self) -> Callable[..., Any]:
+        return self._offered("outputs_vjp", "outputs")
+
+
+def wrapped(kind: type[UserPart], part: Any) -> Any:
+    """The part itself if it is the package's own, else wrapped."""
+    return part if is_builtin(part) else kind(part)
+
+
+def unwrapped(part: Any) -> Any:
+    """The part as the user passed it."""
+    return part.part if isinstance(part, UserPart) else part
+
+
+def _checked(
+    name: str,
+    function: Callable[..., Any],
+    given: tuple[Tensor, ...],
+    extra: tuple[Any, ...],
+    shape: tuple[int, ...],
+    like: Tensor,
 ) -> Tensor:
-    """Call a method of a part, and check the result if the part is a user's own.
+    """Call a function of a user's part, and check that the result has this shape.
 
     Args:
-        name: what is called: "score", "weights", "position's scores" or "position's outputs".
-        part: the part, which tells whether it is the package's own.
-        function: its method, called with `given` and then `extra`.
-        like: a tensor with the shape and dtype of the result; None for a number for each row of the first given tensor
-            and each row of the second.
+        name: what is called, a key of `_RETURNS`.
+        function: called with `given` and then `extra`.
+        like: the tensor whose dtype the result gets.
 
     Raises:
-        ArgumentError: a user's part returned something else, or modified its arguments in place.
+        ArgumentError: it returned something else, or modified its arguments in place where it mustn't.
     """
-    if is_builtin(part):
-        return function(*given, *extra)
-    result = _call_user_part(name, function, given, extra)
-    shape = (*given[0].shape[:-1], given[1].shape[-2]) if like is None else like.shape
-    if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape != shape:
-        raise ArgumentError(
-            f"`{name}` of your own must return {_RETURNS[name]}: a tensor {tuple(shape)} of real numbers, "
-            f"but returned {_described(result)}. Expand what broadcasts; for parameters of each head, write "
-            "select(heads)."
-        )
-    return result.to((given[0] if like is None else like).dtype)
-
-
-def check_position_heads(position: Any, found: Any, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-    """Query and key as a position's `heads` returned them, checked if the position is a user's own.
-
-    Raises:
-        ArgumentError: the number of vectors differs from before, or query and key are of two sizes where both had the
-            same.
-    """
-    if is_builtin(position):
-        return found
-    if not _same_vectors(found, (query, key)):
-        raise ArgumentError(
-            f"`position` of your own: heads() must return query {_vector_shape(query)} and key {_vector_shape(key)} "
-            f"in {query.dtype}, of any one size, but returned {_described(found)}."
-        )
-    if query.shape[-1] == key.shape[-1] and found[0].shape[-1] != found[1].shape[-1]:
-        raise ArgumentError(
-            "`position` of your own: heads() must return query and key of one size, but returned sizes "
-            f"{found[0].shape[-1]} and {found[1].shape[-1]}."
-        )
-    return found
-
-
-def check_reduced(score: Any, found: Any, query: Tensor, key: Tensor) -> tuple[Any, Tensor, Tensor]:
-    """Score, query and key as a score's `reduce` returned them, checked if the score is a user's own.
-
-    Raises:
-        ArgumentError: the number of vectors differs from before.
-    """
-    if is_builtin(score):
-        return found
-    if not (isinstance(found, tuple) and len(found) == 3 and _same_vectors(found[1:], (query, key))):
-        shapes = f"query {_vector_shape(query)} and key {_vector_shape(key)} in {query.dtype}"
-        raise ArgumentError(
-            f"`score` of your own: reduce() must return a score, {shapes}, but returned {_described(found)}."
-        )
-    return found
-
-
-def _call_user_part(name: str, function: Callable[..., Any], given: tuple[Tensor, ...], extra: tuple[Any, ...]) -> Any:
-    before = [_version(tensor) for tensor in given]
     try:
         result = function(*given, *extra)
     except RuntimeError as error:
@@ -102,10 +180,13 @@ def _call_user_part(name: str, function: Callable[..., Any], given: tuple[Tensor
         if "in-place" not in str(error):
             raise
         raise _in_place_error(name) from error
-    # A normaliser or a position gets tensors of the tile alone, which it may modify where no gradient is needed.
-    if name == "score" and before != [_version(tensor) for tensor in given]:
-        raise _in_place_error(name)
-    return result
+    if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape != shape:
+        raise ArgumentError(
+            f"`{name}` of your own must return {_RETURNS[name]}: a tensor {tuple(shape)} of real numbers, "
+            f"but returned {_described(result)}. Expand what broadcasts; for parameters of each head, write "
+            "select(heads)."
+        )
+    return result.to(like.dtype)
 
 
 def _in_place_error(name: str) -> ArgumentError:

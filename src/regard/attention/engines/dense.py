@@ -13,7 +13,6 @@ from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 from regard.attention.sizes import Index
-from regard.attention.user_parts import call_part, check_position_heads
 
 __all__ = ["refuse", "run", "weigh"]
 
@@ -39,7 +38,7 @@ def run(request: Request) -> Tensor:
     allowed = allows(request.parts.mask, at).expand(weights.shape)
     output = weights @ value if request.hides_nothing else masked_matmul(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
-    output = call_part("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
+    output = position.outputs(output, weights, at)
     output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
     return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
 
@@ -67,17 +66,15 @@ def weigh(request: Request) -> Tensor:
     scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
     scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
     normaliser = select(request.parts.weights, at.head.flatten())
-    weights = call_part("weights", normaliser, normaliser, scores, extra=(allowed,), like=scores)
+    weights = normaliser(scores, allowed)
     return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
 
 
 def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
     heads = at.head.flatten()
     score, position = select(request.parts.score, heads), select(request.parts.position, heads)
-    positioned = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
-    query, key = check_position_heads(position, positioned, query, key)
-    scores = call_part("score", score, score, query, key, like=None)
-    return call_part("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
+    query, key = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
+    return position.scores(score(query, key), query, key, at)
 
 
 def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:

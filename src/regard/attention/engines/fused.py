@@ -18,11 +18,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from regard.attention import autograd
 from regard.attention.engines import blocked
 from regard.attention.masks import And, Causal, Lengths
-from regard.attention.parts import is_builtin
-from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.user_parts import UserPosition
 from regard.attention.weights import Softmax
 
 __all__ = [
@@ -81,8 +80,7 @@ def inner_product_refusal(request: Request) -> str | None:
         return "its only normaliser is softmax"
     if isinstance(parts.weights.temperature, Tensor):
         return "its temperature is one number"
-    position = type(parts.position)
-    if position.scores is not Position.scores or position.outputs is not Position.outputs:
+    if parts.position.overrides("scores") or parts.position.overrides("outputs"):
         return "it takes a bias on the scores only as a tensor of all pairs"
     if request.dropout:
         return "its dropout is not keyed by position"
@@ -173,7 +171,7 @@ def forward(request: Request) -> Tensor:
     shared, width = request.key.shape[1], request.value.shape[-1]
     causal, lengths = _hidden_by(request)
     # If all rows see the same keys, queries that share a key can be rows of one head, and no key is copied.
-    groups_queries = shared != heads and not causal and is_builtin(request.parts.position)
+    groups_queries = shared != heads and not causal and not isinstance(request.parts.position, UserPosition)
     reduced, _ = (request if groups_queries else request.expanded).reduced()
     query, key, value = _padded(reduced)
     if groups_queries:

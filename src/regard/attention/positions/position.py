@@ -49,6 +49,10 @@ class Position:
             ArgumentError: it doesn't.
         """
 
+    def overrides(self, hook: str) -> bool:
+        """Whether the scheme overrides a hook: "heads", "scores" or "outputs"; otherwise it need not be called."""
+        return getattr(type(self), hook) is not getattr(Position, hook)
+
     def __add__(self, other: Any) -> Any:
         return _sum(self, other)
 
@@ -145,7 +149,7 @@ def _sum(first: Any, second: Any) -> Any:
 
 def _vjp_of(part: Position, hook: str, inputs: int) -> Callable[..., tuple[Tensor | None, ...]]:
     """A part's VJP of a hook; if the part doesn't override the hook, a function that returns no gradients."""
-    if getattr(type(part), hook) is getattr(Position, hook):
+    if not part.overrides(hook):
         nothing = (None,) * (inputs + len(operands(part)))
         return lambda *arguments: nothing
     vjp_fn = optional_method(part, f"{hook}_vjp", hook)

@@ -16,12 +16,13 @@ from regard.attention.engines.blocked.reference import fill_empty, isolated_pair
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import BUDGET, MAX_ROWS, MIN_ROWS, Tile, single_tile, tiles
 from regard.attention.masks import allows
-from regard.attention.parts import Differentiable, is_builtin, map_operands, operands
+from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.sizes import Index
 from regard.attention.sparse_gradients import accumulate
+from regard.attention.user_parts import UserPart
 from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
@@ -48,7 +49,8 @@ def forward(
         (work,) = walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget)
         output = work.output().to(request.query.dtype).contiguous()
         # A user's part may keep a reference to what it returned.
-        output = output if is_builtin(request.parts.position) else output.clone(memory_format=torch.contiguous_format)
+        if isinstance(request.parts.position, UserPart):
+            output = output.clone(memory_format=torch.contiguous_format)
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:
@@ -303,7 +305,7 @@ def unsafe_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Til
     A pair that is scored by itself takes memory for its features, or for the parameters of a head of a user's part; so
     a tile with many such pairs is divided into fewer rows.
     """
-    user_parts = [part for part in (request.parts.score, request.parts.position) if not is_builtin(part)]
+    user_parts = [part for part in (request.parts.score, request.parts.position) if isinstance(part, UserPart)]
     by_head = [t.numel() // len(t) for part in user_parts for t in operands(part) if t.ndim and len(t)]
     size = max(request.query.shape[-1], request.key.shape[-1], 1, *by_head)
     for tile, at in indexed_tiles(request, rows, budget):
@@ -342,7 +344,9 @@ def refuse_captured(request: Request) -> None:
         ArgumentError: there is such a tensor, or a part that draws random numbers.
     """
     # A mask is boolean and passes no gradient, so it needs no check.
-    user_parts = [name for name in ("score", "weights", "position") if not is_builtin(getattr(request.parts, name))]
+    user_parts = [
+        name for name in ("score", "weights", "position") if isinstance(getattr(request.parts, name), UserPart)
+    ]
     first = next(indexed_tiles(request, MIN_ROWS, BUDGET), None) if user_parts else None
     if first is None:
         return

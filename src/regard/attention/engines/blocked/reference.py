@@ -14,10 +14,9 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import allows
-from regard.attention.parts import is_builtin, select
+from regard.attention.parts import select
 from regard.attention.request import Request
 from regard.attention.sizes import Index
-from regard.attention.user_parts import call_part, check_position_heads
 
 __all__ = ["fill_empty", "isolated_pairs", "tile_output", "tile_weights"]
 
@@ -31,7 +30,7 @@ def tile_output(
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
-    output = call_part("position's outputs", position, position.outputs, output, weights, extra=(at,), like=output)
+    output = position.outputs(output, weights, at)
     # Fully masked rows are zero and pass no gradient, even if the incoming one is NaN.
     return output if allowed is None else torch.where(allowed.any(-1, keepdim=True), output, 0.0)
 
@@ -57,8 +56,7 @@ def tile_weights(
     )
     if allowed is not None:
         scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
-    weigh = select(parts.weights, heads)
-    weights = call_part("weights", weigh, weigh, scores, extra=(allowed,), like=scores)
+    weights = select(parts.weights, heads)(scores, allowed)
     return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
 
 
@@ -87,7 +85,7 @@ def isolated_pairs(
         return None, None
     overflowing = rows.unsqueeze(2) | columns.unsqueeze(1)
     overflowing = overflowing if allowed is None else overflowing & allowed
-    if not _is_builtin(request):
+    if request.parts.user_scores:
         return overflowing, None
     lost = torch.isnan(query).any(-1).unsqueeze(2) | torch.isnan(key).any(-1).unsqueeze(1)
     return overflowing & ~lost, overflowing & lost
@@ -95,14 +93,8 @@ def isolated_pairs(
 
 def _scores(request: Request, query: Tensor, key: Tensor, at: Index, heads: Tensor) -> Tensor:
     score, position = select(request.parts.score, heads), select(request.parts.position, heads)
-    positioned = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
-    query, key = check_position_heads(position, positioned, query, key)
-    scores = call_part("score", score, score, query, key, like=None)
-    return call_part("position's scores", position, position.scores, scores, query, key, extra=(at,), like=scores)
-
-
-def _is_builtin(request: Request) -> bool:
-    return is_builtin(request.parts.score) and is_builtin(request.parts.position)
+    query, key = position.heads(query, key, at.position.squeeze(2), at.key.squeeze(1))
+    return position.scores(score(query, key), query, key, at)
 
 
 def _isolated_scores(
@@ -120,7 +112,7 @@ def _isolated_scores(
     if lost is not None:
         # The inner `where` keeps the gradient of the other pairs from becoming 0 x NaN.
         scores = torch.where(lost, torch.where(lost, scores, 0.0) * math.nan, scores)
-    for which, chosen in _single_pairs(single, heads, _is_builtin(request)):
+    for which, chosen in _single_pairs(single, heads, broadcasts=not request.parts.user_scores):
         group, row, column = which
         # (pair 1 feature): one query and one key to a tile.
         alone = query[group, row].unsqueeze(1), key[group, column].unsqueeze(1)
@@ -128,13 +120,13 @@ def _isolated_scores(
     return scores
 
 
-def _single_pairs(single: Tensor, heads: Tensor, builtin: bool) -> Iterator[tuple[tuple[Tensor, ...], Tensor]]:
+def _single_pairs(single: Tensor, heads: Tensor, *, broadcasts: bool) -> Iterator[tuple[tuple[Tensor, ...], Tensor]]:
     """The pairs to score singly, and the heads whose parameters they use: one for each pair, or one for all.
 
     The package's own parts broadcast a head's parameters, so that they needn't be copied for each pair.
     """
     which = single.nonzero(as_tuple=True)
-    if not builtin:
+    if not broadcasts:
         yield which, heads[which[0]]
         return
     # `nonzero` sorts by group.

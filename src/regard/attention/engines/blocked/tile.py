@@ -14,14 +14,13 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
 from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
-from regard.attention.parts import Differentiable, is_builtin, operands, optional_method, select
-from regard.attention.positions import Position
+from regard.attention.parts import Differentiable, operands, optional_method, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
 from regard.attention.sizes import Index
 from regard.attention.sparse_gradients import accumulate
-from regard.attention.user_parts import call_part
+from regard.attention.user_parts import UserPart
 from regard.attention.vjp import vjp
 
 __all__ = ["CompiledParts", "TileGradients", "TileMask", "TileWork", "drop_weights", "take"]
@@ -101,7 +100,7 @@ class TileWork:
         self.unreduced_key = self.key if unreduced[1] is request.key else take(unreduced[1], tile, "keys")
         parts = request.parts
         # A user's function may keep what it returned, or return an expanded tensor; it must not be modified in place.
-        self._builtin_scores = is_builtin(parts.score) and is_builtin(parts.position)
+        self._builtin_scores = not parts.user_scores
         if self.allowed is not None and not self._builtin_scores:
             self._fill_empty(self.allowed)
         self._heads = at.head.flatten()
@@ -117,45 +116,24 @@ class TileWork:
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
-        parts = self.request.parts
-        scores = call_part("score", parts.score, self._score, self.query, self.key, like=None)
-        if self._has("scores"):
-            scores = call_part(
-                "position's scores",
-                parts.position,
-                self._position.scores,
-                scores,
-                self.unreduced_query,
-                self.unreduced_key,
-                extra=(self.at,),
-                like=scores,
-            )
+        scores = self._score(self.query, self.key)
+        if self._position.overrides("scores"):
+            scores = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
         # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
-        scores = self._masked(scores)
         normalise = in_place or self._weights
-        return self._zero_hidden(
-            call_part("weights", parts.weights, normalise, scores, extra=(self.allowed,), like=scores)
-        )
+        return self._zero_hidden(normalise(self._masked(scores), self.allowed))
 
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
         weights = self.weights()
         # Dropout may modify the weights in place, but a user's normaliser may have kept a reference to them.
-        must_copy = self.request.dropout and not is_builtin(self.request.parts.weights)
+        must_copy = self.request.dropout and isinstance(self._weights, UserPart)
         weights = self._dropped(weights.clone() if must_copy else weights)
         output = matmul_nn(weights, self.value)
-        if self._has("outputs"):
-            output = call_part(
-                "position's outputs",
-                self.request.parts.position,
-                self._position.outputs,
-                output,
-                weights,
-                extra=(self.at,),
-                like=output,
-            )
-        return self._zero_empty_rows(output, in_place=is_builtin(self.request.parts.position))
+        if self._position.overrides("outputs"):
+            output = self._position.outputs(output, weights, self.at)
+        return self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
 
     def vjp(self, grad_output: Tensor) -> "TileGradients":
         """The gradients of the tile's inputs and of the operands of its parts, given that of its output."""
@@ -181,19 +159,19 @@ class TileWork:
         vjp_fn = optional_method(self._score, "vjp")
         part = self.request.parts.score
         if vjp_fn is None:
-            return self._by_autograd("score", part, "__call__", self.query, self.key, like=None)
-        return call_part(
-            "score", part, self._score, self.query, self.key, like=None
-        ), lambda gradient: self._with_operands(part, self._score, 2, vjp_fn(gradient, self.query, self.key))
+            return self._by_autograd(part, "__call__", self.query, self.key)
+        return self._score(self.query, self.key), lambda gradient: self._with_operands(
+            part, self._score, 2, vjp_fn(gradient, self.query, self.key)
+        )
 
     def _position_scores_and_vjp(self, scores: Tensor) -> tuple[Tensor, Vjp]:
         part = self.request.parts.position
-        if not self._has("scores"):
+        if not self._position.overrides("scores"):
             return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
         vjp_fn = optional_method(self._position, "scores_vjp", "scores")
         if vjp_fn is None:
             given = scores, self.unreduced_query, self.unreduced_key
-            return self._by_autograd("position's scores", part, "scores", *given, extra=(self.at,), like=scores)
+            return self._by_autograd(part, "scores", *given, extra=(self.at,))
         changed = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
         return changed, lambda gradient: (
             gradient,
@@ -210,9 +188,7 @@ class TileWork:
             return weights, lambda gradient: self._with_operands(
                 part, self._weights, 1, vjp_fn(gradient, weights, self.allowed)
             )
-        weights, by_autograd = self._by_autograd(
-            "weights", part, "__call__", scores, extra=(self.allowed,), like=scores
-        )
+        weights, by_autograd = self._by_autograd(part, "__call__", scores, extra=(self.allowed,))
         if self.allowed is None:
             return weights, by_autograd
         allowed = self.allowed
@@ -227,29 +203,24 @@ class TileWork:
     def _outputs_vjp(self, grad_output: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         """The gradients of the weighted sum, of the weights beside it, and of the position's operands."""
         part = self.request.parts.position
-        if not self._has("outputs"):
+        if not self._position.overrides("outputs"):
             return grad_output, None, [None] * len(operands(part))
         vjp_fn = optional_method(self._position, "outputs_vjp", "outputs")
         if vjp_fn is not None:
             grad_weights, *grads = self._with_operands(part, self._position, 1, vjp_fn(grad_output, dropped, self.at))
             return grad_output, grad_weights, grads
         output = matmul_nn(dropped, self.value)
-        _, by_autograd = self._by_autograd(
-            "position's outputs", part, "outputs", output, dropped, extra=(self.at,), like=output
-        )
+        _, by_autograd = self._by_autograd(part, "outputs", output, dropped, extra=(self.at,))
         grad_sum, grad_weights, *grads = by_autograd(grad_output)
         return grad_sum, grad_weights, grads
 
-    def _by_autograd(
-        self, name: str, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = (), like: Tensor | None
-    ) -> tuple[Tensor, Vjp]:
+    def _by_autograd(self, part: Any, method: str, *inputs: Tensor, extra: tuple[Any, ...] = ()) -> tuple[Tensor, Vjp]:
         """The result of a part's method, and its VJP by autograd on the tile."""
         parts = Differentiable(part)
 
         def call(*arguments: Tensor) -> Tensor:
             (changed,) = parts.with_operands(*arguments[len(inputs) :])
-            chosen = select(changed, self._heads)
-            return call_part(name, chosen, getattr(chosen, method), *arguments[: len(inputs)], extra=extra, like=like)
+            return getattr(select(changed, self._heads), method)(*arguments[: len(inputs)], *extra)
 
         result, back = vjp(call, *inputs, *parts.operands)
 
@@ -280,16 +251,16 @@ class TileWork:
     def _masked(self, scores: Tensor) -> Tensor:
         """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in fully masked rows."""
         scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
-        if self._no_empty_row or is_builtin(self.request.parts.weights):
+        if self._no_empty_row or not isinstance(self._weights, UserPart):
             return scores
         return self._zero_empty_rows(scores)
 
     def _zero_hidden(self, weights: Tensor) -> Tensor:
         """Weights with 0 at hidden pairs."""
-        builtin = is_builtin(self.request.parts.weights)
+        builtin = not isinstance(self._weights, UserPart)
         # The package's normalisers give 0 for minus infinity if the row has a finite score; with a position's scores
         # added it might have none.
-        shown = builtin and self._builtin_scores and self._no_empty_row and not self._has("scores")
+        shown = builtin and self._builtin_scores and self._no_empty_row and not self._position.overrides("scores")
         return weights if shown else self._hidden(weights, 0.0, in_place=builtin)
 
     def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
@@ -318,9 +289,6 @@ class TileWork:
         if not self.request.dropout:
             return weights
         return self._drop(weights, self.at, self.request.dropout, self.request.seed)
-
-    def _has(self, hook: str) -> bool:
-        return getattr(type(self._position), hook) is not getattr(Position, hook)
 
 
 class TileGradients(NamedTuple):

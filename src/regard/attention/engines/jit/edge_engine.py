@@ -8,7 +8,6 @@ from torch import Tensor
 from regard.attention.engines.jit import edge_attention
 from regard.attention.engines.jit.edge_attention import PairIndices, Problem
 from regard.attention.parts import operands
-from regard.attention.positions import Position
 from regard.attention.reduction import ReducedGradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
@@ -33,8 +32,7 @@ def refuse(request: Request) -> str | None:
         return "along edges alpha must be one number"
     if isinstance(weights, Relu) and weights.divisor is not None:
         return "along edges relu always divides by the number of edges"
-    position = type(parts.position)
-    if position.scores is not Position.scores or position.outputs is not Position.outputs:
+    if parts.position.overrides("scores") or parts.position.overrides("outputs"):
         return "along edges it has no position on scores or outputs"
     return None
 
