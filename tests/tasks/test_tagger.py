@@ -42,7 +42,8 @@ def test_lengths_0_and_1(tagger):
 
 
 def test_predict_takes_texts_and_words_alike(tagger):
-    assert tagger.predict(["I saw a saw", ["I", "saw", "a", "saw"], ""]) == [
+    predictions = tagger.predict(["I saw a saw", ["I", "saw", "a", "saw"], ""])
+    assert [each.value for each in predictions] == [
         *tagger.tag([["I", "saw", "a", "saw"]] * 2),
         [],
     ]

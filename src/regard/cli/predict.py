@@ -1,6 +1,8 @@
 """`regard predict`: predictions for sources of any kind, and the attention behind them."""
 
+import csv
 import inspect
+import io
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -110,7 +112,6 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
     _check(wanted, command)
     skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
     # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.answer_lines import LINES, plain_answer
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
     from regard.cli.predicting import answers
@@ -148,24 +149,35 @@ def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) ->
         every = in_script(every, wanted.script)
         watch = looking or wanted.plain or html is not None
         results = answers(checked, every, origin, watch=watch, live=file == "-", skipped=skipped)
-        for place, (source, model, answer, record) in enumerate(results):
-            if record is not None and looking and wanted.format is Written.json:
-                seen = {"source": source, **plain_answer(answer, model.missing), **as_json(record, shown)}
-                typer.echo(json.dumps(seen, ensure_ascii=False))
+        for place, (prediction, record) in enumerate(results):
+            seen = record if looking else None
+            if wanted.format is Written.json:
+                fields = prediction.to_json() | ({} if seen is None else as_json(seen, shown))
+                typer.echo(json.dumps(fields, ensure_ascii=False))
+            elif wanted.format is Written.csv:
+                typer.echo(_csv(prediction, header=not place), nl=False)
             elif record is not None and (looking or wanted.plain):
                 if place:
                     console.line()
-                show(as_page(record, source, shown), console, plain=wanted.plain)
+                show(as_page(record, prediction.source, shown), console, plain=wanted.plain)
             else:
-                for line in LINES[wanted.format](model, source, answer, first=place == 0):
-                    typer.echo(line)
+                typer.echo(str(prediction))
             if html is not None and record is not None:
-                page = as_page(record, source or "an empty text", shown._replace(top=shown.top or _TOP, map=True))
-                html.add(page, heading=True)
+                title, listed = prediction.source or "an empty text", shown._replace(top=shown.top or _TOP, map=True)
+                html.add(as_page(record, title, listed), heading=True)
     if skipped is not None:
         skipped.write()
     if html is not None:
         html.write(f"{' and '.join(names)}: what it attended to", origin or "the command line")
+
+
+def _csv(prediction: Any, *, header: bool) -> str:
+    held = io.StringIO()
+    writer = csv.DictWriter(held, ["source", *prediction.columns], lineterminator="\n", restval="")
+    if header:
+        writer.writeheader()
+    writer.writerows(prediction.rows)
+    return held.getvalue()
 
 
 def _check(wanted: Wanted, command: str) -> None:

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from regard.cli.reading import Line, until_broken
 from regard.errors import ArgumentError, DataError, MissingExtraError, OutOfDistribution, RegardError
 from regard.inputs import read_vectors
 from regard.inspection import Record
+from regard.tasks import Prediction
 
 __all__ = ["Answered", "answers"]
 
@@ -22,11 +24,9 @@ _MOST_ITEMS = 30_000
 
 
 class Answered(NamedTuple):
-    """What to call a source, the model that was asked, its answer, and, if it was watched, its record."""
+    """A prediction, whose source is what to call it, and, if the model was watched, the record."""
 
-    source: str
-    model: Any
-    answer: Any
+    prediction: Prediction
     record: Record | None
 
 
@@ -70,9 +70,11 @@ def _answers(
         pairs = [pair for line in lines for pair in _sources(model, line.text)]
         sources = [source for _, source in pairs]
         if watch:
-            found: list[Any] = [(record.answer, record) for record in model.look(sources, longest=_MOST_ITEMS)]
+            found: list[Any] = [
+                (model.prediction(None, record.answer), record) for record in model.look(sources, longest=_MOST_ITEMS)
+            ]
         else:
-            found = [(answer, None) for answer in getattr(model, model.task.verb)(sources, longest=_MOST_ITEMS)]
+            found = [(prediction, None) for prediction in model.predict(sources, longest=_MOST_ITEMS)]
     except RegardError as error:
         if len(lines) == 1:
             located = _located(error, model, lines[0], origin)
@@ -84,8 +86,8 @@ def _answers(
         for line in lines:
             yield from _answers(model, [line], origin, watch, skipped)
         return
-    for (name, _), (answer, record) in zip(pairs, found, strict=True):
-        yield Answered(name, model, answer, record)
+    for (name, _), (prediction, record) in zip(pairs, found, strict=True):
+        yield Answered(replace(prediction, source=name), record)
 
 
 def _sources(model: Any, text: str) -> list[tuple[str, Any]]:

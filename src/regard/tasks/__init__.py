@@ -13,6 +13,7 @@ if typing.TYPE_CHECKING:
     from regard.tasks.evaluation import Evaluation, LabelScore
     from regard.tasks.loading import bundled, load
     from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
+    from regard.tasks.prediction import Prediction
     from regard.tasks.recipe import Recipe
     from regard.tasks.registry import TASKS
     from regard.tasks.seq2seq.generation import GeneratedText
@@ -29,6 +30,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "LabelScore"),
     "loading": ("bundled", "load"),
     "named_recipes": ("NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"),
+    "prediction": ("Prediction",),
     "recipe": ("Recipe",),
     "registry": ("TASKS",),
     "seq2seq.generation": ("GeneratedText",),
@@ -49,6 +51,7 @@ __all__ = [
     "GeneratedText",
     "LabelScore",
     "NamedRecipe",
+    "Prediction",
     "Recipe",
     "Seq2SeqModel",
     "SynthesizedSpeech",

@@ -18,6 +18,7 @@ from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
 from regard.tasks.measure import Measure
 from regard.tasks.out_of_distribution import Threshold, saved_thresholds
+from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
 from regard.tasks.recording import look
 from regard.tasks.registry import TASKS
@@ -104,12 +105,12 @@ class Model(Generic[_Given]):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a table of its predictions, beside the source."""
-        raise NotImplementedError(f"{type(self).__name__} predicts nothing that fits into a table")
+        raise NotImplementedError(f"{type(self).__name__} must name what it predicts")
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a prediction would hold for a source that holds nothing, in JSON."""
-        raise NotImplementedError(f"{type(self).__name__} predicts nothing that fits into a table")
+        """Those of the columns that JSON has, as null, for a source that holds nothing."""
+        return self.columns[:1]
 
     @property
     def parameters(self) -> int:
@@ -210,10 +211,10 @@ class Model(Generic[_Given]):
         """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
         raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
 
-    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Any]:
+    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Prediction]:
         """Predict for each source, whatever kind of model it is.
 
-        | kind | the method of its own | an answer |
+        | kind | the method of its own | a prediction's `value`, which that method returns |
         | --- | --- | --- |
         | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
         | classifier | `classify` | (label, probability), a dict question -> probability, or a number |
@@ -227,19 +228,26 @@ class Model(Generic[_Given]):
             longest: how many items a source may have; None for any number.
 
         Returns:
-            for each source, in the order given, its answer; of one that holds nothing None, from a tagger no items.
+            for each source, in the order given, its prediction.
 
         Raises:
             ArgumentError: a source that the model can't read, or that is longer than `longest`.
 
         Example:
             >>> import regard
-            >>> [word.label for word in regard.load("english-pos").predict(["I saw a saw ."])[0]]
+            >>> [word.label for word in regard.load("english-pos").predict(["I saw a saw ."])[0].value]
             ['PRON', 'VERB', 'DET', 'NOUN', 'PUNCT']
-            >>> regard.load("english-sentiment").predict(["a warm film"])[0][0]
-            'positive'
+            >>> (found,) = regard.load("english-sentiment").predict(["a warm film"])
+            >>> found.value[0], list(found.to_json())
+            ('positive', ['source', 'label', 'score'])
         """
-        return getattr(self, self.task.verb)(sources, longest=longest)
+        given = as_list("sources", sources, "sources")
+        values = getattr(self, self.task.verb)(self._itemised(given), longest=longest)
+        return [self.prediction(source, value) for source, value in zip(given, values, strict=True)]
+
+    def prediction(self, source: Any, value: Any) -> Prediction:
+        """The prediction for a source of which the method of its own, or a record, gives this value."""
+        return Prediction(source, value, self.columns, self.missing)
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
         """Predict for each source, and keep the attention weights.
@@ -285,6 +293,10 @@ class Model(Generic[_Given]):
         if self.seen is not None:
             tensors[SEEN] = self.seen
         return write_model(folder, tensors, description, model_card(self.name, description))
+
+    def _itemised(self, sources: list[Any]) -> list[Any]:
+        """Sources as the method of its own takes them."""
+        return sources
 
     def _set_evaluation_mode(self) -> None:
         """Put the net into evaluation mode if it isn't: visiting each module takes a tenth of a sentence's time."""

@@ -56,10 +56,6 @@ class Seq2SeqModel(Model[TextTarget]):
         return GeneratedText._fields
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        return ("text",)
-
-    @property
     def measure(self) -> Measure:
         return TEXT_MEASURES[self.recipe.task.measure].measure
 

@@ -70,6 +70,10 @@ class Synthesizer(Model[SpeechTarget]):
         return synthesis_network(recipe, encoder, target)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return "seconds", "ended", "begins"
+
+    @property
     def measure(self) -> Measure:
         return FRAME_ERROR
 

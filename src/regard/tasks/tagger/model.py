@@ -56,10 +56,6 @@ class Tagger(Model[Target]):
         return "text", *self.target.columns
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        return ("items",)
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in the order of the net's scores; none where the answers are numbers."""
         return self.target.names if isinstance(self.target, Label) else ()
@@ -100,12 +96,11 @@ class Tagger(Model[Target]):
         said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
         return [list(islice(said, len(own))) for own in names]
 
-    def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[list[Any]]:
-        """Predict for each item of each source; a text is cut into its words. See `Model.predict`."""
-        given = as_list("sources", sources, "sources")
-        if isinstance(self.recipe.input, Words):
-            given = [self.recipe.input.names(self.encoder, each) if isinstance(each, str) else each for each in given]
-        return self.tag(given, longest=longest)
+    def _itemised(self, sources: list[Any]) -> list[Any]:
+        """A text is cut into its words."""
+        if not isinstance(self.recipe.input, Words):
+            return sources
+        return [self.recipe.input.names(self.encoder, each) if isinstance(each, str) else each for each in sources]
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The answer for each item, beside its name."""
