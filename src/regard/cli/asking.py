@@ -1,10 +1,13 @@
 """Which command asks which model: a model of another kind is refused with the command that asks it."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from regard.cli.reading import Line, is_chinese
 from regard.errors import ArgumentError
 
-__all__ = ["check_readable", "check_script", "load_tagger_of_words", "load_to_ask", "what_it_is"]
+__all__ = ["check_readable", "check_script", "load_tagger_of_words", "load_to_ask", "model_by_language", "what_it_is"]
 
 
 def check_readable(model: Any, name: str) -> None:
@@ -65,6 +68,18 @@ def load_tagger_of_words(name: str) -> Any:
             f"`--model` must be a tagger of words, but {name} is {what_it_is(model)}: {_instead(model)}."
         )
     return model
+
+
+def model_by_language(asked: str | None, models: tuple[str, str], load: Callable[[str], Any]) -> Callable[[Line], Any]:
+    """The model for each line: the one that is asked for, else that of the line's language.
+
+    Args:
+        asked: the model that `--model` names; None for that of the language.
+        models: the model for most lines, and the model for one with a Chinese character.
+        load: loads a model, once.
+    """
+    loaded = cache(load)
+    return lambda line: loaded(models[is_chinese(line.text)] if asked is None else asked)
 
 
 def what_it_is(model: Any) -> str:

@@ -1,12 +1,12 @@
 """`regard predict`: predictions for sources of any kind, and the attention behind them."""
 
-import csv
 import inspect
-import io
-import json
 import os
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple
+from contextlib import closing
+from functools import cache
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -33,11 +33,13 @@ from regard.cli.options import (
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from regard.cli.predicting import Predicting
+
 __all__ = ["Wanted", "answer_all", "predict"]
 
-_TOP = 3
-# Fewer sources, or fewer bytes of a file that lists them, are done before a bar could be read.
-_WORTH_A_BAR, _BYTES_WORTH_A_BAR = 20, 20_000
+# Fewer sources are done before a progress bar could be read.
+_WORTH_A_BAR = 20
 
 
 class Wanted(NamedTuple):
@@ -82,102 +84,100 @@ def _predict(model: str, options: Wanted) -> None:
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
     """
-    loaded: list[Any] = []
 
-    def model_of(line: Line) -> Any:
-        if not loaded:
-            from regard.tasks import load
+    @cache
+    def loaded() -> Any:
+        from regard.tasks import load
 
-            loaded.append(load(model))
-        return loaded[0]
+        return load(model)
 
-    answer_all(model_of, options, "regard predict")
+    answer_all(lambda _: loaded(), options, "regard predict")
 
 
 _MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")]
 predict = command_with(_predict, Wanted, inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL))
 
 
-def answer_all(model_of: Callable[[Line], Any], wanted: Wanted, command: str) -> None:
+def answer_all(
+    model_of: Callable[[Line], Any], wanted: Wanted, command: str, way: Callable[..., "Predicting"] | None = None
+) -> None:
     """Predict for every source, and show and write what the command line asked for.
 
     Args:
         model_of: the model for a source; what it needs is imported when it is first asked.
         wanted: what the command line asked for.
         command: what to call it in messages.
+        way: makes of the arguments of `Predicting` the way in which lines are read and predictions printed.
 
     Raises:
         RegardError: an option or a source can't be used.
     """
     _check(wanted, command)
     skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
-    # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.console import output_console, progress_over
-    from regard.cli.html_page import HtmlPage
-    from regard.cli.predicting import answers
-    from regard.cli.showing import Show, as_json, as_page
-    from regard.page import show
-
-    asked = wanted.map or wanted.layer is not None or wanted.head is not None
-    shown = Show(wanted.layer, wanted.head, (_TOP if asked else 0) if wanted.top is None else wanted.top, wanted.map)
-    html = None if wanted.html is None else HtmlPage(wanted.html, force=wanted.force, sources=len(wanted.sources or ()))
-    console = output_console(width=wanted.width, colour=wanted.colour)
     file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file
-    looking = shown.top > 0 or shown.map
-    names: list[str] = []
-
-    def checked(line: Line) -> Any:
-        model = model_of(line)
-        if model.name not in names:
-            check_readable(model, model.name)
-            check_script(model, wanted.script)
-            names.append(model.name)
-        return model
-
-    if file is None:
-        texts = wanted.sources or []
-        lines: Iterable[Line] = (Line(text, number) for number, text in enumerate(texts, start=1))
-        progress = progress_over(lines, len(texts), "answering", in_bytes=False, least=_WORTH_A_BAR)
-    else:
-        size = 0 if file == "-" else os.path.getsize(file)
-        read = read_file(file, raise_with_option if skipped is None else skipped.add_unread)
+    texts = wanted.sources or []
+    read = (
+        (Line(text, number) for number, text in enumerate(texts, start=1))
+        if file is None
+        else read_file(file, raise_with_option if skipped is None else skipped.add_unread)
+    )
+    with closing(read):
+        # The first line is read before torch is imported, so that an unusable file is reported at once.
+        lines: Iterable[Line] = chain([*islice(read, 1)], read)
         if skipped is not None:
-            read = skipped.passing(read)
-        progress = progress_over(read, size, "answering", in_bytes=True, least=_BYTES_WORTH_A_BAR)
-    with progress as every:
-        every = in_script(every, wanted.script)
-        watch = looking or wanted.plain or html is not None
-        results = answers(checked, every, origin, watch=watch, live=file == "-", skipped=skipped)
-        for place, (prediction, record) in enumerate(results):
-            seen = record if looking else None
-            if wanted.format is Written.json:
-                fields = prediction.to_json() | ({} if seen is None else as_json(seen, shown))
-                typer.echo(json.dumps(fields, ensure_ascii=False))
-            elif wanted.format is Written.csv:
-                typer.echo(_csv(prediction, header=not place), nl=False)
-            elif record is not None and (looking or wanted.plain):
-                if place:
-                    console.line()
-                show(as_page(record, prediction.source, shown), console, plain=wanted.plain)
-            else:
-                typer.echo(str(prediction))
-            if html is not None and record is not None:
-                title, listed = prediction.source or "an empty text", shown._replace(top=shown.top or _TOP, map=True)
-                html.add(as_page(record, title, listed), heading=True)
+            lines = skipped.passing(lines)
+        # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
+        from regard.cli.console import output_console, progress_over
+        from regard.cli.html_page import HtmlPage
+        from regard.cli.predicting import Predicting
+        from regard.cli.showing import Show
+        from regard.page import show
+
+        shown = Show.asked(wanted)
+        html = None if wanted.html is None else HtmlPage(wanted.html, force=wanted.force, sources=len(texts))
+        console = output_console(width=wanted.width, colour=wanted.colour)
+        names: list[str] = []
+
+        def checked(line: Line) -> Any:
+            model = model_of(line)
+            if model.name not in names:
+                check_readable(model, model.name)
+                check_script(model, wanted.script)
+                names.append(model.name)
+            return model
+
+        predicting = (way or Predicting)(
+            checked,
+            shown,
+            origin,
+            watch=shown.looking or shown.plain or html is not None,
+            live=file == "-",
+            skipped=skipped,
+        )
+        if file is None:
+            progress = progress_over(lines, len(texts), predicting.doing, in_bytes=False, least=_WORTH_A_BAR)
+        else:
+            size, least = 0 if file == "-" else os.path.getsize(file), predicting.worth_a_bar
+            progress = progress_over(lines, size, predicting.doing, in_bytes=True, least=least)
+        with progress as every:
+            for place, answered in enumerate(predicting.answers(in_script(every, wanted.script))):
+                if wanted.format is Written.json:
+                    typer.echo(predicting.json(answered))
+                elif wanted.format is Written.csv:
+                    typer.echo(predicting.csv(answered, header=not place), nl=False)
+                elif (page := predicting.page(answered)) is None:
+                    typer.echo(str(answered.prediction))
+                else:
+                    if place:
+                        console.line()
+                    show(page, console, plain=wanted.plain)
+                if html is not None:
+                    html.add(predicting.html_page(answered), heading=predicting.headed)
     if skipped is not None:
         skipped.write()
     if html is not None:
-        html.write(f"{' and '.join(names)}: what it attended to", origin or "the command line")
-
-
-def _csv(prediction: Any, *, header: bool) -> str:
-    held = io.StringIO()
-    writer = csv.DictWriter(held, ["source", *prediction.columns], lineterminator="\n", restval="")
-    if header:
-        writer.writeheader()
-    writer.writerows(prediction.rows)
-    return held.getvalue()
+        html.write(f"{' and '.join(names)}: {predicting.attended}", origin or "the command line")
 
 
 def _check(wanted: Wanted, command: str) -> None:

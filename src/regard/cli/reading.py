@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 from regard.errors import ArgumentError, DataError, RegardError
 
-__all__ = ["STANDARD_INPUT", "Line", "in_script", "is_chinese", "read_file", "read_lines", "read_text", "until_broken"]
+__all__ = ["STANDARD_INPUT", "Line", "check_text", "in_script", "is_chinese", "read_file", "read_lines", "until_broken"]
 
 STANDARD_INPUT = "standard input"
 
@@ -23,21 +23,16 @@ class Line(NamedTuple):
     number: int
 
 
-def read_text(text: str) -> Generator[Line, None, None]:
-    """The one sentence that stands on the command line.
+def check_text(text: str) -> None:
+    """Refuse a text on the command line that is empty, or isn't UTF-8.
 
     Raises:
-        ArgumentError: it is empty, or isn't UTF-8.
-
-    Example:
-        >>> list(read_text("I saw ."))
-        [Line(text='I saw .', number=1)]
+        ArgumentError: it is one.
     """
     if not text.strip():
         raise ArgumentError('`TEXT` must hold a word, but is empty. For example: regard tag "I saw a saw ."')
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ArgumentError("`TEXT` must be UTF-8, but holds bytes that aren't. Check the encoding of the terminal.")
-    yield Line(text, 1)
 
 
 def read_file(path: str, problem: Callable[[DataError], None] | None = None) -> Generator[Line, None, None]:

@@ -3,14 +3,14 @@
 import inspect
 import os.path
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import load_to_ask
+from regard.cli.asking import load_to_ask, model_by_language
 from regard.cli.command import command_with
 from regard.cli.predict import Wanted, answer_all
-from regard.cli.reading import Line, is_chinese
 from regard.errors import ArgumentError
 
 __all__ = ["SHORT_NAMES", "ShortName", "command_of"]
@@ -21,30 +21,23 @@ class ShortName(NamedTuple):
 
     Args:
         kind: of the model.
-        usual: the model for a source.
-        chinese: the model for a text with a Chinese character.
+        models: the model for a source, and the model for a text with a Chinese character.
         summary: the command in the list of commands, up to 50 characters.
         help: what the command says of itself.
         reads_texts: whether its sources are texts, which may be Chinese.
     """
 
     kind: str
-    usual: str
-    chinese: str
+    models: tuple[str, str]
     summary: str
     help: str
     reads_texts: bool = True
-
-    def model_for(self, text: str) -> str:
-        """The name of the model for a source."""
-        return self.chinese if is_chinese(text) else self.usual
 
 
 SHORT_NAMES = {
     "classify": ShortName(
         "classifier",
-        "english-sentiment",
-        "chinese-sentiment",
+        ("english-sentiment", "chinese-sentiment"),
         "Say whether a text is in favour or against.",
         """Say whether a text is in favour or against, and show which words that was drawn from.
 
@@ -60,8 +53,7 @@ Examples:
     ),
     "translate": ShortName(
         "seq2seq",
-        "german-english",
-        "chinese-english",
+        ("german-english", "chinese-english"),
         "Translate texts into English.",
         """Translate texts into English, and show which words each word was drawn from.
 
@@ -79,8 +71,7 @@ Examples:
     ),
     "transcribe": ShortName(
         "seq2seq",
-        "spoken-strings",
-        "spoken-strings",
+        ("spoken-strings", "spoken-strings"),
         "Write down what is said in recordings.",
         """Write down what is said in recordings, and show when each part of it was heard.
 
@@ -110,17 +101,10 @@ def command_of(name: str) -> Callable[..., None]:
     short = SHORT_NAMES[name]
 
     def run(model: str | None, options: Wanted) -> None:
-        loaded: dict[str, Any] = {}
         if model is None and options.sources and len(options.sources) > 1:
             _tell_of_model(options.sources[0])
-
-        def model_of(line: Line) -> Any:
-            chosen = model if model is not None else short.model_for(line.text)
-            if chosen not in loaded:
-                loaded[chosen] = _load(chosen, short.kind, asked=model is not None)
-            return loaded[chosen]
-
-        answer_all(model_of, options, f"regard {name}")
+        load = partial(_load, kind=short.kind, asked=model is not None)
+        answer_all(model_by_language(model, short.models, load), options, f"regard {name}")
 
     parameter = inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_MODEL)
     return command_with(run, Wanted, parameter, without=() if short.reads_texts else ("script",))

@@ -1,7 +1,7 @@
 """Records as pages and as JSON, for all commands that show attention."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
@@ -20,19 +20,38 @@ from regard.page import Page, Prose
 from regard.page.numbers import counted
 from regard.tasks.recording import MOST_ITEMS
 
-__all__ = ["Show", "as_json", "as_page"]
+if TYPE_CHECKING:
+    from regard.cli.predict import Wanted
+
+__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page"]
+
+DEFAULT_TOP = 3
+"""How many items are listed where attention is asked for, but no number."""
 
 # A list for each of a second's 100 frames is read by nobody; the average over them is.
 _MOST_LISTS = 64
 
 
 class Show(NamedTuple):
-    """What to show: the layer and head from 1 (None: the last, and their average), how many items, and the map."""
+    """What to show: the layer and head from 1 (None: the last, and their average), how many items, the map, and how."""
 
     layer: int | None
     head: int | None
     top: int
     map: bool = False
+    plain: bool = False
+
+    @classmethod
+    def asked(cls, wanted: "Wanted") -> "Show":
+        """What the options of a command ask for: nothing, unless one of them names attention."""
+        named = wanted.map or wanted.layer is not None or wanted.head is not None
+        top = (DEFAULT_TOP if named else 0) if wanted.top is None else wanted.top
+        return cls(wanted.layer, wanted.head, top, wanted.map, wanted.plain)
+
+    @property
+    def looking(self) -> bool:
+        """Whether attention is shown beside the prediction."""
+        return self.top > 0 or self.map
 
     def ranks_layer(self, record: Record) -> bool:
         """Whether a layer's weights are listed: always, but where a pooling decides they must be asked for."""

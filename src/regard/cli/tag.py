@@ -1,15 +1,10 @@
 """`regard tag`: label the words of a sentence, and show what each of them attended to."""
 
-import json
-import os
-from contextlib import closing
-from itertools import chain, islice
 from typing import Annotated, Any
 
 import typer
 
-from regard.cli.asking import load_tagger_of_words
-from regard.cli.broken_lines import BrokenLines, raise_with_option
+from regard.cli.asking import load_tagger_of_words, model_by_language
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
@@ -19,15 +14,16 @@ from regard.cli.options import (
     ScriptOption,
     SkipBrokenOption,
     WidthOption,
+    Written,
 )
-from regard.cli.reading import STANDARD_INPUT, Line, in_script, is_chinese, read_file, read_text
+from regard.cli.predict import Wanted, answer_all
+from regard.cli.reading import check_text
 from regard.errors import ArgumentError
 
 __all__ = ["tag"]
 
-# Bytes of a file; less is done before a bar could be read.
-_WORTH_A_BAR = 200_000
-_SEGMENTER = "chinese-segmentation"
+# For most texts, and for one with a Chinese character.
+_MODELS = ("english-pos", "chinese-pos")
 
 
 def tag(
@@ -78,79 +74,30 @@ def tag(
     """
     if (text is None) == (file is None):
         raise ArgumentError("give one of the three: a text, -f FILE, or - for standard input. See regard tag --help.")
-    if format is Format.json and (plain or map):
-        raise ArgumentError(f"`{'--plain' if plain else '--map'}` shapes text, but `--format` is json. Leave one out.")
-    if top < 0:
-        raise ArgumentError(f"`--top` must be 0 or more, but is {top}.")
+    if text is not None:
+        check_text(text)
     if model is not None and not model.strip():
         raise ArgumentError("`--model` must be a model's name or its folder, but is empty. See regard models.")
-    if top == 0 and not map and html is None and (layer is not None or head is not None):
-        raise ArgumentError(
-            f"`--{'head' if layer is None else 'layer'}` chooses what to show, but with `--top` 0 nothing is shown. "
-            "Leave one out."
-        )
-    written = None
-    if html is not None:
-        from regard.cli.html_page import HtmlPage
+    wanted = Wanted(
+        sources=None if text is None else [text],
+        file=file,
+        script=script,
+        skip_broken=skip_broken,
+        top=top,
+        map=map,
+        layer=layer,
+        head=head,
+        html=html,
+        force=force,
+        format=Written(format),
+        plain=plain,
+        width=width,
+        colour=color,
+    )
 
-        written = HtmlPage(html, force=force)
-    path = "-" if text == "-" else file
-    # What messages call the place that the sentences come from; the command line has no lines to name.
-    source = "" if path is None else STANDARD_INPUT if path == "-" else path
-    if skip_broken is not None and path is None:
-        raise ArgumentError("`--skip-broken` leaves out lines of a file, but none is given. Give one by -f FILE.")
-    skipped = None if skip_broken is None else BrokenLines(skip_broken, force=force)
-    problem = raise_with_option if skipped is None else skipped.add_unread
-    with closing(read_text(text or "") if path is None else read_file(path, problem)) as lines:
-        # The first line is read before torch is imported, so that an unusable file is reported at once.
-        first = [*islice(lines, 1)]
+    def way(*given: Any, **more: Any) -> Any:
+        from regard.cli.tagging import Tagging
 
-        # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
-        from regard.cli.console import output_console, progress_over
-        from regard.cli.showing import Show, as_json, as_page
-        from regard.cli.tagging import answers
-        from regard.page import show
-        from regard.tasks import Tagger
+        return Tagging(*given, **more, split=split)
 
-        console, shown = output_console(width=width, colour=color), Show(layer, head, top, map)
-        taggers: dict[str, Tagger] = {}
-
-        def tagger_of(line: Line) -> Tagger:
-            name = model or ("chinese-pos" if is_chinese(line.text) else "english-pos")
-            if name not in taggers:
-                taggers[name] = load_tagger_of_words(name)
-            return taggers[name]
-
-        counted = iter if skipped is None else skipped.passing
-        size = 0 if path is None or path == "-" else os.path.getsize(path)
-        with progress_over(counted(chain(first, lines)), size, "tagging", in_bytes=True, least=_WORTH_A_BAR) as every:
-            watch = top > 0 or map or html is not None
-            segmenter = load_tagger_of_words(_SEGMENTER) if split else None
-            every = in_script(every, script)
-            results = answers(
-                tagger_of, every, source, watch=watch, live=path == "-", segmenter=segmenter, skipped=skipped
-            )
-            for number, (line, record) in enumerate(results):
-                title = f"{source}, line {line.number}" if source else record.model
-                if format is Format.json:
-                    typer.echo(_written(as_json(record, shown), single=not source))
-                else:
-                    if number:
-                        console.line()
-                    show(as_page(record, title if top or map else "", shown), console, plain=plain)
-                if written is not None:
-                    written.add(as_page(record, title, shown._replace(map=True)), heading=bool(source))
-    if skipped is not None:
-        skipped.write()
-    if written is not None:
-        names = " and ".join(tagger.name for tagger in taggers.values())
-        written.write(f"{names}: what each word attended to", source)
-
-
-def _written(result: dict[str, Any], *, single: bool) -> str:
-    """One line, or for a single sentence a line an item: still JSON, and a person can read it."""
-    if not single:
-        return json.dumps(result, ensure_ascii=False)
-    items = ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in result["items"])
-    head = json.dumps({key: value for key, value in result.items() if key != "items"}, ensure_ascii=False)
-    return f'{head[:-1]}, "items": [\n{items}\n]}}'
+    answer_all(model_by_language(model, _MODELS, load_tagger_of_words), wanted, "regard tag", way)

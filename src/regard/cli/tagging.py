@@ -1,124 +1,120 @@
-"""From lines to records: what `regard tag` does once torch is there."""
+"""How the sentences of `regard tag` are cut into words, and how their tags are printed."""
 
+import json
 import warnings
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import groupby, islice
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar
 
-from regard.cli.broken_lines import BrokenLines, with_option
-from regard.cli.reading import Line, is_chinese, until_broken
+from regard.cli.asking import load_tagger_of_words
+from regard.cli.predicting import Answered, Predicting
+from regard.cli.reading import Line, is_chinese
+from regard.cli.showing import as_json, as_page
 from regard.errors import DataError, OutOfDistribution
 from regard.inputs import is_spaced, split_chinese, split_words
 from regard.inspection import Record
-from regard.tasks import Tagger
+from regard.page import Page
 from regard.tasks.tagger.segmenting import segment
 
-__all__ = ["answers"]
+__all__ = ["Tagging"]
 
 # Attention takes time that grows with the square: 10 000 words are seconds, a million are hours.
 _MOST_TAGGED = 10_000
 _TOGETHER = 256
+_SEGMENTER = "chinese-segmentation"
 
-_Split = tuple[Line, Sequence[str]]
 
-
-def answers(
-    tagger_of: Callable[[Line], Tagger],
-    lines: Iterable[Line],
-    source: str,
-    *,
-    watch: bool,
-    live: bool,
-    segmenter: Tagger | None = None,
-    skipped: BrokenLines | None = None,
-) -> Iterator[tuple[Line, Record]]:
-    """Tag lines, in their order.
+@dataclass(frozen=True)
+class Tagging(Predicting):
+    """Tag sentences: each has a record, and its tags stand below its words.
 
     Args:
-        tagger_of: the model for a line.
-        lines: the sentences.
-        source: the file's name, for messages; "" where there is none.
-        watch: keep the attention of each word; otherwise the records hold no layers.
-        live: answer each line before the next is read, instead of several at a time.
-        segmenter: what finds the words of Chinese without spaces; None: the longest that the tagger knows.
-        skipped: takes the lines that can't be tagged, which are then left out; None where they are an error.
-
-    Raises:
-        DataError: a sentence is too long, or holds nothing but unseen characters. Those before it have been answered.
+        split: whether a trained segmenter finds the words of Chinese without spaces; else they are the longest that the
+            tagger knows.
     """
-    broken: list[Exception] = []
-    pairs = until_broken(((tagger_of(line), line) for line in lines), broken)
-    for tagger, neighbours in groupby(pairs, itemgetter(0)):
-        split = until_broken(_split(tagger, (line for _, line in neighbours), source, segmenter, skipped), broken)
-        yield from (_watched if watch else _tagged)(tagger, split, live)
-        if broken:
-            break
-    if broken:
-        raise broken[0]
 
+    split: bool = False
 
-def _watched(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tuple[Line, Record]]:
-    waiting: deque[Line] = deque()
+    doing: ClassVar[str] = "tagging"
+    attended: ClassVar[str] = "what each word attended to"
+    worth_a_bar: ClassVar[int] = 200_000
 
-    def sentences() -> Iterator[Sequence[str]]:
-        for line, parts in pairs:
-            waiting.append(line)
-            yield parts
+    @property
+    def headed(self) -> bool:
+        return bool(self.origin)
 
-    for group in ([each] for each in sentences()) if live else (sentences(),):
-        for record in tagger.look(group):
-            yield waiting.popleft(), record
+    def together(self, model: Any) -> int:
+        return _TOGETHER
 
+    def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
+        """The words of a sentence; what to call it is its line, since the words are shown.
 
-def _tagged(tagger: Tagger, pairs: Iterator[_Split], live: bool) -> Iterator[tuple[Line, Record]]:
-    while group := list(islice(pairs, 1 if live else _TOGETHER)):
-        for (line, _), result in zip(group, tagger.tag([parts for _, parts in group]), strict=True):
-            texts, labels, scores = zip(*result, strict=True)
-            yield line, Record(texts, labels, scores, model=tagger.name, answer=result, noun="word")
-
-
-def _split(
-    tagger: Tagger, lines: Iterable[Line], source: str, segmenter: Tagger | None, skipped: BrokenLines | None
-) -> Iterator[_Split]:
-    known = frozenset(tagger.encoder.vocabulary)
-    for line in lines:
-        parts = _words(line.text, known, segmenter)
-        wrong = None
-        if not parts:
-            wrong = "there is no word in it, only characters that can't be seen. Write a sentence."
-        elif len(parts) > _MOST_TAGGED:
-            wrong = f"the sentence has {len(parts):,} words, but may have {_MOST_TAGGED:,}. Put one sentence on a line."
-        elif tagger.places is not None and len(parts) > tagger.places:
-            wrong = (
-                f"the sentence has {len(parts):,} words, but {tagger.name} has learned {tagger.places:,} positions. "
-                "Put one sentence on a line."
+        Raises:
+            DataError: it is too long, or holds nothing but characters that can't be seen.
+        """
+        words = self._words(model, line.text)
+        if not words:
+            raise DataError("there is no word in it, only characters that can't be seen. Write a sentence.")
+        count = f"the sentence has {len(words):,} words"
+        if len(words) > _MOST_TAGGED:
+            raise DataError(f"{count}, but may have {_MOST_TAGGED:,}. Put one sentence on a line.")
+        if model.places is not None and len(words) > model.places:
+            raise DataError(
+                f"{count}, but {model.name} has learned {model.places:,} positions. Put one sentence on a line."
             )
-        if wrong is None:
-            yield line, parts
-        elif not source:
-            raise DataError(wrong)
-        elif skipped is None:
-            raise with_option(DataError(wrong, path=source, line=line.number))
-        else:
-            skipped.add(DataError(wrong, path=source, line=line.number), line.text)
+        return [(f"{self.origin}, line {line.number}" if self.origin else model.name, words)]
+
+    def ask(self, model: Any, sources: Sequence[Any]) -> Iterator[Answered]:
+        # One by one: the records of hundreds of sentences would fill the memory. `sources` has refused what would fail.
+        for record in model.look(sources) if self.watch else _unwatched(model, sources):
+            yield Answered(model.prediction(record.items, record.answer), record)
+
+    def page(self, answered: Answered) -> Page:
+        return as_page(answered.record, answered.prediction.source if self.show.looking else "", self.show)
+
+    def html_page(self, answered: Answered) -> Page:
+        return as_page(answered.record, answered.prediction.source, self.show._replace(map=True))
+
+    def json(self, answered: Answered) -> str:
+        """A line; of the sentence on the command line a line for each item, which a person can read."""
+        found = as_json(answered.record, self.show)
+        if self.origin:
+            return json.dumps(found, ensure_ascii=False)
+        items = ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in found.pop("items"))
+        return f'{json.dumps(found, ensure_ascii=False)[:-1]}, "items": [\n{items}\n]}}'
+
+    @cached_property
+    def _segmenter(self) -> Any:
+        return load_tagger_of_words(_SEGMENTER)
+
+    def _words(self, model: Any, text: str) -> list[str]:
+        if not is_chinese(text):
+            return split_words(text)
+        spaced = is_spaced(text)
+        if self.split and not spaced:
+            with warnings.catch_warnings():
+                # Which script the text is in, the tagger tells.
+                warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
+                return segment(self._segmenter, [text])[0]
+        words = split_chinese(text, _known(model.encoder))
+        if len(words) > 1 and not spaced:
+            warnings.warn(
+                "the text has no spaces, so words are the longest that the tagger knows. Use --split for a trained "
+                "segmenter, or put spaces between the words.",
+                OutOfDistribution,
+                stacklevel=2,
+            )
+        return words
 
 
-def _words(text: str, known: Collection[str], segmenter: Tagger | None) -> list[str]:
-    if not is_chinese(text):
-        return split_words(text)
-    spaced = is_spaced(text)
-    if segmenter is not None and not spaced:
-        with warnings.catch_warnings():
-            # Which script the text is in, the tagger tells.
-            warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
-            return segment(segmenter, [text])[0]
-    words = split_chinese(text, known)
-    if len(words) > 1 and not spaced:
-        warnings.warn(
-            "the text has no spaces, so words are the longest that the tagger knows. Use --split for a trained "
-            "segmenter, or put spaces between the words.",
-            OutOfDistribution,
-            stacklevel=2,
-        )
-    return words
+@cache
+def _known(encoder: Any) -> frozenset[str]:
+    """The words of a tagger, once for all sentences."""
+    return frozenset(encoder.vocabulary)
+
+
+def _unwatched(model: Any, sources: Sequence[Any]) -> Iterator[Record]:
+    for tags in model.tag(sources):
+        texts, labels, scores = zip(*tags, strict=True)
+        yield Record(texts, labels, scores, model=model.name, answer=tags, noun="word")
