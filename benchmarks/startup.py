@@ -1,7 +1,9 @@
 """Cold starts: what `import regard` and `regard tag` cost beside importing torch, in processes of their own."""
 
+import os
 import subprocess
 import sys
+import tempfile
 
 from measuring import conditions, interleaved, save
 
@@ -15,10 +17,16 @@ COMMANDS = {
 
 
 def main() -> None:
-    def start(command):
-        return lambda: subprocess.run(command, check=True, capture_output=True)
+    # With bytecode, as an installed package has it, even where the environment keeps Python from writing it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
-    seconds = interleaved({name: start(command) for name, command in COMMANDS.items()}, rounds=15)
+    with tempfile.TemporaryDirectory() as folder:
+        environment["PYTHONPYCACHEPREFIX"] = folder
+
+        def start(command):
+            return lambda: subprocess.run(command, check=True, capture_output=True, env=environment)
+
+        seconds = interleaved({name: start(command) for name, command in COMMANDS.items()}, rounds=15)
     torch = seconds["python -c 'import torch'"]
     rows = [(f"`{name}`", f"{time:.2f} s", f"{time / torch:.2f}") for name, time in seconds.items()]
     save("startup", ["command", "median of 15", "of importing torch"], rows, conditions("regard", "typer", "rich"))

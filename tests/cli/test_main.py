@@ -249,3 +249,22 @@ def test_warnings_of_one_kind_are_told_three_times_and_counted(tmp_path, capsys)
     err = capsys.readouterr().err
     assert err.count("is unlike what english-pos was made for") == 3
     assert err.endswith("regard: and 2 more warnings of this kind.\n")
+
+
+def test_what_the_first_import_of_torch_makes_is_not_collected_and_later_garbage_is():
+    code = (
+        "import gc, sys; from regard.cli.main import main; main(['tag', '--top', '0', 'I saw'])\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 100_000)\n"
+        "before = gc.get_freeze_count(); main(['tag', '--top', '0', 'I saw']); print(gc.get_freeze_count() <= before)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line for line in ran.stdout.splitlines() if "True" in line or "False" in line] == ["True True", "True"]
+
+
+def test_collection_goes_on_after_an_import_of_torch_that_fails():
+    code = (
+        "import gc, sys; from regard.cli.startup import import_torch; sys.path.clear()\n"
+        "try: import_torch()\nexcept ImportError: print(gc.isenabled())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"

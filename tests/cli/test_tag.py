@@ -273,6 +273,8 @@ def test_hostile_words_are_shown_and_never_obeyed(tag):
 def test_the_page_is_written_whole_and_offline(tag, tmp_path):
     path = tmp_path / "new" / "saw.html"
     code, out, err = tag("I <b> saw", "--html", path)
+    # A single sentence needs no heading below the page's own.
+    assert "<h2>toy</h2>" not in path.read_text("utf-8")
     assert code == 0
     assert err == f"Wrote {path}.\n"
     assert "saw" in out

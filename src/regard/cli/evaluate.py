@@ -20,6 +20,7 @@ from regard.cli.options import (
     SkipForceOption,
     WidthOption,
 )
+from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def evaluate(
       regard evaluate frames/ --data fsdd-strings
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    import_torch()
     from regard.cli.asking import check_script
     from regard.cli.broken_lines import BrokenLines
     from regard.cli.columns import column_names

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -31,10 +31,8 @@ from regard.cli.options import (
     WrittenOption,
 )
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
+from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from regard.cli.predicting import Predicting
 
 __all__ = ["Wanted", "answer_all", "predict"]
 
@@ -99,7 +97,7 @@ predict = command_with(_predict, Wanted, inspect.Parameter("model", inspect.Para
 
 
 def answer_all(
-    model_of: Callable[[Line], Any], wanted: Wanted, command: str, way: Callable[..., "Predicting"] | None = None
+    model_of: Callable[[Line], Any], wanted: Wanted, command: str, way: Callable[..., Any] | None = None
 ) -> None:
     """Predict for every source, and show and write what the command line asked for.
 
@@ -128,13 +126,16 @@ def answer_all(
         if skipped is not None:
             lines = skipped.passing(lines)
         # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
+        import_torch()
         from regard.cli.console import output_console, progress_over
         from regard.cli.html_page import HtmlPage
         from regard.cli.predicting import Predicting
-        from regard.cli.showing import Show
+        from regard.cli.showing import DEFAULT_TOP, Show
         from regard.page import show
 
-        shown = Show.asked(wanted)
+        asked = wanted.map or wanted.layer is not None or wanted.head is not None
+        top = (DEFAULT_TOP if asked else 0) if wanted.top is None else wanted.top
+        shown = Show(wanted.layer, wanted.head, top, wanted.map, wanted.plain)
         html = None if wanted.html is None else HtmlPage(wanted.html, force=wanted.force, sources=len(texts))
         console = output_console(width=wanted.width, colour=wanted.colour)
         names: list[str] = []

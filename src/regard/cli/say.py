@@ -21,6 +21,7 @@ from regard.cli.options import (
     WidthOption,
 )
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
+from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def say(
     _check_out(out, len(lines))
     watch = map or layer is not None or head is not None or html is not None or plain
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    import_torch()
     from regard.cli.console import output_console, progress_over
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_page

@@ -1,7 +1,7 @@
 """Records as pages and as JSON, for all commands that show attention."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -20,9 +20,6 @@ from regard.page import Page, Prose
 from regard.page.numbers import counted
 from regard.tasks.recording import MOST_ITEMS
 
-if TYPE_CHECKING:
-    from regard.cli.predict import Wanted
-
 __all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page"]
 
 DEFAULT_TOP = 3
@@ -40,13 +37,6 @@ class Show(NamedTuple):
     top: int
     map: bool = False
     plain: bool = False
-
-    @classmethod
-    def asked(cls, wanted: "Wanted") -> "Show":
-        """What the options of a command ask for: nothing, unless one of them names attention."""
-        named = wanted.map or wanted.layer is not None or wanted.head is not None
-        top = (DEFAULT_TOP if named else 0) if wanted.top is None else wanted.top
-        return cls(wanted.layer, wanted.head, top, wanted.map, wanted.plain)
 
     @property
     def looking(self) -> bool:
