@@ -9,13 +9,16 @@ from regard.errors import ArgumentError, UnknownNameError
 __all__ = ["check_types", "checked_list", "checked_names"]
 
 
-def checked_names(what: str, saved: Any, names: Collection[str]) -> dict[str, Any]:
-    """The saved JSON object, after checking that it has exactly these keys.
+def checked_names(
+    what: str, saved: Any, names: Collection[str], *, required: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The saved JSON object, after checking that it has these keys and no others.
 
     Args:
         what: the name of what was saved, for the error.
         saved: the JSON value.
-        names: the required keys.
+        names: the known keys.
+        required: those that must be there; by default all.
 
     Raises:
         UnknownNameError: an unknown key.
@@ -31,8 +34,8 @@ def checked_names(what: str, saved: Any, names: Collection[str]) -> dict[str, An
         raise ArgumentError(f"`{what}` must be what `to_json` gave, but is {saved!r:.60}.")
     for name in saved:
         if name not in names:
-            raise UnknownNameError(what, name, names)
-    missing = [name for name in names if name not in saved]
+            raise UnknownNameError(what, str(name), names)
+    missing = [name for name in (names if required is None else required) if name not in saved]
     if missing:
         raise ArgumentError(f"`{what}` must have {', '.join(names)}, but has no {missing[0]}. Save it again.")
     return saved

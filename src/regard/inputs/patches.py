@@ -1,7 +1,7 @@
 """A picture as a set of vectors: one for each pixel, or for each square patch of pixels."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch.nn.functional import interpolate, pad
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs.picture import CHANNELS
+from regard.inputs.saved import Saved
 
 __all__ = ["PictureVectors"]
 
@@ -19,7 +20,7 @@ _LONGEST_SIDE = 8192
 
 
 @dataclass(frozen=True)
-class PictureVectors:
+class PictureVectors(Saved):
     """Turns a picture into vectors: one for each patch of `patch` x `patch` pixels, row by row.
 
     With a patch size of 1, a picture of 5 x 10 pixels in three colours is 50 vectors of 3. Within a vector the pixels
@@ -45,9 +46,14 @@ class PictureVectors:
         >>> in_patches = PictureVectors(patch=2, channels="rgb")
         >>> in_patches.grid(picture), in_patches.vectors(picture).shape
         ((3, 5), torch.Size([15, 12]))
+        >>> PictureVectors.from_json(PictureVectors(size=(28, 28)).to_json())
+        PictureVectors(patch=1, size=(28, 28), channels='grey')
 
     Source: the notes, 001 (pixels); A. Dosovitskiy et al., 2021, "An image is worth 16x16 words", section 3.1.
     """
+
+    json_name: ClassVar[str] = "field"
+    json_defaults: ClassVar[bool] = True
 
     patch: int = 1
     size: tuple[int, int] | None = None
@@ -137,32 +143,6 @@ class PictureVectors:
         # ((rows columns) (p q c)) -> ((rows p) (columns q) c)
         split = vectors.reshape(rows, columns, self.patch, self.patch, CHANNELS[self.channels])
         return split.transpose(1, 2).reshape(rows * self.patch, columns * self.patch, CHANNELS[self.channels])
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
-        return asdict(self) | {"size": None if self.size is None else list(self.size)}
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> "PictureVectors":
-        """The settings of the JSON object that `to_json` returned.
-
-        Raises:
-            UnknownNameError: an unknown field.
-            ArgumentError: an invalid field.
-
-        Example:
-            >>> PictureVectors.from_json(PictureVectors(size=(28, 28)).to_json())
-            PictureVectors(patch=1, size=(28, 28), channels='grey')
-        """
-        known = [field.name for field in fields(cls)]
-        for name in saved:
-            if name not in known:
-                raise UnknownNameError("field", str(name), known)
-        # JSON has lists only.
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
-        }
-        return cls(**given)
 
     def _grid(self, levels: Float[Tensor, "height width channel"]) -> tuple[int, int]:
         height, width = self.size or levels.shape[:2]

@@ -1,8 +1,8 @@
 """Speech as a sequence of vectors: a frame of 25 ms every 10 ms, which is 100 vectors a second."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Float64
@@ -13,6 +13,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
 from regard.inputs.json_validation import check_types
 from regard.inputs.mel_inversion import invert_mel
+from regard.inputs.saved import Saved
 from regard.inputs.sound import Sound, resample
 
 __all__ = ["FEATURES", "LOUDEST", "SpeechFrames"]
@@ -31,7 +32,7 @@ _RATES = range(2_000, 192_001, 400)
 
 
 @dataclass(frozen=True)
-class SpeechFrames:
+class SpeechFrames(Saved):
     """Turns a sound into vectors: 100 frames a second, each of 25 ms.
 
     The channels are averaged and the sound is resampled to `rate`. Frame i represents the 10 ms from i/100 s to
@@ -72,6 +73,9 @@ class SpeechFrames:
     monosyllabic word recognition in continuously spoken sentences"; the mel scale is that of Slaney's Auditory
     Toolbox, the deltas are those of the HTK Book, section 5.9.
     """
+
+    json_name: ClassVar[str] = "frames"
+    json_defaults: ClassVar[bool] = True
 
     features: str = "filterbank"
     rate: int = 8000
@@ -234,24 +238,6 @@ class SpeechFrames:
         first = (size - self.step) // 2
         samples = torch.from_numpy(samples[first : first + len(log_mel) * self.step])[None]
         return Sound(samples / samples.abs().max().clamp(min=1.0), self.rate)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> "SpeechFrames":
-        """The settings of the JSON object that `to_json` returned.
-
-        Raises:
-            UnknownNameError: an unknown field.
-            ArgumentError: an invalid field.
-        """
-        known = [field.name for field in fields(cls)]
-        for name in saved:
-            if name not in known:
-                raise UnknownNameError("field", str(name), known)
-        return cls(**saved)
 
     def _mel(self, windows: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
         spectrum = torch.fft.rfft(windows * torch.hann_window(self.window), n=_transform_size(self.rate))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,13 +11,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.inputs.json_validation import checked_list, checked_names
+from regard.inputs.saved import Saved
 
 __all__ = ["Standardise"]
 
 
 @dataclass(frozen=True)
-class Standardise:
+class Standardise(Saved):
     """The mean and spread (standard deviation) of each column of the training data: (x - mean) / spread.
 
     A column that is constant in the training data has spread 0, and all its values become 0, because its unit is
@@ -36,7 +36,11 @@ class Standardise:
         ((2.0, 5.0), (1.0, 0.0))
         >>> standardise.apply(torch.tensor([[4.0, 9.0]]))
         tensor([[2., 0.]])
+        >>> Standardise.from_json(standardise.to_json()) == standardise
+        True
     """
+
+    json_name: ClassVar[str] = "standardise"
 
     means: tuple[float, ...]
     spreads: tuple[float, ...]
@@ -120,21 +124,3 @@ class Standardise:
             torch.tensor(values, dtype=torch.float64, device=standard.device) for values in (self.means, self.spreads)
         )
         return (standard.double() * spreads + means).to(standard.dtype)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
-        return {"means": list(self.means), "spreads": list(self.spreads)}
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> "Standardise":
-        """The standardisation of the JSON object that `to_json` returned.
-
-        Raises:
-            ArgumentError: something is missing, unknown or not a number.
-
-        Example:
-            >>> Standardise.from_json(Standardise((1.0,), (2.0,)).to_json())
-            Standardise(means=(1.0,), spreads=(2.0,))
-        """
-        saved = checked_names("standardise", saved, ["means", "spreads"])
-        return cls(checked_list("means", saved["means"], float), checked_list("spreads", saved["spreads"], float))

@@ -48,9 +48,9 @@ class Vocabulary(Protocol):
         ...
 
     @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> Self:
-        """The vocabulary of the JSON object that `to_json` returned."""
-        ...
+    def from_json(cls, saved: dict[str, Any]) -> "Vocabulary":
+        """The vocabulary of the JSON object that `to_json` returned; `Vocabulary.from_json` reads those of any kind."""
+        return vocabulary_from_json(saved)
 
 
 def vocabulary_from_json(saved: dict[str, Any]) -> Vocabulary:

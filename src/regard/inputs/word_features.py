@@ -1,13 +1,14 @@
 """The features of a word's spelling, as ids: affixes, n-grams and shape, also of out-of-vocabulary words."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 from zlib import crc32
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs.character_folding import FOLDINGS
 from regard.inputs.json_validation import check_types
+from regard.inputs.saved import Saved
 
 __all__ = ["CASES", "WordFeatures", "word_shape"]
 
@@ -19,7 +20,7 @@ _MAY_BE_NONE += ("longest_ngram", "most_ngrams", "length_buckets")
 
 
 @dataclass(frozen=True)
-class WordFeatures:
+class WordFeatures(Saved):
     """The features of a word. They depend on the word alone, so they are computed once for each distinct word.
 
     Affixes, n-grams and shapes get their ids by hashing: the crc32 of their UTF-8 bytes, which unlike Python's `hash`
@@ -52,6 +53,9 @@ class WordFeatures:
         >>> WordFeatures(prefixes=2, suffixes=3).columns
         {'word': 1, 'affix': 5, 'shape': 2}
     """
+
+    json_name: ClassVar[str] = "features"
+    json_defaults: ClassVar[bool] = True
 
     minimum_count: int = 2
     case: str = "lower"
@@ -154,23 +158,6 @@ class WordFeatures:
             for start in range(len(marked) - size + 1)
         ]
         return [_hashed(f"n{piece}", self.ngram_ids) for piece in pieces[: self.most_ngrams]]
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> "WordFeatures":
-        """The features of the JSON object that `to_json` returned.
-
-        Raises:
-            UnknownNameError: an unknown field.
-        """
-        known = [field.name for field in fields(cls)]
-        for name in saved:
-            if name not in known:
-                raise UnknownNameError("features", str(name), known)
-        return cls(**saved)
 
 
 def word_shape(word: str) -> str:

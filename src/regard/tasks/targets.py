@@ -7,7 +7,7 @@ of a source, by a tagger, and for the whole, by a classifier.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +16,12 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.errors import ArgumentError, ModelError
 from regard.extras import require
 from regard.inputs import IGNORED
 from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.saved_target import SavedTarget, check_positive
 
 __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
 
@@ -28,10 +29,9 @@ __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_fro
 _NEW = IGNORED - 1
 
 
-class Target(ABC):
+class Target(SavedTarget, ABC):
     """What the numbers that a net gives mean."""
 
-    kind: ClassVar[str]
     measure: ClassVar[Measure]
 
     @classmethod
@@ -141,10 +141,6 @@ class Target(ABC):
     def said(self) -> str:
         """What is answered, in a few words."""
 
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this answer again."""
-
 
 @dataclass(frozen=True)
 class Label(Target):
@@ -172,7 +168,7 @@ class Label(Target):
 
     def __post_init__(self) -> None:
         _check_names("labels", self.names)
-        _check_temperature(self.temperature)
+        check_positive("temperature", self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[str | None], argument: str = "targets") -> "Label":
@@ -265,9 +261,6 @@ class Label(Target):
     def said(self) -> str:
         return f"{len(self.names)} labels"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
-
 
 @dataclass(frozen=True)
 class MultiLabel(Target):
@@ -297,7 +290,7 @@ class MultiLabel(Target):
 
     def __post_init__(self) -> None:
         _check_names("questions", self.names)
-        _check_temperature(self.temperature)
+        check_positive("temperature", self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[Sequence[int | None] | None], argument: str = "targets") -> "MultiLabel":
@@ -409,9 +402,6 @@ class MultiLabel(Target):
     def said(self) -> str:
         return f"{len(self.names)} questions"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names), "temperature": self.temperature}
-
 
 @dataclass(frozen=True)
 class Regression(Target):
@@ -434,6 +424,11 @@ class Regression(Target):
 
     kind: ClassVar[str] = "number"
     measure: ClassVar[Measure] = Measure("RMSE", falls=True)
+
+    def __post_init__(self) -> None:
+        values = (self.mean, self.spread)
+        if not all(isinstance(value, int | float) and value == value for value in values):
+            raise ArgumentError(f"a regression must have numbers for `mean` and `spread`, but has {values!r:.60}.")
 
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
@@ -491,9 +486,6 @@ class Regression(Target):
     def said(self) -> str:
         return "a number"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "mean": self.mean, "spread": self.spread}
-
 
 def target_from_json(saved: Any) -> Target:
     """The answer that was saved, whatever its kind.
@@ -505,20 +497,9 @@ def target_from_json(saved: Any) -> Target:
         >>> target_from_json(Label(("a", "b")).to_json())
         Label(names=('a', 'b'), temperature=1.0)
     """
-    if not isinstance(saved, dict) or saved.get("kind") not in TARGETS:
+    if not isinstance(saved, dict) or saved.get("kind") not in [*TARGETS]:
         raise ModelError(f"`answer` must be an object of a kind among {', '.join(TARGETS)}, but is {saved!r:.60}.")
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
-    kind = TARGETS[values.pop("kind")]
-    known = [field.name for field in fields(kind)]
-    for name in values:
-        if name not in known:
-            raise ModelError(str(UnknownNameError("answer", name, known)))
-    # Models that were saved before there was a temperature have none.
-    if missing := [name for name in known if name not in values and name != "temperature"]:
-        raise ModelError(f"`answer` of kind {kind.kind!r} has no {missing[0]!r}.")
-    if kind is Regression and not all(isinstance(value, int | float) and value == value for value in values.values()):
-        raise ModelError(f"`answer` must have numbers for mean and spread, but has {values}.")
-    return kind(**values)
+    return TARGETS[saved["kind"]].from_json(saved)
 
 
 TARGETS: dict[str, Any] = {kind.kind: kind for kind in (Label, MultiLabel, Regression)}
@@ -554,12 +535,6 @@ def _doubt(count: int) -> float:
     Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
     """
     return 1 / (count + 2)
-
-
-def _check_temperature(temperature: Any) -> None:
-    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not number or not 0 < temperature < math.inf:
-        raise ArgumentError(f"`temperature` must be a finite number above 0, but is {temperature!r:.60}.")
 
 
 def _check_names(what: str, names: Any) -> None:

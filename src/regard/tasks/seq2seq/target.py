@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from regard.errors import ModelError
-from regard.inputs import VOCABULARIES, Bytes, Vocabulary, vocabulary_from_json
+from regard.inputs import VOCABULARIES, Bytes, Vocabulary
+from regard.tasks.saved_target import SavedTarget, check_positive
 
 __all__ = ["TextTarget"]
 
 
 @dataclass(frozen=True, eq=False)
-class TextTarget:
+class TextTarget(SavedTarget):
     """What the ids that a net says mean.
 
     Args:
@@ -29,6 +29,9 @@ class TextTarget:
 
     kind: ClassVar[str] = "text"
 
+    def __post_init__(self) -> None:
+        check_positive("rate", self.rate)
+
     @classmethod
     def fit(cls, texts: Sequence[str], vocabulary: str, size: int, *, source_items: int) -> "TextTarget":
         """Learn the pieces of the training texts.
@@ -40,7 +43,7 @@ class TextTarget:
             source_items: how many items the sources of training have together.
         """
         known = Bytes() if vocabulary == "bytes" else VOCABULARIES[vocabulary].fit(texts, size)
-        return cls(known, source_items / max(1, cls._pieces(known, texts)))
+        return cls(known, max(1, source_items) / max(1, cls._pieces(known, texts)))
 
     @staticmethod
     def _pieces(vocabulary: Vocabulary, texts: Iterable[str]) -> int:
@@ -50,22 +53,3 @@ class TextTarget:
     def said(self) -> str:
         """What is given, in a few words."""
         return f"a text of {self.vocabulary.size:,} pieces"
-
-    def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this again."""
-        return {"kind": self.kind, "vocabulary": self.vocabulary.to_json(), "rate": self.rate}
-
-    @classmethod
-    def from_json(cls, saved: Any) -> "TextTarget":
-        """From what `to_json` gave.
-
-        Raises:
-            ModelError: it isn't that.
-            ArgumentError: its vocabulary can't be read.
-        """
-        if not isinstance(saved, dict) or saved.keys() != {"kind", "vocabulary", "rate"} or saved["kind"] != cls.kind:
-            raise ModelError(f"`answer` must be of kind {cls.kind!r}, with vocabulary and rate, but is {saved!r:.60}.")
-        rate = saved["rate"]
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-            raise ModelError(f"`answer` must have a rate above 0, but has {rate!r:.60}.")
-        return cls(vocabulary_from_json(saved["vocabulary"]), float(rate))

@@ -1,7 +1,7 @@
 """Features of recordings: frames, standardised as in training, and augmented in training."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float
@@ -9,19 +9,22 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inputs import Sound, SpeechFrames, Standardise
+from regard.inputs.saved import Saved
 from regard.tasks.sources.vectors import VectorEmbedding
 
 __all__ = ["HeardFrames", "SpeechEmbedding"]
 
 
 @dataclass(frozen=True)
-class HeardFrames:
+class HeardFrames(Saved):
     """The frames of a recording.
 
     Args:
         frames: makes them.
         standard: scales their numbers; None leaves them as they are.
     """
+
+    json_name: ClassVar[str] = "reader"
 
     frames: SpeechFrames
     standard: Standardise | None = None
@@ -31,24 +34,11 @@ class HeardFrames:
         vectors = self.frames.frames(sound, warp=warp)
         return vectors if self.standard is None else self.standard.apply(vectors)
 
-    def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
-        return {
-            "frames": self.frames.to_json(),
-            "standard": None if self.standard is None else self.standard.to_json(),
-        }
-
     @classmethod
-    def from_json(cls, saved: Any) -> "HeardFrames":
-        """From what `to_json` gave.
-
-        Raises:
-            ArgumentError: something is missing, unknown or wrong.
-        """
-        if not isinstance(saved, dict) or saved.keys() != {"frames", "standard"}:
+    def from_json(cls, saved: Any) -> Self:
+        if not isinstance(saved, dict) or saved.keys() != cls.json_keys().keys():
             raise ArgumentError(f"`reader` must be an object of frames and standard, but is {saved!r:.60}.")
-        standard = None if saved["standard"] is None else Standardise.from_json(saved["standard"])
-        return cls(SpeechFrames.from_json(saved["frames"]), standard)
+        return super().from_json(saved)
 
 
 class SpeechEmbedding(VectorEmbedding):

@@ -23,7 +23,7 @@ from regard.inputs import (
     graph_files,
     read_social_graph,
 )
-from regard.inputs.json_validation import checked_names
+from regard.inputs.saved import Saved
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -108,7 +108,7 @@ class Graphs(_GraphSource):
 
 
 @dataclass(frozen=True)
-class GraphReader:
+class GraphReader(Saved):
     """What training learned to read graphs by.
 
     Args:
@@ -116,8 +116,16 @@ class GraphReader:
         profiles: how a profile becomes a vector, where that is what they were made of.
     """
 
+    json_name: ClassVar[str] = "graphs"
+
     standard: Standardise
     profiles: ProfileEncoder | None = None
+
+    def __post_init__(self) -> None:
+        if self.profiles is not None and self.profiles.width != self.width:
+            raise ArgumentError(
+                f"`profiles` must be {self.width} wide, as `standard` is, but is {self.profiles.width}."
+            )
 
     @property
     def width(self) -> int:
@@ -148,29 +156,6 @@ class GraphReader:
                 "numbers mean something else. Read it with encoder=model.encoder.profiles, or give its folder's name."
             )
         return graph
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON holds them."""
-        return {
-            "standard": self.standard.to_json(),
-            "profiles": None if self.profiles is None else self.profiles.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, saved: Any) -> "GraphReader":
-        """From what `to_json` gave.
-
-        Raises:
-            ArgumentError: something is missing, unknown or of the wrong kind.
-        """
-        saved = checked_names("graphs", saved, ["standard", "profiles"])
-        profiles = None if saved["profiles"] is None else ProfileEncoder.from_json(saved["profiles"])
-        standard = Standardise.from_json(saved["standard"])
-        if profiles is not None and profiles.width != standard.width:
-            raise ArgumentError(
-                f"`profiles` must be {standard.width} wide, as `standard` is, but is {profiles.width}. Save it again."
-            )
-        return cls(standard, profiles)
 
 
 @dataclass(frozen=True)

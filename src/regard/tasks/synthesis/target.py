@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.errors import ArgumentError, ModelError
+from regard.errors import ArgumentError
 from regard.inputs import Sound, SpeechFrames, Standardise
 from regard.inputs.speech_frames import LOUDEST
 from regard.tasks.measure import Measure
+from regard.tasks.saved_target import SavedTarget, check_positive
 from regard.tasks.synthesis.settings import SynthesisSettings
 
 __all__ = ["DECIBELS", "FRAME_ERROR", "SpeechTarget"]
@@ -26,7 +27,7 @@ FRAME_ERROR = Measure("error in dB", falls=True, digits=3)
 
 
 @dataclass(frozen=True, eq=False)
-class SpeechTarget:
+class SpeechTarget(SavedTarget):
     """What the numbers that a net says mean.
 
     Args:
@@ -52,6 +53,13 @@ class SpeechTarget:
 
     kind: ClassVar[str] = "speech"
 
+    def __post_init__(self) -> None:
+        check_positive("rate", self.rate)
+        if type(self.together) is not int or self.together < 1:
+            raise ArgumentError(f"`together` must be an integer, 1 or more, but is {self.together!r:.60}.")
+        if self.standard.width != self.frames.width:
+            raise ArgumentError(f"`standard` must be of {self.frames.width} bands, but is of {self.standard.width}.")
+
     @classmethod
     def fit(
         cls, task: SynthesisSettings, spoken: Sequence[Float[Tensor, "frame band"]], *, source_items: int
@@ -64,7 +72,7 @@ class SpeechTarget:
             source_items: how many items the sources of training have together.
         """
         steps = sum(-(-len(each) // task.together) for each in spoken)
-        return cls(task.frames(), Standardise.fit(spoken), task.together, source_items / max(1, steps))
+        return cls(task.frames(), Standardise.fit(spoken), task.together, max(1, source_items) / max(1, steps))
 
     @property
     def width(self) -> int:
@@ -95,40 +103,3 @@ class SpeechTarget:
         spoken = self.standard.undo(steps.float().cpu().reshape(-1, self.frames.width))
         # A net may say what no sound is.
         return self.frames.to_sound(spoken.clamp(max=LOUDEST))
-
-    def to_json(self) -> dict[str, Any]:
-        """What JSON needs to hold to make this again."""
-        return {
-            "kind": self.kind,
-            "frames": self.frames.to_json(),
-            "standard": self.standard.to_json(),
-            "together": self.together,
-            "rate": self.rate,
-        }
-
-    @classmethod
-    def from_json(cls, saved: Any) -> "SpeechTarget":
-        """From what `to_json` gave.
-
-        Raises:
-            ModelError: it isn't that.
-            ArgumentError: frames or numbers that can't be.
-        """
-        wanted = {"kind", "frames", "standard", "together", "rate"}
-        if not isinstance(saved, dict) or saved.keys() != wanted or saved["kind"] != cls.kind:
-            raise ModelError(
-                f"`answer` must be of kind {cls.kind!r}, with {', '.join(sorted(wanted - {'kind'}))}, but is "
-                f"{saved!r:.60}."
-            )
-        rate, together = saved["rate"], saved["together"]
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-            raise ModelError(f"`answer` must have a rate above 0, but has {rate!r:.60}.")
-        if isinstance(together, bool) or not isinstance(together, int) or together < 1:
-            raise ModelError(f"`answer` must have `together` of 1 or more, but has {together!r:.60}.")
-        for part in ("frames", "standard"):
-            if not isinstance(saved[part], dict):
-                raise ModelError(f"`answer` must have an object {part!r}, but has {saved[part]!r:.60}.")
-        frames, standard = SpeechFrames.from_json(saved["frames"]), Standardise.from_json(saved["standard"])
-        if standard.width != frames.width:
-            raise ArgumentError(f"`standard` must be of {frames.width} bands, but is of {standard.width}.")
-        return cls(frames, standard, together, float(rate))
