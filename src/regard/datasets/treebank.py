@@ -7,6 +7,7 @@ from pathlib import Path
 from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
+from regard.inputs.lines import ErrorHandler, existing_file, raise_error
 
 __all__ = ["LABELS", "read_treebank"]
 
@@ -24,7 +25,7 @@ def read_treebank(
     label: str = "upos",
     *,
     convert: Callable[[str], str] | None = None,
-    on_error: Callable[[DataError], None] | None = None,
+    on_error: ErrorHandler | None = None,
 ) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL-U file, one by one.
 
@@ -54,14 +55,11 @@ def read_treebank(
     """
     if label not in LABELS:
         raise UnknownNameError("label", label, LABELS)
-    path = Path(path)
-    if not path.is_file():
-        raise DataError("there is no such file." if not path.exists() else "it is a folder, not a file.", path=path)
-    return _sentences(path, label, convert or (lambda word: word), on_error or _raise)
+    return _sentences(existing_file(path), label, convert or (lambda word: word), on_error or raise_error)
 
 
 def _sentences(
-    path: Path, label: str, convert: Callable[[str], str], on_error: Callable[[DataError], None]
+    path: Path, label: str, convert: Callable[[str], str], on_error: ErrorHandler
 ) -> Iterator[TaggedSentence]:
     conllu = require("conllu", extra="data")
     # The other columns aren't parsed, which halves the time.
@@ -98,7 +96,7 @@ def _sentences(
         )
 
 
-def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> Iterator[list[str]]:
+def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str]]:
     """The lines of each sentence without comments; sentences with a broken line are reported to `on_error` only."""
     block: list[str] = []
     previous: int | None = 0
@@ -127,7 +125,7 @@ def _blocks(path: Path, label: str, on_error: Callable[[DataError], None]) -> It
         yield block
 
 
-def _lines(path: Path, on_error: Callable[[DataError], None]) -> Iterator[tuple[int, str | None]]:
+def _lines(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, str | None]]:
     """The lines with their numbers, without line ends; None for a line that can't be decoded."""
     number = 0
     with path.open("rb") as file:
@@ -199,7 +197,3 @@ def _short(text: str) -> str:
 
 def _unparsed(columns: list[str], index: int) -> str:
     return columns[index]
-
-
-def _raise(error: DataError) -> None:
-    raise error

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from regard.errors import ArgumentError
 from regard.inputs.json_validation import checked_names
 from regard.inputs.sentences import as_list
-from regard.inputs.special_ids import UNKNOWN_PIECE, checked_ids, checked_text
+from regard.inputs.special_ids import UNKNOWN_PIECE, checked_ids, checked_text, numbered
 from regard.inputs.tokenisation import split_words
 
 __all__ = ["Characters", "Words"]
@@ -26,10 +26,7 @@ class _Listed:
 
     def __init__(self, listed: Sequence[str]):
         self.listed = tuple(listed)
-        self._ids = {piece: identity for identity, piece in enumerate(self.listed, start=UNKNOWN_PIECE + 1)}
-        if len(self._ids) != len(self.listed):
-            twice = Counter(self.listed).most_common(1)[0][0]
-            raise ArgumentError(f"`listed` must name each piece once, but has {twice!r:.60} more than once.")
+        self._ids = numbered("listed", self.listed, noun="piece", first=UNKNOWN_PIECE + 1)
         for piece in self.listed:
             if not isinstance(piece, str) or not self.is_piece(piece) or piece == _UNKNOWN:
                 raise ArgumentError(f"`listed` must be {self.kind}, but holds {piece!r:.60}.")

@@ -1,16 +1,40 @@
 """The special ids of vocabularies, and checks that all vocabularies share."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from regard.errors import ArgumentError
 
-__all__ = ["SPECIAL_IDS", "UNKNOWN_PIECE", "checked_ids", "checked_text"]
+__all__ = ["SPECIAL_IDS", "UNKNOWN_PIECE", "checked_ids", "checked_text", "numbered"]
 
 SPECIAL_IDS = 3
 """The number of ids that aren't pieces of text: padding, start and end."""
 
 UNKNOWN_PIECE = 3
 """The id of out-of-vocabulary pieces, in vocabularies that may have some."""
+
+
+def numbered(name: str, pieces: Sequence[str], *, noun: str, first: int) -> dict[str, int]:
+    """The id of each piece of a vocabulary, from `first` on.
+
+    Args:
+        name: the name of the argument, for the error.
+        pieces: the pieces.
+        noun: what the vocabulary calls a piece.
+        first: the first id.
+
+    Raises:
+        ArgumentError: a piece occurs twice.
+
+    Example:
+        >>> numbered("listed", ["a", "b"], noun="piece", first=4)
+        {'a': 4, 'b': 5}
+    """
+    ids = {piece: identity for identity, piece in enumerate(pieces, start=first)}
+    if len(ids) != len(pieces):
+        twice = Counter(pieces).most_common(1)[0][0]
+        raise ArgumentError(f"`{name}` must name each {noun} once, but has {twice!r:.60} more than once.")
+    return ids
 
 
 def checked_text(text: str) -> str:

@@ -94,11 +94,7 @@ class Standardise(Saved):
         Raises:
             ArgumentError: another width, or a result too large for the dtype.
         """
-        if vectors.shape[1] != self.width:
-            raise ArgumentError(f"`vectors` must be {self.width} wide, but is {vectors.shape[1]}.")
-        means, spreads = (
-            torch.tensor(values, dtype=torch.float64, device=vectors.device) for values in (self.means, self.spreads)
-        )
+        means, spreads = self._tensors("vectors", vectors)
         centred = torch.where(spreads > 0, vectors.double() - means, 0.0)
         standard = (centred / torch.where(spreads > 0, spreads, 1.0)).to(vectors.dtype)
         if not standard.isfinite().all():
@@ -118,9 +114,12 @@ class Standardise(Saved):
             >>> Standardise((2.0, 5.0), (3.0, 0.0)).undo(torch.tensor([[1.0, 9.0]]))
             tensor([[5., 5.]])
         """
-        if standard.shape[1] != self.width:
-            raise ArgumentError(f"`standard` must be {self.width} wide, but is {standard.shape[1]}.")
-        means, spreads = (
-            torch.tensor(values, dtype=torch.float64, device=standard.device) for values in (self.means, self.spreads)
-        )
+        means, spreads = self._tensors("standard", standard)
         return (standard.double() * spreads + means).to(standard.dtype)
+
+    def _tensors(self, name: str, vectors: Float[Tensor, "item width"]) -> tuple[Tensor, Tensor]:
+        """The means and spreads on the device of these vectors, whose width is checked."""
+        if vectors.shape[1] != self.width:
+            raise ArgumentError(f"`{name}` must be {self.width} wide, but is {vectors.shape[1]}.")
+        means, spreads = torch.tensor((self.means, self.spreads), dtype=torch.float64, device=vectors.device)
+        return means, spreads

@@ -11,6 +11,7 @@ from regard.errors import ArgumentError, ModelError
 from regard.inputs.batch import Batch, pad_labels
 from regard.inputs.character_folding import FOLDINGS
 from regard.inputs.sentences import as_sentences
+from regard.inputs.special_ids import numbered
 from regard.inputs.word_features import WordFeatures
 
 __all__ = ["WordEncoder"]
@@ -47,10 +48,7 @@ class WordEncoder:
     def __init__(self, features: WordFeatures, vocabulary: Sequence[str]):
         self.features = features
         self.vocabulary = tuple(vocabulary)
-        self._ids = {word: index for index, word in enumerate(self.vocabulary, start=UNKNOWN + 1)}
-        if len(self._ids) != len(self.vocabulary):
-            twice = Counter(self.vocabulary).most_common(1)[0][0]
-            raise ArgumentError(f"`vocabulary` must name each word once, but has {twice!r} more than once.")
+        self._ids = numbered("vocabulary", self.vocabulary, noun="word", first=UNKNOWN + 1)
         self._fold = FOLDINGS[features.fold]
         self._clear_cache()
 

@@ -6,12 +6,13 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attention.validation import check_count
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
 from regard.modules.dropout import Dropout
-from regard.modules.encoder import EncoderLayer, resolve_position
+from regard.modules.encoder import Encoder, EncoderLayer, resolve_position
 
-__all__ = ["Decoder", "DecoderLayer", "LayerCaches"]
+__all__ = ["Decoder", "DecoderLayer", "LayerCaches", "encoder_and_decoder"]
 
 
 @dataclass(frozen=True)
@@ -151,3 +152,23 @@ class Decoder(nn.Module):
         for layer, known in zip(self.layers, caches, strict=True):
             vectors = layer(vectors, mask=mask, caches=known)
         return self.norm(vectors)
+
+
+def encoder_and_decoder(
+    width: int, layers: int, heads: int, *, decoder_layers: int | None, **parts: Any
+) -> tuple[Encoder, Decoder]:
+    """An encoder and a decoder with the same parts.
+
+    Args:
+        width, heads, **parts: of both.
+        layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
+        decoder_layers: the number of layers of the decoder.
+
+    Raises:
+        ArgumentError: a number of layers that can't be.
+    """
+    decoder_layers = layers if decoder_layers is None else decoder_layers
+    check_count("layers", layers, "how many layers the encoder has", least=0)
+    # A decoder without layers would never attend to the source.
+    check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
+    return Encoder(width, layers, heads, **parts), Decoder(width, decoder_layers, heads, **parts)

@@ -11,10 +11,9 @@ from regard.attention import Guided, Lengths
 from regard.attention.positional_encodings import Sinusoidal
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
-from regard.modules.decoder import Decoder, LayerCaches
+from regard.modules.decoder import LayerCaches, encoder_and_decoder
 from regard.modules.dropout import Dropout
 from regard.modules.duration_plan import DurationPlan, DurationPredictor
-from regard.modules.encoder import Encoder
 from regard.modules.guide import Guide
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
@@ -79,17 +78,12 @@ class FrameSeq2Seq(nn.Module):
     ):
         super().__init__()
         check_count("features", features, "the size of a frame")
-        decoder_layers = layers if decoder_layers is None else decoder_layers
-        check_count("layers", layers, "how many layers the encoder has", least=0)
-        # A decoder without layers would never attend to the source.
-        check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
         self.width, self.features, self.guide = width, features, guide
         self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
         drop = Dropout(dropout if frame_dropout is None else frame_dropout)
         self.target = nn.Sequential(nn.Linear(features, width), nn.ReLU(), drop, nn.Linear(width, width), drop)
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
-        self.encoder = Encoder(width, layers, heads, **parts)
-        self.decoder = Decoder(width, decoder_layers, heads, **parts)
+        self.encoder, self.decoder = encoder_and_decoder(width, layers, heads, decoder_layers=decoder_layers, **parts)
         check_count("strides", strides, "how many time steps of the plan a frame holds")
         if features % strides:
             raise ArgumentError(f"`features` must be a multiple of `strides`, {strides}, but is {features}.")

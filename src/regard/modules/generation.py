@@ -7,11 +7,12 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from regard.attention.validation import check_count, check_number
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.repetition import block_repeated_ngrams, check_ngram_size
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
+from regard.modules.validation import check_non_negative
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["Generated", "beam_search", "greedy", "length_normaliser", "log_probabilities"]
@@ -71,7 +72,7 @@ def greedy(
         >>> len(generated.ids) <= 5
         True
     """
-    _check_penalty(length_penalty)
+    check_non_negative("length_penalty", length_penalty)
     check_ngram_size(no_repeat_ngram_size)
     limits = maximum_lengths(model, lengths, longest, spare)
     if not limits:
@@ -148,7 +149,7 @@ def beam_search(
         True
     """
     check_count("beams", beams, "how many targets are followed")
-    _check_penalty(length_penalty)
+    check_non_negative("length_penalty", length_penalty)
     check_ngram_size(no_repeat_ngram_size)
     limits = maximum_lengths(model, lengths, longest, spare)
     best = {item: Generated((), 0.0, False) for item, limit in enumerate(limits) if not limit}
@@ -239,9 +240,3 @@ def log_probabilities(scores: Float[Tensor, "row vocabulary"]) -> Float[Tensor, 
             "Train it again with a smaller learning rate, or check the source."
         )
     return found
-
-
-def _check_penalty(length_penalty: float) -> None:
-    check_number("length_penalty", length_penalty)
-    if not 0 <= length_penalty < math.inf:
-        raise ArgumentError(f"`length_penalty` must be a number, 0 or more, but is {length_penalty}.")

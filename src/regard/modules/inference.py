@@ -9,8 +9,8 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention import Learned
-from regard.attention.validation import check_count, check_number
-from regard.errors import ArgumentError
+from regard.attention.validation import check_count
+from regard.modules.validation import check_non_negative
 
 __all__ = ["inference_mode", "maximum_lengths", "maximum_positions"]
 
@@ -28,9 +28,7 @@ def maximum_lengths(model: nn.Module, lengths: Int[Tensor, " batch"], longest: f
         [6, 2]
     """
     check_count("spare", spare, "how long a target may get beyond `longest` x its source's length", least=0)
-    check_number("longest", longest)
-    if not 0 <= longest < math.inf:
-        raise ArgumentError(f"`longest` must be a number, 0 or more, but is {longest}.")
+    check_non_negative("longest", longest)
     positions = maximum_positions(model)
     found = [math.floor(longest * length) + spare for length in lengths.tolist()]
     return found if positions is None else [min(each, positions) for each in found]

@@ -31,7 +31,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixers import ConvolutionMixer, MixerLayer, RecurrentMixer
-from regard.modules.padding import is_full, zero_padding
+from regard.modules.padding import checked_vectors, is_full, zero_padding
 
 __all__ = [
     "NETWORKS",
@@ -91,9 +91,7 @@ class Network(nn.Module):
             ArgumentError: vectors of another width, invalid lengths, or a mask or a bias for a network without
                 attention.
         """
-        if vectors.shape[-1] != self.width:
-            raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
-        vectors = zero_padding(vectors, lengths)
+        vectors = checked_vectors(vectors, lengths, self.width)
         if vectors.numel():
             vectors = self.mix(vectors, lengths, mask, bias)
         return zero_padding(self.norm(vectors), lengths)

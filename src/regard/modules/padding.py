@@ -1,12 +1,12 @@
 """Padding: which items of a padded sequence are real, and the sequence with zeros for the others."""
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["is_full", "real_items", "zero_padding"]
+__all__ = ["checked_vectors", "is_full", "real_items", "zero_padding"]
 
 
 def real_items(
@@ -50,6 +50,19 @@ def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " 
     if lengths.device.type != "cpu" or lengths.shape != (batch,) or not batch:
         return False
     return int(lengths.min()) == int(lengths.max()) == longest
+
+
+def checked_vectors(
+    vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], width: int
+) -> Float[Tensor, "batch length width"]:
+    """The vectors with zeros at padding, after checking their size.
+
+    Raises:
+        ArgumentError: vectors of another size, or invalid lengths.
+    """
+    if vectors.shape[-1] != width:
+        raise ArgumentError(f"`vectors` must be of size {width}, but are of size {vectors.shape[-1]}.")
+    return zero_padding(vectors, lengths)
 
 
 def zero_padding(

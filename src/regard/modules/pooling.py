@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from regard.attention import Lengths
 from regard.attention.validation import check_count
-from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
-from regard.modules.padding import real_items, zero_padding
+from regard.modules.padding import checked_vectors, real_items
 
 __all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling", "SumPooling"]
 
@@ -42,9 +41,7 @@ class Pooling(nn.Module):
         Raises:
             ArgumentError: vectors of another width, or invalid lengths.
         """
-        if vectors.shape[-1] != self.width:
-            raise ArgumentError(f"`vectors` must be of size {self.width}, but are of size {vectors.shape[-1]}.")
-        vectors = zero_padding(vectors, lengths)
+        vectors = checked_vectors(vectors, lengths, self.width)
         if not vectors.numel():
             return vectors.sum(1)
         empty = (lengths == 0).to(vectors.device).unsqueeze(1)

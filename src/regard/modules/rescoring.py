@@ -1,18 +1,16 @@
 """Rescoring: a model with a decoder and a CTC head chooses the output that both together find more probable."""
 
-import math
 from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from regard.attention.validation import check_number
-from regard.errors import ArgumentError
 from regard.modules.ctc import pad_ids
 from regard.modules.generation import Generated, length_normaliser, log_probabilities
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
+from regard.modules.validation import check_non_negative
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["rescore"]
@@ -57,9 +55,7 @@ def rescore(
         >>> len(rescore(model, source, lengths, greedy(model, source, lengths)))
         1
     """
-    check_number("weight", weight)
-    if not 0 <= weight < math.inf:
-        raise ArgumentError(f"`weight` must be a number, 0 or more, but is {weight}.")
+    check_non_negative("weight", weight)
     head, limits = model.spelling, maximum_lengths(model, lengths, longest, spare)
     # Without a CTC head, or where nothing can be read or generated, there is no second output to choose.
     if head is None or not any(limits) or not source.shape[1]:

@@ -6,9 +6,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import Lengths
-from regard.attention.validation import check_count
-from regard.modules.decoder import Decoder
-from regard.modules.encoder import Encoder
+from regard.modules.decoder import encoder_and_decoder
 from regard.modules.guide import Guide
 from regard.modules.seq2seq import Memory, Seq2Seq
 
@@ -57,13 +55,8 @@ class TransformerSeq2Seq(Seq2Seq):
         **parts: Any,
     ):
         super().__init__(source, vocabulary, width, dropout=dropout, tied=tied)
-        decoder_layers = layers if decoder_layers is None else decoder_layers
-        check_count("layers", layers, "how many layers the encoder has", least=0)
-        # A decoder without layers would never attend to the source.
-        check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
-        self.encoder = Encoder(width, layers, heads, **parts)
-        self.decoder = Decoder(width, decoder_layers, heads, **parts)
+        self.encoder, self.decoder = encoder_and_decoder(width, layers, heads, decoder_layers=decoder_layers, **parts)
         self.guide = guide
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
