@@ -82,6 +82,17 @@ class TestDerivatives:
         assert_close(jacrev(jacrev(run))(query), expected)
         assert expected.abs().max() > 1e-3
 
+    def test_second_order_with_dropout(self, three):
+        """The seed travels with the tensors, but has no gradient."""
+        query, key, value = (tensor[:1, :, :3] for tensor in three)
+
+        def run(query: Tensor, engine: str = "auto") -> Tensor:
+            return loss(attend(query, key, value, weights="relu", dropout=0.5, seed=3, engine=engine))
+
+        expected = torch.autograd.functional.hessian(lambda q: run(q, "dense"), query)
+        assert_close(jacrev(jacrev(run))(query), expected)
+        assert expected.abs().max() > 1e-3
+
     def test_third_order_is_refused(self, three):
         query, key, value = three
         first = grad(lambda q: loss(attend(q, key, value, weights="relu")))
