@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.autograd import like
+from regard.attention.autograd import as_gradient_of
 from regard.attention.engines import ENGINES
 from regard.attention.parts import unflatten_part
 from regard.attention.plan import choose
@@ -75,7 +75,7 @@ class CallSpec:
             found = _by_engine(engine, request, grad_output)
         else:
             found = self._by_autograd(engine, needed, grad_output, tensors)
-        return [like(tensors[i], found[i]) for i in needed]
+        return [as_gradient_of(tensors[i], found[i]) for i in needed]
 
     def _by_autograd(
         self, engine: Any, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor]

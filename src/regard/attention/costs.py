@@ -101,7 +101,9 @@ def cost(name: str, request: Request) -> Cost:
     largest = pairs if name == "dense" else max((tile.pairs for tile in found), default=0)
     # At the peak: scores, weights, the boolean mask and two temporaries; with positions and dropout some more.
     width = _width(request)
-    beside = 5 * width + (8 + width) * _has_position(request) + 3 * 8 * (request.dropout > 0 and name != "jit")
+    beside = (
+        5 * width + (8 + width) * request.parts.position.acts_in_tiles + 3 * 8 * (request.dropout > 0 and name != "jit")
+    )
     return Cost(work, int(largest * beside) + copied + output, counts)
 
 
@@ -144,10 +146,5 @@ def _passes(request: Request, *, compiled: bool) -> float:
         passes = 8.0
     elif type(weights) is Softmax:
         passes = 2.0
-    passes += 1.0 * (not request.hides_nothing) + 3.0 * _has_position(request)
+    passes += 1.0 * (not request.hides_nothing) + 3.0 * request.parts.position.acts_in_tiles
     return passes + (request.dropout > 0) * (2.0 if compiled else 40.0)
-
-
-def _has_position(request: Request) -> bool:
-    position = request.parts.position
-    return position.overrides("scores") or position.overrides("outputs")

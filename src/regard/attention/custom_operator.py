@@ -436,7 +436,7 @@ for _operator, _run, _shape in (
 
 
 @dataclasses.dataclass(frozen=True)
-class _Operators:
+class _Operators(autograd.Computation):
     """The computation by the operators. `text`: what describes everything but the tensors."""
 
     text: str
@@ -457,9 +457,6 @@ class _Operators:
         raise RefusedError(
             "A compiled or exported program has no gradient of a gradient: call attend outside of it for that."
         )
-
-    def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
-        return None
 
     def _arguments(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         """The tensors as the operators take them: query, key, value, the operands, and the seed or None."""

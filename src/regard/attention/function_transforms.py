@@ -46,6 +46,7 @@ def attend(
     parts_spec, operands = flatten_part(parts)
     call = CallSpec(parts_spec, float(dropout), engine)
     if not _is_builtin(parts_spec):
+        # Without dropout, which would need a seed and captures nothing.
         _refuse_captured(dataclasses.replace(call, dropout=0.0), (query, key, value, *operands))
     seeds = []
     if dropout:
@@ -60,7 +61,7 @@ def attend(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Transformed:
+class _Transformed(autograd.Computation):
     """The computation of a call whose engine is chosen when it runs.
 
     Attributes:

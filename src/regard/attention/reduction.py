@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.parts import Differentiable, flatten_part, operands, optional_method, unflatten_part
 from regard.attention.request import Request
-from regard.attention.vjp import vjp
+from regard.attention.vjp import added, vjp
 
 __all__ = ["Gradients", "ReducedGradients", "vjp_through_reduction"]
 
@@ -74,15 +74,8 @@ def vjp_through_reduction(
         *(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, cotangents, strict=True))
     )
     of_score, of_position = depends_on.gradients(rest)
-    of_position = [_sum(*each) for each in zip(of_position, found.position, strict=True)]
+    of_position = [added(*each) for each in zip(of_position, found.position, strict=True)]
     return [of_query, of_key, found.value, *of_score, *found.weights, *of_mask, *of_position]
-
-
-def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """The sum of two gradients, each of which may be absent."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -38,16 +38,26 @@ class UserPart:
         selected = select(self.part, heads)
         return self if selected is self.part else dataclasses.replace(self, part=selected)
 
-    def _offered(self, extra: str, main: str = "__call__") -> Callable[..., Any]:
-        """An optional method of the part, for a property, which must raise AttributeError if there is none."""
+
+def _offered(extra: str, main: str = "__call__") -> Any:
+    """A property that gives the part's optional method, or raises AttributeError if the part has none.
+
+    Each wrapper has its own, since `optional_method` ignores what a class above the main method defines.
+    """
+
+    def get(self: UserPart) -> Callable[..., Any]:
         method = optional_method(self.part, extra, main)
         if method is None:
             raise AttributeError(f"{type(self.part).__name__} has no {extra}")
         return method
 
+    return property(get)
+
 
 class UserScore(UserPart):
     """A user's score."""
+
+    check, vjp, _reduce = _offered("check"), _offered("vjp"), _offered("reduce")
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         before = [_version(tensor) for tensor in (query, key)]
@@ -60,16 +70,8 @@ class UserScore(UserPart):
         return scores
 
     @property
-    def check(self) -> Callable[..., Any]:
-        return self._offered("check")
-
-    @property
-    def vjp(self) -> Callable[..., Any]:
-        return self._offered("vjp")
-
-    @property
     def reduce(self) -> Callable[..., Any]:
-        own = self._offered("reduce")
+        own = self._reduce
 
         def reduce(query: Tensor, key: Tensor) -> tuple[Any, Tensor, Tensor]:
             found = own(query, key)
@@ -86,25 +88,21 @@ class UserScore(UserPart):
 class UserNormaliser(UserPart):
     """A user's normaliser."""
 
+    check, vjp, _normalise = _offered("check"), _offered("vjp"), _offered("normalise_")
+
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return _checked("weights", self.part, (scores,), (allowed,), scores.shape, scores)
 
     @property
-    def check(self) -> Callable[..., Any]:
-        return self._offered("check")
-
-    @property
-    def vjp(self) -> Callable[..., Any]:
-        return self._offered("vjp")
-
-    @property
     def normalise_(self) -> Callable[..., Any]:
-        own = self._offered("normalise_")
+        own = self._normalise
         return lambda scores, allowed: _checked("weights", own, (scores,), (allowed,), scores.shape, scores)
 
 
 class UserPosition(UserPart, Position):
     """A user's position scheme, or a sum with one."""
+
+    scores_vjp, outputs_vjp = _offered("scores_vjp", "scores"), _offered("outputs_vjp", "outputs")
 
     def overrides(self, hook: str) -> bool:
         return self.part.overrides(hook)
@@ -131,14 +129,6 @@ class UserPosition(UserPart, Position):
 
     def outputs(self, output: Tensor, weights: Tensor, at: Index) -> Tensor:
         return _checked("position's outputs", self.part.outputs, (output, weights), (at,), output.shape, output)
-
-    @property
-    def scores_vjp(self) -> Callable[..., Any]:
-        return self._offered("scores_vjp", "scores")
-
-    @property
-    def outputs_vjp(self) -> Callable[..., Any]:
-        return self._offered("outputs_vjp", "outputs")
 
 
 def wrapped(kind: type[UserPart], part: Any) -> Any:

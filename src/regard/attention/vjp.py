@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["gradients", "vjp"]
+__all__ = ["added", "gradients", "vjp"]
 
 
 def vjp(function: Callable[..., Any], *inputs: Tensor) -> tuple[Any, Callable[..., tuple[Tensor, ...]]]:
@@ -60,3 +60,10 @@ def gradients(
         allow_unused=True,
         materialize_grads=True,
     )
+
+
+def added(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """The sum of two gradients, each of which may be absent."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

@@ -80,7 +80,7 @@ def inner_product_refusal(request: Request) -> str | None:
         return "its only normaliser is softmax"
     if isinstance(parts.weights.temperature, Tensor):
         return "its temperature is one number"
-    if parts.position.overrides("scores") or parts.position.overrides("outputs"):
+    if parts.position.acts_in_tiles:
         return "it takes a bias on the scores only as a tensor of all pairs"
     if request.dropout:
         return "its dropout is not keyed by position"
@@ -115,9 +115,8 @@ def run(request: Request) -> Tensor:
     # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    output = autograd.run_saving(
-        Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache), sys.modules[__name__]
-    )
+    padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache)
+    output = autograd.run_saving(padded, sys.modules[__name__])
     output = _cut(output, request.value.shape[-1])
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention.parts import is_builtin, operands, optional_method, select
 from regard.attention.sizes import Index, Sizes
+from regard.attention.vjp import added
 from regard.errors import ArgumentError
 
 __all__ = ["Both", "Position", "PositionModule", "SumModule", "check_per_head"]
@@ -52,6 +52,11 @@ class Position:
     def overrides(self, hook: str) -> bool:
         """Whether the scheme overrides a hook: "heads", "scores" or "outputs"; otherwise it need not be called."""
         return getattr(type(self), hook) is not getattr(Position, hook)
+
+    @property
+    def acts_in_tiles(self) -> bool:
+        """Whether the scheme changes scores or outputs, rather than query and key alone."""
+        return self.overrides("scores") or self.overrides("outputs")
 
     def __add__(self, other: Any) -> Any:
         return _sum(self, other)
@@ -165,10 +170,7 @@ def _summed(
 
     def vjp_fn(*arguments: Any) -> tuple[Tensor | None, ...]:
         left, right = first(*arguments), second(*arguments)
-        shared = (
-            a if b is None else b if a is None else torch.add(a, b)
-            for a, b in zip(left[:inputs], right[:inputs], strict=True)
-        )
+        shared = (added(*each) for each in zip(left[:inputs], right[:inputs], strict=True))
         return *shared, *left[inputs:], *right[inputs:]
 
     return vjp_fn

@@ -32,7 +32,7 @@ def refuse(request: Request) -> str | None:
         return "along edges alpha must be one number"
     if isinstance(weights, Relu) and weights.divisor is not None:
         return "along edges relu always divides by the number of edges"
-    if parts.position.overrides("scores") or parts.position.overrides("outputs"):
+    if parts.position.acts_in_tiles:
         return "along edges it has no position on scores or outputs"
     return None
 
