@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-import regard.tasks.training.lightning_parts as parts
+from regard.tasks.training.loop import Loop
 from regard import train
 from regard.tasks import Recipe
 from regard.tasks.ensemble import source_network
@@ -83,7 +83,7 @@ def untrained(source: Source, sources: list, targets=None, **changes) -> Any:
 
 def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The model of a run that was interrupted while its third epoch was judged, and then went on."""
-    judged, count = parts.Training.evaluated, 0
+    judged, count = Loop.evaluate, 0
 
     def stop(self):
         nonlocal count
@@ -93,7 +93,7 @@ def stopped_and_resumed(recipe: Recipe, pairs: list, folder: Path, monkeypatch: 
         return judged(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(parts.Training, "evaluated", stop)
+        patch.setattr(Loop, "evaluate", stop)
         with pytest.raises(KeyboardInterrupt):
             train(pairs, pairs, recipe=recipe, out=folder, progress="none", device="cpu")
     return train(pairs, pairs, recipe=recipe, out=folder, resume=True, progress="none", device="cpu")

@@ -53,10 +53,6 @@ class MovingAverage:
         for name, value in self.values.items():
             value.copy_(values[name])
 
-    def to(self, device: torch.device) -> None:
-        """Move the average to where the weights are."""
-        self.values = {name: value.to(device) for name, value in self.values.items()}
-
     def _trade(self) -> None:
         for name, value in self._live.items():
             value.data, self.values[name] = self.values[name], value.data

@@ -1,4 +1,4 @@
-"""Context managers around training: restore global settings, silence lightning, explain errors."""
+"""Context managers around training: silence Fabric, end by SIGTERM, explain errors."""
 
 import contextlib
 import errno
@@ -9,63 +9,25 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-
-from regard.errors import ArgumentError, RegardError
+from regard.errors import RegardError
 from regard.extras import require
 from regard.tasks.training.run import RunFolder
 
-__all__ = ["MATMUL", "explained_errors", "interruptible", "restored_settings", "silenced_lightning"]
-
-MATMUL = ("highest", "high", "medium")
-"""How exactly float32 matrices may be multiplied, as `torch.set_float32_matmul_precision` has it."""
+__all__ = ["ended_by_sigterm", "explained_errors", "quiet_fabric"]
 
 
 @contextlib.contextmanager
-def restored_settings(threads: int, matmul: str | None) -> Iterator[None]:
-    """Run with so many threads and such products of matrices; leave both and the random generators as they were."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(), _multiplied(matmul):
-        torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+def quiet_fabric() -> Iterator[None]:
+    """Keep Fabric's messages and advice, which speak of its API and not of ours, from the user.
 
-
-@contextlib.contextmanager
-def _multiplied(matmul: str | None) -> Iterator[None]:
-    """Multiply float32 matrices with this precision; None: as PyTorch is set, whichever way that was."""
-    if matmul is None:
-        yield
-        return
-    try:
-        before = torch.get_float32_matmul_precision()
-    except RuntimeError as error:
-        raise ArgumentError(
-            f"`matmul` must be None where `torch.backends` says how matrices are multiplied, but is {matmul!r}."
-        ) from error
-    # One that says nothing of its own follows what is said for all of them; it must do so again.
-    backends: Any = (torch.backends.cuda, torch.backends.mkldnn)
-    own = [backend.matmul.fp32_precision for backend in backends]
-    torch.set_float32_matmul_precision(matmul)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-        for backend, precision in zip(backends, own, strict=True):
-            backend.matmul.fp32_precision = precision
-
-
-@contextlib.contextmanager
-def silenced_lightning() -> Iterator[None]:
-    """Keep lightning's messages and advice, which speak of its API and not of ours, from the user."""
-    loggers = [logging.getLogger(name) for name in ("lightning", "lightning.pytorch", "lightning.fabric")]
+    Raises:
+        MissingExtraError: it isn't installed.
+    """
+    loggers = [logging.getLogger(name) for name in ("lightning_fabric", "lightning_utilities")]
     with warnings.catch_warnings():
         # By whom they come from, not by what they say; a warning of the user's own code still shows.
-        warnings.filterwarnings("ignore", module=r"(lightning|torchmetrics|lightning_utilities)(\.|$)")
-        warnings.filterwarnings("ignore", message=".*LeafSpec.*")
-        require("lightning.pytorch", extra="train")
+        warnings.filterwarnings("ignore", module=r"(lightning_fabric|lightning_utilities)(\.|$)")
+        require("lightning_fabric", extra="train")
         before = [logger.level for logger in loggers]
         for logger in loggers:
             logger.setLevel(logging.ERROR)
@@ -77,19 +39,21 @@ def silenced_lightning() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interruptible(trainer: Any) -> Iterator[None]:
-    """Let Ctrl-C be KeyboardInterrupt: lightning makes it an exit with status 1, and ignores it ever after."""
-    main = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGINT) if main else None
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end training as Ctrl-C does, tidily, if nobody else answers it."""
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before not in (None, signal.SIG_DFL):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _end)
     try:
         yield
-    except SystemExit as stop:
-        if trainer.interrupted and isinstance(stop.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
     finally:
-        if main and handler is not None:
-            signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _end(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager

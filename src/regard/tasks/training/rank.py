@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 
-__all__ = ["ProcessRank", "meet"]
+__all__ = ["PATIENCE", "ProcessRank", "meet", "on_loopback"]
 
 # The end of another process is noticed at once; so wait for as long as the first takes to evaluate.
-_PATIENCE = timedelta(days=7)
+PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,27 @@ class ProcessRank:
     devices: int = 1
     join: Callable[[], None] = lambda: None
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the one that evaluates, writes and shows progress."""
+        return self.rank == 0
+
+    def broadcast(self, value: Any) -> Any:
+        """What the first process has for this value; all must have joined, and call it."""
+        if self.devices == 1:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each process has for this value; all must have joined, and call it."""
+        if self.devices == 1:
+            return [value]
+        values: list[Any] = [None] * self.devices
+        torch.distributed.all_gather_object(values, value)
+        return values
+
 
 def meet(meeting: str, rank: int, devices: int) -> None:
     """Join the group: the processes find each other by a file, and speak through ports that the system chooses.
@@ -38,14 +60,14 @@ def meet(meeting: str, rank: int, devices: int) -> None:
         rank: the number of this process.
         devices: how many there are.
     """
-    with _on_loopback():
+    with on_loopback():
         torch.distributed.init_process_group(
-            "gloo", init_method=meeting, rank=rank, world_size=devices, timeout=_PATIENCE
+            "gloo", init_method=meeting, rank=rank, world_size=devices, timeout=PATIENCE
         )
 
 
 @contextmanager
-def _on_loopback() -> Iterator[None]:
+def on_loopback() -> Iterator[None]:
     """Let gloo use the machine's own interface: whatever its name resolves to, and closed to the outside."""
     name = "GLOO_SOCKET_IFNAME"
     loopback = [interface for _, interface in socket.if_nameindex() if interface.startswith("lo")]

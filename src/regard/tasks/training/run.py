@@ -37,6 +37,7 @@ class RunFolder:
         self.best = self.folder / "checkpoints" / "best"
         self.model = self.folder / "model"
         self.log = self.folder / "log.jsonl"
+        self.identity: dict[str, Any] = {}
 
     def check(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
         """Make sure that a new run can begin here, or that the run here is the one to go on with.
@@ -53,6 +54,7 @@ class RunFolder:
                 or other data.
             ModelError: run.json is broken.
         """
+        self.identity = dict(identity)
         # What kills left of these two files; no one else writes a file of such a name.
         for name in (_RUN, self.log.name):
             for part in self.folder.glob(f".{name}.*.part"):
@@ -65,7 +67,7 @@ class RunFolder:
                     f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another."
                 )
             _check_can_be_made(self.folder)
-            return dict(identity)
+            return self.identity
         if not self.begun():
             raise ArgumentError(
                 f"`resume` needs a run to go on with, but {self.folder} holds none. Leave it out to start one."
@@ -89,10 +91,10 @@ class RunFolder:
             )
         return begun
 
-    def begin(self, identity: Mapping[str, Any]) -> None:
+    def begin(self) -> None:
         """Write down what run this is, unless it began long ago. From now on the folder is taken."""
         if not self.begun():
-            write_json(self.folder / _RUN, identity)
+            write_json(self.folder / _RUN, self.identity)
 
     def begun(self) -> bool:
         """Whether a run began here."""

@@ -1,9 +1,9 @@
 """`regard.train`: from examples and a recipe to a trained model."""
 
-import json
-import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,27 @@ import torch
 from torch import Tensor
 
 from regard.datasets import split_by_source
-from regard.errors import ArgumentError, UnknownNameError
-from regard.extras import require
+from regard.errors import ArgumentError
 from regard.inputs import as_list
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
 from regard.tasks.loading import load
-from regard.tasks.named_recipes import RECIPES
 from regard.tasks.out_of_distribution import thresholds_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.store import round_weights
+from regard.tasks.training.arguments import check_count, check_data, check_examples, check_recipe
 from regard.tasks.training.batching import key
-from regard.tasks.training.context import MATMUL, explained_errors, interruptible, restored_settings, silenced_lightning
+from regard.tasks.training.compute import Compute, choose_accelerator
+from regard.tasks.training.context import explained_errors, quiet_fabric
+from regard.tasks.training.history import is_over
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import Silent, choose_progress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
+from regard.tasks.training.state import read_best, read_last
+from regard.tasks.training.torchrun import check_agreement, joined, launched
 from regard.version import __version__
 
 __all__ = ["train"]
@@ -70,7 +73,8 @@ def train(
         devices: number of CPU processes on this machine that share each batch, each with `threads` threads. An update
             sees the same examples with the same weights as in one process; dropout and rounding differ, so the result
             is equally good but not identical. The first process evaluates, writes and shows progress. A resumed run
-            keeps its number.
+            keeps its number. Started by torchrun, on one machine or several, each of its processes calls `train` alike,
+            and they share each batch in the same way; then leave `devices` out. `out` is the first one's.
         matmul: precision of float32 matrix products, as in `torch.set_float32_matmul_precision`: "highest", "high" or
             "medium". On a GPU the last two are TensorFloat-32. On a CPU "medium" is bfloat16 if the processor has
             instructions for it (AMX), else float32 by oneDNN, which may be faster than the default library. None:
@@ -83,8 +87,9 @@ def train(
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,
-            more devices than there are processors, several on a GPU, or a `matmul` that is none.
-        MissingExtraError: lightning is not installed.
+            more devices than there are processors, several on a GPU, a `matmul` that is none, or processes of torchrun
+            that aren't asked for the same.
+        MissingExtraError: lightning-fabric is not installed.
         RegardError: the loss became NaN, the disk is full, or one of several processes ended; the last good checkpoint
             is whole.
 
@@ -95,10 +100,11 @@ def train(
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
-    _check_recipe(recipe)
-    _check_data(data)
-    _check_examples(examples)
-    show = choose_progress(progress)
+    check_recipe(recipe)
+    check_data(data)
+    check_examples(examples)
+    launch = launched()
+    show = choose_progress(progress) if launch is None or launch.rank == 0 else Silent()
     if dev is None:
         examples, dev, auxiliary = _held_out(examples, auxiliary)
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
@@ -113,66 +119,129 @@ def train(
         show.note(said)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
-    accelerator = _accelerator(device)
-    run = RunFolder(out) if out is not None else None
-    identity: dict[str, Any] = {}
-    for name, count in (("threads", threads), ("devices", devices)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")
-    if run is not None:
-        how = {"threads": threads, "devices": devices, "matmul": matmul}
-        identity = {"recipe": recipe.to_json(), "data": checked.digests, **how, "versions": _versions()}
-        begun = run.check(identity, resume=resume)
-        threads, devices = begun.get("threads", threads), begun.get("devices", 1)
-        matmul = begun.get("matmul")
-        if run.finished():
-            show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
-            return load(run.folder)
-        if begun.get("versions") != identity["versions"]:
-            show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
-    if matmul is not None and matmul not in MATMUL:
-        raise UnknownNameError("matmul", matmul, MATMUL)
-    _check_devices(devices, accelerator)
-    # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
-    with restored_settings(threads, matmul), silenced_lightning():
-        model = _train(recipe, checked, run, identity, show, accelerator, threads, devices, matmul, data)
+    check_count("threads", threads)
+    check_count("devices", devices)
+    compute = Compute(choose_accelerator(device), threads, devices, matmul)
+    if launch is not None:
+        compute = launch.compute(compute, device)
+    with joined(launch) as process:
+        asked = _Asked(recipe, checked, dict(data or {}), process, show)
+        check_agreement(process, asked.identity(compute))
+        run = RunFolder(out) if out is not None and process.is_first else None
+        begun = process.broadcast(_begin(asked, compute, run, resume=resume))
+        if begun.model is not None:
+            return begun.model
+        begun.compute.check(here=launch is None)
+        return process.broadcast(_train(asked, begun, run))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for, checked.
+
+    Args:
+        recipe: how to train.
+        checked: the examples.
+        data: where they come from, for the card.
+        process: which of torchrun's processes this is.
+        show: shows how far training is.
+    """
+
+    recipe: Recipe
+    checked: TrainingData
+    data: dict[str, Any]
+    process: ProcessRank
+    show: Silent
+
+    def identity(self, compute: Compute) -> dict[str, Any]:
+        """What decides the result."""
+        how = {"threads": compute.threads, "devices": compute.devices, "matmul": compute.matmul}
+        return {"recipe": self.recipe.to_json(), "data": self.checked.digests, **how, "versions": _versions()}
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """Where a run stands before it is trained: the same for all of torchrun's processes.
+
+    Args:
+        compute: with what it began.
+        checkpoint: where it goes on; None: at the beginning.
+        model: of a run that is finished.
+    """
+
+    compute: Compute
+    checkpoint: dict[str, Any] | None = None
+    model: Any = None
+
+
+def _begin(asked: _Asked, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Begun:
+    """Check the folder of the run, and read what is there."""
+    if run is None:
+        return _Begun(compute)
+    identity = asked.identity(compute)
+    begun = run.check(identity, resume=resume)
+    devices = begun.get("devices", 1)
+    if asked.process.devices > 1 and asked.process.devices != devices:
+        raise ArgumentError(
+            f"`resume` must go on with as many processes as {run.folder} began with, {devices}, but torchrun started "
+            f"{asked.process.devices}."
+        )
+    compute = replace(
+        compute, threads=begun.get("threads", compute.threads), devices=devices, matmul=begun.get("matmul")
+    )
+    if run.finished():
+        asked.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
+        return _Begun(compute, model=load(run.folder))
+    if begun.get("versions") != identity["versions"]:
+        asked.show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
+    return _Begun(compute, read_last(run.last) if run.can_continue() else None)
+
+
+def _train(asked: _Asked, begun: _Begun, run: RunFolder | None) -> Any:
+    """Train a network, and make a model of its best weights; None in all processes but the first."""
+    with begun.compute.in_use(), quiet_fabric():
+        torch.manual_seed(key(asked.recipe.seed, 0, stream=2))
+        objective = asked.checked.objective()
+        history, best = _fit(asked, begun, run, objective)
+        if not asked.process.is_first:
+            return None
+        last = history[-1]
+        score = f"{objective.measure.name} {objective.measure.said(last['best'])}"
+        reason = is_over(asked.recipe, history)
+        asked.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
+        weights = best if run is None else read_best(run.best)
+        final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
+        objective.network.load_state_dict(final)
+        name = asked.recipe.task.kind if run is None else run.folder.resolve().name
+        model = asked.checked.model(objective, _about(asked, begun.compute, objective, last), name)
     if run is not None:
         with explained_errors(run):
             model.save(run.model)
     return model
 
 
-def _train(
-    recipe: Recipe,
-    checked: TrainingData,
-    run: RunFolder | None,
-    identity: Mapping[str, Any],
-    show: Silent,
-    accelerator: str,
-    threads: int,
-    devices: int,
-    matmul: str | None,
-    data: Mapping[str, Any] | None,
-) -> Any:
-    parts = require("regard.tasks.training.lightning_parts", extra="train")
+def _fit(
+    asked: _Asked, begun: _Begun, run: RunFolder | None, objective: Objective
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Train, unless all epochs are done: the log, and the best weights of the epochs since training began here."""
+    # Fabric takes seconds to import.
+    from regard.tasks.training.fit import Plan, fit, work
 
-    torch.manual_seed(key(recipe.seed, 0, stream=2))
-    objective = checked.objective()
-    resumed = run.last if run is not None and run.can_continue() else None
-    history, best = parts.history_of(resumed) if resumed is not None else [], {}
-    if parts.is_over(recipe, history) is None:
-        with with_workers(devices, _work, objective, recipe, run, resumed, threads, matmul) as process:
-            history, best = _fit(process, objective, recipe, run, resumed, show, accelerator, identity)
-    last = history[-1]
-    score = f"{objective.measure.name} {objective.measure.said(last['best'])}"
-    reason = parts.is_over(recipe, history)
-    show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
+    history = [] if begun.checkpoint is None else begun.checkpoint["regard"]["history"]
+    if is_over(asked.recipe, history) is not None:
+        return history, {}
+    plan = Plan(objective, asked.recipe, begun.compute, begun.checkpoint)
+    process = asked.process
+    with nullcontext(process) if process.devices > 1 else with_workers(begun.compute.devices, work, plan) as process:
+        return fit(process, plan, run, asked.show)
 
-    weights = parts.best_weights(run) if run is not None else best
-    final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
-    objective.network.load_state_dict(final)
-    about = {
-        "data": {**(data or {}), "splits": checked.counts},
+
+def _about(asked: _Asked, compute: Compute, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model's card says of its training."""
+    recipe = asked.recipe
+    statistics = [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in asked.checked.dev]
+    return {
+        "data": {**asked.data, "splits": asked.checked.counts},
         "training": {
             "seed": recipe.seed,
             "epochs": last["epoch"],
@@ -180,59 +249,14 @@ def _train(
             f"dev {objective.measure.name}": last["best"],
             "seconds": last["seconds"],
             "longest": objective.dataset.longest,
-            "out_of_distribution": thresholds_of(
-                [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in checked.dev]
-            ),
-            "threads": threads,
-            "devices": devices,
-            "matmul": matmul,
-            "machine": _machine(accelerator),
+            "out_of_distribution": thresholds_of(statistics),
+            "threads": compute.threads,
+            "devices": compute.devices,
+            "matmul": compute.matmul,
+            "machine": compute.machine,
             "versions": _versions(),
         },
     }
-    return checked.model(objective, about, run.folder.resolve().name if run is not None else recipe.task.kind)
-
-
-def _fit(
-    process: ProcessRank,
-    objective: Objective,
-    recipe: Recipe,
-    run: RunFolder | None,
-    resumed: Path | None,
-    show: Silent,
-    accelerator: str,
-    identity: Mapping[str, Any],
-) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    """Train, from the beginning or from a checkpoint; the log, and the best weights of the epochs since."""
-    parts = require("regard.tasks.training.lightning_parts", extra="train")
-    ranks = require("regard.tasks.training.lightning_ranks", extra="train")
-    training = parts.Training(objective, recipe)
-    folder = run.folder if run is not None else None
-    trainer = ranks.make_trainer(recipe, process, accelerator, [parts.AfterEpoch(run, show)], folder)
-    try:
-        with interruptible(trainer), explained_errors(run):
-            process.join()
-            if run is not None and process.rank == 0:
-                # Not earlier: what fails before the first batch must leave the folder free for another try.
-                run.begin(identity)
-            trainer.fit(training, ckpt_path=resumed)
-    finally:
-        show.stop()
-    return training.history, training.best
-
-
-def _work(
-    process: ProcessRank,
-    objective: Objective,
-    recipe: Recipe,
-    run: RunFolder | None,
-    resumed: Path | None,
-    threads: int,
-    matmul: str | None,
-) -> None:
-    """What the other processes do."""
-    with restored_settings(threads, matmul), silenced_lightning():
-        _fit(process, objective, recipe, run, resumed, Silent(), "cpu", {})
 
 
 def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[Any], Any]:
@@ -255,58 +279,5 @@ def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[
     return [given[index] for index in kept], dev, auxiliary
 
 
-def _check_examples(examples: Any) -> None:
-    if isinstance(examples, Recipe):
-        raise ArgumentError(
-            "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
-            "regard.train(examples, dev, recipe=recipe)."
-        )
-
-
-def _check_recipe(recipe: Any) -> None:
-    if recipe is None or isinstance(recipe, Recipe):
-        return
-    step = ""
-    if isinstance(recipe, str) and recipe in RECIPES:
-        step = f" Take regard.tasks.RECIPES[{recipe!r}]."
-    elif isinstance(recipe, Mapping):
-        step = " Make one by Recipe.from_json."
-    raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
-
-
-def _check_data(data: Any) -> None:
-    if not isinstance(data or {}, Mapping):
-        raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
-    try:
-        json.dumps(dict(data or {}))
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
-
-
-def _check_devices(devices: int, accelerator: str) -> None:
-    if devices > 1 and accelerator != "cpu":
-        raise ArgumentError(f"`devices` must be 1 on a GPU, but is {devices}. Several train by device='cpu'.")
-    processors = os.cpu_count() or 1
-    if devices > processors:
-        raise ArgumentError(
-            f"`devices` must be at most the number of this machine's processors, {processors}, but is {devices}."
-        )
-    if devices > 1 and not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
-        raise ArgumentError(f"`devices` must be 1 with a PyTorch that was built without gloo, but is {devices}.")
-
-
 def _versions() -> dict[str, str]:
     return {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
-
-
-def _machine(accelerator: str) -> str:
-    device = torch.cuda.get_device_name() if accelerator == "cuda" else "CPU"
-    return f"{platform.system()} {platform.machine()}, {device}"
-
-
-def _accelerator(device: str) -> str:
-    if device not in ("auto", "cpu", "gpu"):
-        raise ArgumentError(f"`device` must be auto, cpu or gpu, but is {device!r}.")
-    if device == "gpu" and not torch.cuda.is_available():
-        raise ArgumentError("`device` must be cpu or auto where there is no GPU, but is 'gpu': PyTorch finds none.")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"

@@ -1,0 +1,48 @@
+"""Checks of what `regard.train` is given, before anything is made of it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from regard.errors import ArgumentError
+from regard.tasks.named_recipes import RECIPES
+from regard.tasks.recipe import Recipe
+
+__all__ = ["check_count", "check_data", "check_examples", "check_recipe"]
+
+
+def check_examples(examples: Any) -> None:
+    """Refuse a recipe where the examples belong."""
+    if isinstance(examples, Recipe):
+        raise ArgumentError(
+            "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
+            "regard.train(examples, dev, recipe=recipe)."
+        )
+
+
+def check_recipe(recipe: Any) -> None:
+    """Refuse a recipe that is none, with the way to one."""
+    if recipe is None or isinstance(recipe, Recipe):
+        return
+    step = ""
+    if isinstance(recipe, str) and recipe in RECIPES:
+        step = f" Take regard.tasks.RECIPES[{recipe!r}]."
+    elif isinstance(recipe, Mapping):
+        step = " Make one by Recipe.from_json."
+    raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
+
+
+def check_data(data: Any) -> None:
+    """Refuse what a card can't hold."""
+    if not isinstance(data or {}, Mapping):
+        raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
+    try:
+        json.dumps(dict(data or {}))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
+
+
+def check_count(name: str, count: Any) -> None:
+    """Refuse a number of threads or processes that can't be one."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")

@@ -1,0 +1,115 @@
+"""What a run is computed with: the device, processes, threads, and the precision of matrix products."""
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regard.errors import ArgumentError, UnknownNameError
+
+__all__ = ["MATMUL", "Compute", "choose_accelerator"]
+
+MATMUL = ("highest", "high", "medium")
+"""How exactly float32 matrices may be multiplied, as `torch.set_float32_matmul_precision` has it."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """What a run is computed with.
+
+    Args:
+        accelerator: "cpu" or "cuda".
+        threads: of each process.
+        devices: how many processes share each batch.
+        matmul: one of `MATMUL`; None: as PyTorch is set.
+    """
+
+    accelerator: str
+    threads: int = 1
+    devices: int = 1
+    matmul: str | None = None
+
+    @property
+    def machine(self) -> str:
+        """This machine, for the card."""
+        device = torch.cuda.get_device_name() if self.accelerator == "cuda" else "CPU"
+        return f"{platform.system()} {platform.machine()}, {device}"
+
+    def check(self, *, here: bool) -> None:
+        """Make sure that it can be had.
+
+        Args:
+            here: whether all processes are on this machine.
+
+        Raises:
+            ArgumentError: more processes than processors, several on a GPU, or a `matmul` that is none.
+        """
+        if self.matmul is not None and self.matmul not in MATMUL:
+            raise UnknownNameError("matmul", self.matmul, MATMUL)
+        if self.devices == 1:
+            return
+        if self.accelerator != "cpu":
+            raise ArgumentError(f"`devices` must be 1 on a GPU, but is {self.devices}. Several train by device='cpu'.")
+        processors = os.cpu_count() or 1
+        if here and self.devices > processors:
+            raise ArgumentError(
+                f"`devices` must be at most the number of this machine's processors, {processors}, but is "
+                f"{self.devices}."
+            )
+        if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+            raise ArgumentError(
+                f"`devices` must be 1 with a PyTorch that was built without gloo, but is {self.devices}."
+            )
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Run with so many threads and such products of matrices; leave both and the random generators as they were."""
+        # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
+        before = torch.get_num_threads()
+        with torch.random.fork_rng(), _multiplied(self.matmul):
+            torch.set_num_threads(self.threads)
+            try:
+                yield
+            finally:
+                torch.set_num_threads(before)
+
+
+def choose_accelerator(device: str) -> str:
+    """The accelerator for this `device`: "cpu" or "cuda".
+
+    Raises:
+        ArgumentError: there is no such device.
+    """
+    if device not in ("auto", "cpu", "gpu"):
+        raise ArgumentError(f"`device` must be auto, cpu or gpu, but is {device!r}.")
+    if device == "gpu" and not torch.cuda.is_available():
+        raise ArgumentError("`device` must be cpu or auto where there is no GPU, but is 'gpu': PyTorch finds none.")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+@contextlib.contextmanager
+def _multiplied(matmul: str | None) -> Iterator[None]:
+    """Multiply float32 matrices with this precision; None: as PyTorch is set, whichever way that was."""
+    if matmul is None:
+        yield
+        return
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"`matmul` must be None where `torch.backends` says how matrices are multiplied, but is {matmul!r}."
+        ) from error
+    # One that says nothing of its own follows what is said for all of them; it must do so again.
+    backends: Any = (torch.backends.cuda, torch.backends.mkldnn)
+    own = [backend.matmul.fp32_precision for backend in backends]
+    torch.set_float32_matmul_precision(matmul)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        for backend, precision in zip(backends, own, strict=True):
+            backend.matmul.fp32_precision = precision

@@ -1,0 +1,185 @@
+"""Training as one of the processes that torchrun started, on this machine or on several.
+
+torchrun says in environment variables which process this is, and where all of them meet.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from regard.errors import ArgumentError, RegardError
+from regard.tasks.training.compute import Compute
+from regard.tasks.training.rank import PATIENCE, ProcessRank, on_loopback
+
+__all__ = ["check_agreement", "is_first", "joined", "launched"]
+
+# Only torchrun sets it: what another launcher says in variables like RANK may be meant for other programs.
+_SIGN = "TORCHELASTIC_RUN_ID"
+# As long as PyTorch itself waits: another process may be reading its data yet.
+_ARRIVAL = timedelta(minutes=30)
+_LOST = (
+    "Another of the processes that torchrun started has ended, so training stopped. Its own messages say why. "
+    "Checkpoints are whole: go on by `resume` (--resume)."
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What torchrun says.
+
+    Args:
+        rank: which process this is.
+        processes: how many there are, on all machines.
+        address: where the first is to be found.
+        port: its port.
+    """
+
+    rank: int
+    processes: int
+    address: str
+    port: int
+
+    def compute(self, compute: Compute, device: str) -> Compute:
+        """The same, shared by torchrun's processes.
+
+        Args:
+            compute: what was asked for.
+            device: the argument that it was made of.
+
+        Raises:
+            ArgumentError: something that doesn't go with torchrun was asked for.
+        """
+        if compute.devices > 1:
+            raise ArgumentError(
+                f"`devices` must be 1 where torchrun says how many processes there are, but is {compute.devices}. "
+                "Leave it out."
+            )
+        if self.processes > 1 and device == "gpu":
+            raise ArgumentError("`device` must be cpu or auto where several processes share each batch, but is 'gpu'.")
+        return compute if self.processes == 1 else replace(compute, accelerator="cpu", devices=self.processes)
+
+
+def launched(variables: Mapping[str, str] | None = None) -> Launch | None:
+    """What torchrun says; None: it didn't start this process.
+
+    Args:
+        variables: the environment variables; None: those of this process.
+
+    Raises:
+        ArgumentError: a variable is missing, or isn't what torchrun would have set.
+
+    Example:
+        >>> launched({}) is None
+        True
+        >>> said = {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
+        >>> launched({**said, "TORCHELASTIC_RUN_ID": "none"}).rank
+        1
+    """
+    variables = os.environ if variables is None else variables
+    if _SIGN not in variables:
+        return None
+    processes = _number(variables, "WORLD_SIZE", 1, None)
+    rank = _number(variables, "RANK", 0, processes - 1)
+    port = _number(variables, "MASTER_PORT", 1, 65535)
+    address = variables.get("MASTER_ADDR", "")
+    if not address:
+        raise ArgumentError(_said("MASTER_ADDR", "the address of the first machine", "isn't set"))
+    return Launch(rank, processes, address, port)
+
+
+def is_first() -> bool:
+    """Whether this is the first of torchrun's processes, or was started without torchrun."""
+    launch = launched()
+    return launch is None or launch.rank == 0
+
+
+@contextmanager
+def joined(launch: Launch | None) -> Iterator[ProcessRank]:
+    """Within the block this process is in a group with the others; alone, if torchrun didn't start it.
+
+    Raises:
+        ArgumentError: the process is in a group already.
+        RegardError: not all have come, or another ended.
+    """
+    if launch is None or launch.processes == 1:
+        yield ProcessRank()
+        return
+    if torch.distributed.is_initialized():
+        raise ArgumentError("`train` must join torchrun's processes itself, but this one is in a group already.")
+    # A group puts its own in its stead, and leaves it there.
+    hook = sys.excepthook
+    try:
+        _meet(launch)
+        yield ProcessRank(launch.rank, launch.processes)
+    except RuntimeError as error:
+        if not _is_lost(error):
+            raise
+        raise RegardError(_LOST) from None
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        sys.excepthook = hook
+
+
+def check_agreement(process: ProcessRank, identity: Mapping[str, Any]) -> None:
+    """Make sure that all processes were asked for the same training, before it begins.
+
+    Args:
+        process: this one; it has joined the others.
+        identity: what decides the result, and must be the same for all.
+
+    Raises:
+        ArgumentError: it isn't.
+    """
+    first, *others = process.gather(dict(identity))
+    for rank, other in enumerate(others, 1):
+        if differing := [name for name in {**first, **other} if first.get(name) != other.get(name)]:
+            raise ArgumentError(
+                f"All processes of torchrun must train alike, but process {rank} has other {' and '.join(differing)} "
+                "than process 0. Give each machine the same command, the same data and the same versions."
+            )
+
+
+def _meet(launch: Launch) -> None:
+    """Wait until all have come, and join the group."""
+    here = launch.address in ("localhost", "::1") or launch.address.startswith("127.")
+    with on_loopback() if here else nullcontext():
+        rendezvous: Any = torch.distributed.rendezvous
+        try:
+            store, _, _ = next(rendezvous("env://", launch.rank, launch.processes, timeout=_ARRIVAL))
+            store.set(f"regard/{launch.rank}", "here")
+            store.wait([f"regard/{rank}" for rank in range(launch.processes)], _ARRIVAL)
+        except RuntimeError as error:
+            raise RegardError(
+                f"Not all of torchrun's {launch.processes} processes have met at {launch.address}:{launch.port}, so "
+                "training can't begin. The messages of the others may say why."
+            ) from error
+        torch.distributed.init_process_group(
+            "gloo", store=store, rank=launch.rank, world_size=launch.processes, timeout=PATIENCE
+        )
+
+
+def _is_lost(error: RuntimeError) -> bool:
+    """Whether this is how gloo, or the store where all met, says that another process is gone."""
+    return isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
+
+
+def _number(variables: Mapping[str, str], name: str, least: int, most: int | None) -> int:
+    said = variables.get(name)
+    wanted = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
+    if said is None:
+        raise ArgumentError(_said(name, wanted, "isn't set"))
+    number = int(said) if said.isascii() and said.isdigit() else -1
+    if number < least or (most is not None and number > most):
+        raise ArgumentError(_said(name, wanted, f"is {said!r}"))
+    return number
+
+
+def _said(name: str, wanted: str, found: str) -> str:
+    return f"The environment variable {name} must be {wanted}, as torchrun sets it, but {found}."
