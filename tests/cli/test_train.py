@@ -10,7 +10,7 @@ from regard.cli.main import main
 from regard.cli.task_data import TaskData
 from regard.datasets import DATASETS, SPLITS, read_graph_folder
 from regard.tasks import NAMED_RECIPES, bundled, load
-from regard.tasks.training.lightning_parts import Training
+from regard.tasks.training.loop import Loop
 
 SENTENCES = [
     [("I", "PRON"), ("saw", "VERB"), ("a", "DET"), ("saw", "NOUN"), (".", "PUNCT")],
@@ -143,15 +143,15 @@ def test_a_folder_that_can_not_be_made_is_told_before_training(words, capsys, tm
 
 def test_ctrl_c_says_how_to_go_on(words, capsys):
     start, out = words
-    real = Training.on_train_epoch_start
+    real = Loop.train_epoch
 
-    def press(self):
-        real(self)
-        if self.current_epoch == 1:
+    def press(self, epoch):
+        if epoch == 1:
             os.kill(os.getpid(), signal.SIGINT)
+        return real(self, epoch)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Training, "on_train_epoch_start", press)
+        patched.setattr(Loop, "train_epoch", press)
         assert main(start) == 130
     assert "The same command with --resume goes on" in capsys.readouterr().err
     assert main([*start, "--resume"]) == 0

@@ -30,7 +30,7 @@ def run(folder: Path, resume: bool, devices: int) -> None:
 def main(folder: Path, seed: int, kills: int, seconds: float, devices: int) -> None:
     torch.set_num_threads(1)
     # Paid once here, not in every child, so that the children spend their time training.
-    require("lightning.pytorch", extra="train")
+    require("lightning_fabric", extra="train")
     draw = random.Random(seed)
     done = 0
     while True:

@@ -153,7 +153,7 @@ def _stopped(recipe, pairs, folder, options):
     train(pairs, pairs, recipe=recipe, out=folder / "whole", **options)
     short = {"out": folder / "run", **options}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regard.tasks.training.lightning_parts.Training.on_train_epoch_start", _stop_at(2))
+        patch.setattr("regard.tasks.training.loop.Loop.train_epoch", _stop_at(2))
         with pytest.raises(RuntimeError, match="stopped"):
             train(pairs, pairs, recipe=recipe, **short)
     train(pairs, pairs, recipe=recipe, resume=True, **short)
@@ -162,14 +162,14 @@ def _stopped(recipe, pairs, folder, options):
 
 
 def _stop_at(epoch):
-    from regard.tasks.training.lightning_parts import Training
+    from regard.tasks.training.loop import Loop
 
-    start = Training.on_train_epoch_start
+    start = Loop.train_epoch
 
-    def stop(self):
-        start(self)
-        if self.current_epoch == epoch:
+    def stop(self, number):
+        if number == epoch:
             raise RuntimeError("stopped")
+        return start(self, number)
 
     return stop
 

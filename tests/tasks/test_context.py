@@ -11,9 +11,10 @@ from regard.cli.main import main
 from regard.cli.train_options import Precision
 from regard.errors import ArgumentError
 from regard.tasks import train
+from regard.tasks.training import fit as fitting
 from regard.tasks.training import train as training
-from regard.tasks.training.context import MATMUL
-from regard.tasks.training.lightning_parts import Training
+from regard.tasks.training.compute import MATMUL
+from regard.tasks.training.loop import Loop
 from regard.tasks.training.rank import ProcessRank
 
 
@@ -27,13 +28,13 @@ def said():
 def precisions(monkeypatch):
     """By which precision the matrices of each epoch are multiplied; and in the end all is as it was."""
     seen, before = [], said()
-    start = Training.on_train_epoch_start
+    start = Loop.train_epoch
 
-    def note(self):
+    def note(self, epoch):
         seen.append(torch.get_float32_matmul_precision())
-        start(self)
+        return start(self, epoch)
 
-    monkeypatch.setattr(Training, "on_train_epoch_start", note)
+    monkeypatch.setattr(Loop, "train_epoch", note)
     yield seen
     assert said() == before
 
@@ -74,15 +75,15 @@ def test_a_pytorch_that_is_set_in_its_newer_way_stays_so():
 
 
 def test_a_resumed_run_multiplies_as_it_began(precisions, tmp_path, monkeypatch):
-    note = Training.on_train_epoch_start
+    note = Loop.train_epoch
 
-    def stop(self):
-        if self.current_epoch == 1:
+    def stop(self, epoch):
+        if epoch == 1:
             raise RuntimeError("stopped")
-        note(self)
+        return note(self, epoch)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Training, "on_train_epoch_start", stop)
+        patched.setattr(Loop, "train_epoch", stop)
         with pytest.raises(RuntimeError, match="stopped"):
             fitted(matmul="medium", out=tmp_path / "run")
     begun = tmp_path / "run" / "run.json"
@@ -107,7 +108,7 @@ def test_a_helper_multiplies_as_the_first(monkeypatch):
     fitted(matmul="medium")
     ((work, arguments),) = handed
     before = said()
-    monkeypatch.setattr(training, "_fit", lambda *_: seen.append(torch.get_float32_matmul_precision()))
+    monkeypatch.setattr(fitting, "fit", lambda *_: seen.append(torch.get_float32_matmul_precision()))
     work(ProcessRank(), *arguments)
     assert (seen, said()) == (["medium"], before)
 

@@ -6,9 +6,9 @@ from tests.tasks.toys import SAWS, tiny
 from torch import nn
 
 from regard.tasks.tagger.data import TaggerData
-from regard.tasks.training.lightning_parts import Training
 from regard.tasks.training.muon import Muon, orthogonalise
 from regard.tasks.training.objective import Objective
+from regard.tasks.training.optimizer import make_optimizer
 
 SHAPES = [(4, 4), (20, 3), (3, 20), (64, 192), (1, 7)]
 
@@ -90,7 +90,7 @@ def test_tables_vectors_and_filters_are_left_to_adamw():
     objective = TaggerData(recipe, SAWS, SAWS, None).objective()
     assert isinstance(objective, Objective)
     names = {id(parameter): name for name, parameter in objective.network.named_parameters()}
-    optimizer = Training(objective, recipe).configure_optimizers()
+    optimizer = make_optimizer(objective, recipe)
     assert isinstance(optimizer, Muon)
     filters, rest, turned = ([names[id(each)] for each in group["params"]] for group in optimizer.param_groups)
     assert [(group["matrices"], group["weight_decay"]) for group in optimizer.param_groups] == [

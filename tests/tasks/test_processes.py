@@ -25,7 +25,7 @@ from regard.modules.networks import NETWORKS
 from regard.modules.pooling import POOLINGS
 from regard.tasks import Classifier, Seq2SeqModel, Tagger, train
 from regard.tasks.registry import TASKS
-from regard.tasks.training.lightning_parts import Training
+from regard.tasks.training.loop import Loop
 from regard.tasks.training.processes import with_workers
 
 HERE = Path(__file__).parent
@@ -92,15 +92,15 @@ def test_two_processes_make_the_updates_of_one_and_leave_no_trace(tmp_path, capf
 def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(tmp_path):
     recipe = tiny(epochs=4, average=0.9)
     fit(recipe, SAWS, out=tmp_path / "whole", devices=2)
-    start = Training.on_train_epoch_start
+    start = Loop.train_epoch
 
-    def stop(self):
-        if self.current_epoch == 2:
+    def stop(self, epoch):
+        if epoch == 2:
             raise RuntimeError("stopped")
-        start(self)
+        return start(self, epoch)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Training, "on_train_epoch_start", stop)
+        patched.setattr(Loop, "train_epoch", stop)
         with pytest.raises(RuntimeError, match="stopped"):
             fit(recipe, SAWS, out=tmp_path / "run", devices=2)
     torch.manual_seed(3)
@@ -164,7 +164,7 @@ def test_a_script_runs_once_and_a_signal_ends_all(tmp_path, number, last):
 @several
 @pytest.mark.slow
 def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
-    real, begun, judged = subprocess.Popen, [], Training.evaluated
+    real, begun, judged = subprocess.Popen, [], Loop.evaluate
 
     def popen(*given, **options):
         begun.append(real(*given, **options))
@@ -175,7 +175,7 @@ def test_a_killed_helper_ends_all_in_one_sentence(tmp_path, monkeypatch):
         return judged(self)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
-    monkeypatch.setattr(Training, "evaluated", kill)
+    monkeypatch.setattr(Loop, "evaluate", kill)
     with pytest.raises(RegardError, match=r"Process 2 of 2 was ended by signal 9, so training stopped. If memory is"):
         fit(tiny(), SAWS, devices=2, out=tmp_path / "run")
     assert not torch.distributed.is_initialized()
@@ -256,7 +256,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", [*NETS, *SOURCES, *WRITERS, *OTHERS])
 def test_whatever_learns_can_be_shared(name):
-    """It can be handed over, and all of it learns from every batch, as lightning's strategy wants it."""
+    """It can be handed over, and all of it learns from every batch, as Fabric's strategy wants it."""
     if name in ("speech", "molecules", "speaker"):
         pytest.importorskip("rdkit" if name == "molecules" else "librosa")
     recipe, pairs = {**NETS, **SOURCES, **WRITERS, **OTHERS}[name]

@@ -124,7 +124,8 @@ def test_tagging_needs_no_optional_library(tmp_path, tagger):
     code = (
         "import sys, regard; t = regard.load(sys.argv[1]); t.tag([['I', 'saw']]); "
         "print(sorted({m.split('.')[0] for m in sys.modules} & "
-        "{'lightning', 'pytorch_lightning', 'torchmetrics', 'sklearn', 'scipy', 'conllu', 'pooch', 'opencc', 'numba'}))"
+        "{'lightning', 'lightning_fabric', 'pytorch_lightning', 'torchmetrics', 'sklearn', 'scipy', 'conllu', 'pooch', "
+        "'opencc', 'numba'}))"
     )
     ended = subprocess.run([sys.executable, "-c", code, tmp_path / "model"], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"

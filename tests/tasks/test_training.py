@@ -15,7 +15,8 @@ from regard.datasets import split_by_hash
 from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
-from regard.tasks.training.lightning_parts import Training, share_of_rate
+from regard.tasks.training.loop import Loop
+from regard.tasks.training.optimizer import share_of_rate
 
 
 def fit(recipe: Recipe, sentences=SAWS, dev=None, **options):
@@ -175,15 +176,15 @@ class Stopped(Exception):
 
 def interrupted(recipe: Recipe, out: Path, epoch: int, **options) -> None:
     """Train until this epoch, from 0, has begun."""
-    start = Training.on_train_epoch_start
+    start = Loop.train_epoch
 
-    def stop(self):
-        if self.current_epoch == epoch:
+    def stop(self, number):
+        if number == epoch:
             raise Stopped
-        start(self)
+        return start(self, number)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Training, "on_train_epoch_start", stop)
+        patched.setattr(Loop, "train_epoch", stop)
         with pytest.raises(Stopped):
             fit(recipe, out=out, **options)
 
@@ -218,8 +219,13 @@ def test_a_run_that_early_stopping_ended_is_not_trained_further(tmp_path):
 def test_a_resumed_run_uses_the_threads_it_began_with(tmp_path, monkeypatch):
     recipe = tiny(epochs=2)
     interrupted(recipe, tmp_path / "run", 1, threads=3)
-    before, used = torch.get_num_threads(), []
-    monkeypatch.setattr(Training, "on_fit_start", lambda self: used.append(torch.get_num_threads()))
+    before, used, start = torch.get_num_threads(), [], Loop.train_epoch
+
+    def note(self, epoch):
+        used.append(torch.get_num_threads())
+        return start(self, epoch)
+
+    monkeypatch.setattr(Loop, "train_epoch", note)
     fit(recipe, out=tmp_path / "run", resume=True)
     assert used == [3]
     assert torch.get_num_threads() == before
@@ -276,16 +282,16 @@ def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
 
 def test_ctrl_c_stops_cleanly(tmp_path):
     recipe = tiny(epochs=5)
-    start = Training.on_train_epoch_start
+    start = Loop.train_epoch
 
-    def press(self):
-        start(self)
-        if self.current_epoch == 2:
+    def press(self, epoch):
+        if epoch == 2:
             os.kill(os.getpid(), signal.SIGINT)
+        return start(self, epoch)
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Training, "on_train_epoch_start", press)
+        patched.setattr(Loop, "train_epoch", press)
         with pytest.raises(KeyboardInterrupt):
             fit(recipe, out=tmp_path / "run")
     assert signal.getsignal(signal.SIGINT) is before
@@ -297,7 +303,7 @@ def test_ctrl_c_stops_cleanly(tmp_path):
 
 def test_sigterm_ends_at_once_and_not_as_if_all_were_done(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(Training, "on_train_batch_start", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(Loop, "update", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(SystemExit) as ended:
         fit(tiny(), out=tmp_path / "run")
     assert ended.value.code == 143
@@ -377,10 +383,10 @@ def test_a_recipe_must_be_one(recipe, step):
 
 def test_what_fails_before_the_first_batch_leaves_the_folder_free(tmp_path, monkeypatch):
     def broken(*_, **__):
-        raise MissingExtraError("lightning", extra="train")
+        raise MissingExtraError("lightning_fabric", extra="train")
 
     with monkeypatch.context() as patched:
-        patched.setattr(training, "require", broken)
+        patched.setattr("regard.tasks.training.context.require", broken)
         with pytest.raises(MissingExtraError):
             fit(tiny(epochs=1), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard.tasks.training.loop import Loop
 from regard import train
 from regard.tasks import Recipe
 from regard.tasks.ensemble import source_network
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import Source
 from regard.tasks.targets import Label, MultiLabel, Regression
+from regard.tasks.training.loop import Loop
 
 # "saw" is a verb after a pronoun and a noun after "a": only a net that looks around can tell.
 SAWS = [
