@@ -39,7 +39,8 @@ def _command(task: Task) -> Callable[..., None]:
         from regard.cli.training import train_and_save
         from regard.page import show
 
-        show(train_and_save(task, options), output_console(), plain=options.plain)
+        if (page := train_and_save(task, options)) is not None:
+            show(page, output_console(), plain=options.plain)
 
     return command_with(run, TrainOptions, without=task.options_without)
 

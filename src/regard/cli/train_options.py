@@ -55,7 +55,9 @@ class TrainOptions(NamedTuple):
     force: SkipForceOption = False
     device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto"
     threads: Annotated[int, typer.Option(metavar="N", help="Number of CPU threads.")] = 1
-    devices: Annotated[int, typer.Option(metavar="N", help="Number of CPU processes that share each batch.")] = 1
+    devices: Annotated[
+        int, typer.Option(metavar="N", help="Number of CPU processes that share each batch; without torchrun.")
+    ] = 1
     matmul: Annotated[
         Precision | None,
         typer.Option(help="Precision of float32 matrix products: high and medium may be faster."),

@@ -24,6 +24,7 @@ from regard.tasks import RECIPES, Recipe, Task, bundled, train
 from regard.tasks.card import readings_said
 from regard.tasks.intervals import interval_said
 from regard.tasks.training.run import RunFolder
+from regard.tasks.training.torchrun import is_first
 
 __all__ = ["train_and_save"]
 
@@ -34,7 +35,7 @@ _UNREAD = "Test was not read. Read it once, when nothing more is chosen by it or
 _FEW_LABELS = 20
 
 
-def train_and_save(task: Task, options: TrainOptions) -> Page:
+def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     """Train a model of a kind, evaluate it on dev, save it with a card.
 
     Args:
@@ -42,7 +43,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
         options: what the command line asked for.
 
     Returns:
-        what to tell the user: the scores, and what to type next.
+        what to tell the user: the scores, and what to type next. None: another of torchrun's processes tells it.
 
     Raises:
         ArgumentError: an argument that can't be used, or `final` where there is no test.
@@ -60,7 +61,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
     test = found.read("test") if "test" in found.splits else []
     if final and not test:
         raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
-    if broken is not None:
+    if broken is not None and is_first():
         broken.write()
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the usual one."
@@ -82,9 +83,9 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
         chosen = dataclasses.replace(chosen, seed=seed)
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
-    typer.echo(found.summary(examples, chosen.input.kind, because), err=True)
+    _tell(found.summary(examples, chosen.input.kind, because))
     if (division := found.division()) is not None:
-        typer.echo(division, err=True)
+        _tell(division)
     with _stoppable(out):
         model = train(
             examples,
@@ -100,6 +101,8 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
             matmul=None if options.matmul is None else options.matmul.value,
             data=found.about(),
         )
+    if not is_first():
+        return None
     scores, about = {"dev": model.evaluate(dev)}, model.about
     if final:
         scores["test"] = model.evaluate(test)
@@ -182,7 +185,7 @@ def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: boo
                 path = find_source(data.given).files["train"]
                 some = any(True for _ in read_treebank(path, name, on_error=lambda _: None))
                 lacks = f"{'a word of ' if some else ''}{data.given} has no {name.upper()}"
-            typer.echo(f"Note: {lacks}, so the recipe's help from it is left out.", err=True)
+            _tell(f"Note: {lacks}, so the recipe's help from it is left out.")
     task = dataclasses.replace(recipe.task, auxiliary={name: wanted[name] for name in found})
     return dataclasses.replace(recipe, task=task), found
 
@@ -194,8 +197,14 @@ def _stoppable(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if (out / "run.json").exists():
-            typer.echo("\nStopped. The same command with --resume goes on from the last whole epoch.", err=True)
+            _tell("\nStopped. The same command with --resume goes on from the last whole epoch.")
         raise
+
+
+def _tell(text: str) -> None:
+    """Tell the user something while it is done; of torchrun's processes the first does."""
+    if is_first():
+        typer.echo(text, err=True)
 
 
 def _plain(scores: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _SIGN = "TORCHELASTIC_RUN_ID"
 _ARRIVAL = timedelta(minutes=30)
 _LOST = (
     "Another of the processes that torchrun started has ended, so training stopped. Its own messages say why. "
-    "Checkpoints are whole: go on by `resume` (--resume)."
+    "What is written of the run is whole: go on by `resume` (--resume)."
 )
 
 
@@ -149,10 +149,13 @@ def check_agreement(process: ProcessRank, identity: Mapping[str, Any]) -> None:
 def _meet(launch: Launch) -> None:
     """Wait until all have come, and join the group."""
     here = launch.address in ("localhost", "::1") or launch.address.startswith("127.")
+    host = f"[{launch.address}]" if ":" in launch.address else launch.address
+    rendezvous: Any = torch.distributed.rendezvous
     with on_loopback() if here else nullcontext():
-        rendezvous: Any = torch.distributed.rendezvous
         try:
-            store, _, _ = next(rendezvous("env://", launch.rank, launch.processes, timeout=_ARRIVAL))
+            store, _, _ = next(
+                rendezvous(f"tcp://{host}:{launch.port}", launch.rank, launch.processes, timeout=_ARRIVAL)
+            )
             store.set(f"regard/{launch.rank}", "here")
             store.wait([f"regard/{rank}" for rank in range(launch.processes)], _ARRIVAL)
         except RuntimeError as error:
