@@ -56,7 +56,10 @@ class TrainOptions(NamedTuple):
     device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto"
     threads: Annotated[int, typer.Option(metavar="N", help="Number of CPU threads.")] = 1
     devices: Annotated[
-        int, typer.Option(metavar="N", help="Number of CPU processes that share each batch; without torchrun.")
+        int,
+        typer.Option(
+            metavar="N", help="Number of CPU processes that share each batch. On several machines torchrun starts them."
+        ),
     ] = 1
     matmul: Annotated[
         Precision | None,
