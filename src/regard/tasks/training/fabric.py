@@ -1,8 +1,8 @@
 """Lightning Fabric for one of the processes that train together, or for the only one."""
 
 from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments import LightningEnvironment
-from lightning_fabric.strategies import DDPStrategy
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.strategies.ddp import DDPStrategy
 
 from regard.tasks.training.rank import ProcessRank
 

@@ -150,7 +150,7 @@ def _meet(launch: Launch) -> None:
     """Wait until all have come, and join the group."""
     here = launch.address in ("localhost", "::1") or launch.address.startswith("127.")
     host = f"[{launch.address}]" if ":" in launch.address else launch.address
-    rendezvous: Any = torch.distributed.rendezvous
+    rendezvous: Any = torch.distributed.distributed_c10d.rendezvous
     with on_loopback() if here else nullcontext():
         try:
             store, _, _ = next(
