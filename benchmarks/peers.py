@@ -168,7 +168,7 @@ def made(row: Row, bench: Bench) -> Case:
     return row.case(bench)
 
 
-def judged(row: Row, found: Mapping[str, Any]) -> str | None:
+def shortfall(row: Row, found: Mapping[str, Any]) -> str | None:
     """Why a row falls short, or None."""
     if "problem" in found:
         return found["problem"]
@@ -184,7 +184,7 @@ def judged(row: Row, found: Mapping[str, Any]) -> str | None:
 
 def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     """A row as the table shows it."""
-    show = said_mib if row.measure == "memory" else said_seconds
+    show = format_mib if row.measure == "memory" else format_seconds
     versions = ", ".join(f"{name} {version(name)}" for name in row.packages)
     setting = f": {found['setting']}" if found.get("setting") else ""
     if found.get("theirs_built", 0.0) > 1:
@@ -218,13 +218,13 @@ def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def said_seconds(seconds: float | None) -> str:
+def format_seconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
-def said_mib(mib: float | None) -> str:
+def format_mib(mib: float | None) -> str:
     return "-" if mib is None else f"{mib:.0f} MiB"
 
 
@@ -242,11 +242,11 @@ def shown(rows: Sequence[Row], found: Mapping[str, Mapping[str, Any]], facts: st
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("what", "peer", "wanted") else "right")
     for row in rows:
-        problem = judged(row, found[row.name])
+        problem = shortfall(row, found[row.name])
         table.add_row(*cells(row, found[row.name]), style="red" if problem else None)
     console.print(table)
     for row in rows:
-        if problem := judged(row, found[row.name]):
+        if problem := shortfall(row, found[row.name]):
             console.print(f"{row.name}: {problem}", markup=False, highlight=False)
 
 
@@ -266,7 +266,7 @@ def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
             details[row.name] = {field: getattr(row, field) for field in fields} | {
                 "versions": {package: version(package) for package in row.packages},
                 **found[row.name],
-                "short": judged(row, found[row.name]),
+                "short": shortfall(row, found[row.name]),
                 "measured": time.strftime("%Y-%m-%d %H:%M"),
                 "conditions": facts,
             }
@@ -306,7 +306,9 @@ def main() -> int:
         took = time.perf_counter() - start
         said = " | ".join(cells(row, found[row.name])[2:6])
         print(
-            f"{row.name}: {said} | {judged(row, found[row.name]) or 'ok'} | {took:.0f} s", file=sys.stderr, flush=True
+            f"{row.name}: {said} | {shortfall(row, found[row.name]) or 'ok'} | {took:.0f} s",
+            file=sys.stderr,
+            flush=True,
         )
     facts = conditions(
         "regard",
@@ -319,7 +321,7 @@ def main() -> int:
     shown(rows, found, facts)
     if not bench.quick:
         kept(found, facts, bench)
-    return any(judged(row, found[row.name]) for row in rows)
+    return any(shortfall(row, found[row.name]) for row in rows)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def main() -> None:
         back = [converted(each, "simplified") for each in traditional]
         scores = [model.evaluate(each) for each in (given, traditional, back)]
         figures = [each.score for each in scores]
-        said = [model.measure.said(each) for each in figures]
+        said = [model.measure.format(each) for each in figures]
         print(name, *said)
         rows.append((f"`{name}`", model.measure.name, *said))
     columns = ("model", "measure on test", "simplified", "traditional", "traditional, `--script simplified`")

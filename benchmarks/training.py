@@ -56,7 +56,7 @@ def train(
             words += [option, str(given)]
     if final:
         words += ["--final"]
-    if not _is_judged(folder, "test" if final else "dev"):
+    if not _is_evaluated(folder, "test" if final else "dev"):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
             [sys.executable, "-m", *words, "--progress", "lines", *resume],
@@ -72,7 +72,7 @@ def train(
     return described(" ".join(words), json.loads((folder / "model" / "model.json").read_text(encoding="utf-8")))
 
 
-def _is_judged(folder: Path, split: str) -> bool:
+def _is_evaluated(folder: Path, split: str) -> bool:
     """Whether a run has come to its end: its model is written when it is trained, and once more when it is judged."""
     model = folder / "model" / "model.json"
     return model.exists() and split in json.loads(model.read_text(encoding="utf-8"))["about"].get("scores", {})

@@ -270,7 +270,7 @@ def test_a_single_treebank_is_split_with_what_is_learned_beside(tmp_path, recipe
     words = ["train", "tagger", "--data", str(path), "--recipe", str(recipe), "--out", str(out), "--device", "cpu"]
     assert main(words) == 0
     assert "40 examples split by a hash of each source" in capsys.readouterr().err
-    data = TaskData.find("tagger", str(path)).divided()
+    data = TaskData.find("tagger", str(path)).with_splits()
     examples = data.read("train")
     assert load(out).about["data"]["splits"]["train"] == {"sentences": len(examples), "words": 2 * len(examples)}
     assert data.auxiliary("xpos", examples) == [("xPRON", "xVERB")] * len(examples)

@@ -115,7 +115,7 @@ def reviews(tmp_path):
 def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(trained, reviews, tmp_path, capsys):
     assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
     err = capsys.readouterr().err
-    data = TaskData.find("classifier", str(reviews)).divided()
+    data = TaskData.find("classifier", str(reviews)).with_splits()
     splits = {split: data.read(split) for split in data.splits}
     counts = ", ".join(f"{len(examples)} {split}" for split, examples in splits.items())
     assert f"reviews.csv: 50 examples split by a hash of each source, duplicates together: {counts}." in err
@@ -185,7 +185,7 @@ def test_each_kind_of_single_file_is_split(trained, tmp_path, ending):
         for n in range(40):
             (path / "ab"[n % 2]).mkdir(parents=True, exist_ok=True)
             pillow.new("L", (4, 5), n).save(path / "ab"[n % 2] / f"{n}.png")
-    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).divided()
+    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).with_splits()
     splits = [data.read(split) for split in data.splits]
     assert len(splits) == 3
     assert all(splits)

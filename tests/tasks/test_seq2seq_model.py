@@ -395,4 +395,4 @@ def test_learned_positions_end_a_text_where_they_end():
         writer.network.output.bias[END] = -100.0
     (written,) = writer.write(["abc"], beams=1)
     assert not written.ended
-    assert len(written.text) <= writer.places
+    assert len(written.text) <= writer.position_limit

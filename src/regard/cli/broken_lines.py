@@ -31,7 +31,7 @@ class BrokenLines:
     def __init__(self, path: str, *, force: bool = False):
         self.path, self.force = Path(path), force
         self._found: dict[tuple[str, int | None, str], str | None] = {}
-        self._asked = 0
+        self._read = 0
         self._check()
 
     def first(self, path: object) -> DataError | None:
@@ -53,13 +53,13 @@ class BrokenLines:
 
     def add_unread(self, error: DataError) -> None:
         """Note a line that can't be read, of a file whose other lines are `passing`."""
-        self._asked += 1
+        self._read += 1
         self.add(error)
 
     def passing(self, lines: Iterable[Line]) -> Iterator[Line]:
         """The same lines, counted."""
         for line in lines:
-            self._asked += 1
+            self._read += 1
             yield line
 
     def write(self) -> None:
@@ -77,7 +77,7 @@ class BrokenLines:
         # A line may be broken in two ways.
         lines = Counter(file for file, line in {place[:2] for place in self._found} if line is not None)
         for file, count in sorted(lines.items()):
-            total = self._asked or _count(Path(file))
+            total = self._read or _count(Path(file))
             is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
             typer.echo(
                 f"{count:,} of {total:,} lines {is_are} broken and {was_were} skipped: {file}. {self.path} lists them.",

@@ -67,10 +67,10 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.asking import check_script
     from regard.cli.broken_lines import BrokenLines
     from regard.cli.columns import column_names
     from regard.cli.console import output_console
+    from regard.cli.model_checks import check_script
     from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
@@ -84,9 +84,9 @@ def evaluate(
     found = dataclasses.replace(found, broken=broken)
     found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
-    if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
+    if found.missing_splits and trained.get("made") == list(found.missing_splits) and trained.get("name") == found.name:
         # Otherwise the training examples would be evaluated, too.
-        found = dataclasses.replace(found, made=found.lacking)
+        found = dataclasses.replace(found, made=found.missing_splits)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = found.read(split, getattr(loaded.encoder, "profiles", None))
     check_script(loaded, script)
@@ -248,11 +248,11 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
 
 
 def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
-    from regard.tasks.intervals import interval_said
+    from regard.tasks.intervals import format_interval
 
     if scores.interval is None:
         return f"no 95% interval: {scores.method}"
-    return f"95% interval {interval_said(scores.interval, said)}; {scores.method}"
+    return f"95% interval {format_interval(scores.interval, said)}; {scores.method}"
 
 
 def _calibration(scores: "Evaluation") -> list[str]:
@@ -276,9 +276,9 @@ def _left_out(empty: int) -> list[str]:
 def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
     from regard.page.numbers import counted
-    from regard.tasks.card import spearman_said
+    from regard.tasks.card import describe_spearman
 
-    said = model.measure.said
+    said = model.measure.format
     seconds = scores.seconds or 0.0
     called = "item" if model.task.per_item else "example"
     text = (
@@ -294,7 +294,7 @@ def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     if scores.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {scores.r2:.4f}."
     if model.measure.name == "RMSE":
-        text += f" {spearman_said(scores.spearman, scores.examples)}."
+        text += f" {describe_spearman(scores.spearman, scores.examples)}."
     text += "".join(f" {each}" for each in (*_calibration(scores), *_left_out(scores.empty)))
     text += f" Answering took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]

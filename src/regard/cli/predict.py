@@ -10,9 +10,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import check_readable, check_script
 from regard.cli.broken_lines import BrokenLines, raise_with_option
 from regard.cli.command import command_with
+from regard.cli.model_checks import check_readable, check_script
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
@@ -152,7 +152,7 @@ def answer_all(
             checked,
             shown,
             origin,
-            watch=shown.looking or shown.plain or html is not None,
+            watch=shown.shows_attention or shown.plain or html is not None,
             live=file == "-",
             skipped=skipped,
         )

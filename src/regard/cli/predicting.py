@@ -103,13 +103,13 @@ class Predicting:
     def together(self, model: Any) -> int:
         """How many lines are answered at a time."""
         # Attention weights take memory, and people read them one by one.
-        return 1 if self.watch else _TOGETHER if model.recipe.input.given == "text" else _FILES_TOGETHER
+        return 1 if self.watch else _TOGETHER if model.recipe.input.argument == "text" else _FILES_TOGETHER
 
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
         """The sources that a line, a text or the name of a file, stands for, each with what to call it."""
         source, text = model.recipe.input, line.text
-        if source.given != "text" and not text.strip():
-            raise ArgumentError(f"a source must be the name of a {source.given}, but is empty.")
+        if source.argument != "text" and not text.strip():
+            raise ArgumentError(f"a source must be the name of a {source.argument}, but is empty.")
         if source.kind == "vectors":
             read = read_vectors(text)
             several = len(read) > 1
@@ -117,7 +117,7 @@ class Predicting:
                 (f"{text}: {name}" if several else text, vectors)
                 for name, vectors in zip(read.names, read.sequences, strict=True)
             ]
-        if source.given == "text" and len(text) < 256 and os.path.isfile(text):
+        if source.argument == "text" and len(text) < 256 and os.path.isfile(text):
             warnings.warn(
                 f"{text} is a file, but its name is taken for a text. -f {text} answers each of its lines.",
                 OutOfDistribution,
@@ -134,7 +134,7 @@ class Predicting:
 
     def page(self, answered: Answered) -> Page | None:
         """What the terminal shows of a prediction; None where its text is enough."""
-        if not (self.show.looking or self.show.plain):
+        if not (self.show.shows_attention or self.show.plain):
             return None
         return as_page(answered.record, answered.prediction.source, self.show)
 
@@ -145,7 +145,7 @@ class Predicting:
 
     def json(self, answered: Answered) -> str:
         """It as JSON, with what was attended to where that is shown."""
-        seen = as_json(answered.record, self.show) if self.show.looking else {}
+        seen = as_json(answered.record, self.show) if self.show.shows_attention else {}
         return json.dumps(answered.prediction.to_json() | seen, ensure_ascii=False)
 
     def csv(self, answered: Answered, *, header: bool) -> str:
@@ -163,6 +163,6 @@ def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardE
         return error
     if origin:
         return DataError(str(error), path=origin, line=line.number)
-    if model.recipe.input.given != "text" and not isinstance(error, DataError):
+    if model.recipe.input.argument != "text" and not isinstance(error, DataError):
         return DataError(str(error), path=line.text)
     return error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.asking import what_it_is
+from regard.cli.model_checks import describe_model
 from regard.cli.options import (
     ColourOption,
     ForceOption,
@@ -99,9 +99,9 @@ def say(
     from regard.tasks.folders import filling
 
     loaded = load(model)
-    if not loaded.task.sounds:
+    if not loaded.task.predicts_sound:
         raise ArgumentError(
-            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
+            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {describe_model(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
     with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def say(
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
         put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
-        for line, said, record in _said(loaded, stack.enter_context(progress), watch=watch):
+        for line, said, record in _synthesized(loaded, stack.enter_context(progress), watch=watch):
             place = out if _is_wav(out) else out / f"{line.number}.wav"
             # Before the file is written: a layer that doesn't exist raises its error here.
             seen = None if record is None else as_page(record, line.text, shown)
@@ -163,7 +163,7 @@ def _check(model: Any, line: Line, name: str) -> None:
         raise
 
 
-def _said(
+def _synthesized(
     model: Any, lines: Iterator[Line], *, watch: bool
 ) -> "Iterator[tuple[Line, SynthesizedSpeech, Record | None]]":
     """Each text with its sound, in batches; or one at a time with its record, if records are kept."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import load_to_ask, model_by_language
 from regard.cli.command import command_with
+from regard.cli.model_checks import load_of_kind, model_by_language
 from regard.cli.predict import Wanted, answer_all
 from regard.errors import ArgumentError
 
@@ -131,4 +131,4 @@ def _load(name: str, kind: str, *, asked: bool) -> Any:
             f"the model {name} doesn't come with this version of regard; {', '.join(bundled())} do. Name one of your "
             f"own by `--model`; regard train {kind} makes one."
         )
-    return load_to_ask(name, kind)
+    return load_of_kind(name, kind)

@@ -39,7 +39,7 @@ class Show(NamedTuple):
     plain: bool = False
 
     @property
-    def looking(self) -> bool:
+    def shows_attention(self) -> bool:
         """Whether attention is shown beside the prediction."""
         return self.top > 0 or self.map
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.asking import load_tagger_of_words, model_by_language
+from regard.cli.model_checks import load_tagger_of_words, model_by_language
 from regard.cli.options import (
     BothForceOption,
     ColourOption,

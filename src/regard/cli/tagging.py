@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
-from regard.cli.asking import load_tagger_of_words
+from regard.cli.model_checks import load_tagger_of_words
 from regard.cli.predicting import Answered, Predicting
 from regard.cli.reading import Line, is_chinese
 from regard.cli.showing import as_json, as_page
@@ -59,9 +59,9 @@ class Tagging(Predicting):
         count = f"the sentence has {len(words):,} words"
         if len(words) > _MOST_TAGGED:
             raise DataError(f"{count}, but may have {_MOST_TAGGED:,}. Put one sentence on a line.")
-        if model.places is not None and len(words) > model.places:
+        if model.position_limit is not None and len(words) > model.position_limit:
             raise DataError(
-                f"{count}, but {model.name} has learned {model.places:,} positions. Put one sentence on a line."
+                f"{count}, but {model.name} has learned {model.position_limit:,} positions. Put one sentence on a line."
             )
         return [(f"{self.origin}, line {line.number}" if self.origin else model.name, words)]
 
@@ -71,7 +71,7 @@ class Tagging(Predicting):
             yield Answered(model.prediction(record.items, record.answer), record)
 
     def page(self, answered: Answered) -> Page:
-        return as_page(answered.record, answered.prediction.source if self.show.looking else "", self.show)
+        return as_page(answered.record, answered.prediction.source if self.show.shows_attention else "", self.show)
 
     def html_page(self, answered: Answered) -> Page:
         return as_page(answered.record, answered.prediction.source, self.show._replace(map=True))

@@ -125,7 +125,7 @@ class TaskData:
 
         return find_source(self.given)
 
-    def divided(self) -> "TaskData":
+    def with_splits(self) -> "TaskData":
         """The same data, of which the splits that training needs are made where they lack them.
 
         A single file or folder of classes becomes train, dev and test; where only dev is lacking, it is taken from
@@ -140,10 +140,10 @@ class TaskData:
                 f"`--data` must have examples to train on, but {self.given} has only {' and '.join(there)}. Name one "
                 "file after train."
             )
-        return dataclasses.replace(self, made=self.lacking)
+        return dataclasses.replace(self, made=self.missing_splits)
 
     @property
-    def lacking(self) -> tuple[str, ...]:
+    def missing_splits(self) -> tuple[str, ...]:
         """The splits that would have to be made of what there is."""
         from regard.datasets import SPLITS
 
@@ -179,17 +179,17 @@ class TaskData:
         """
         if split not in self.made:
             return self._read(split, profiles)
-        found = [example for example, each in self._divided if each == split]
+        found = [example for example, each in self._assigned if each == split]
         if not found and split != "test":
             raise ArgumentError(
                 f"`--data` must hold enough examples to be split by a hash of their sources, but of the "
-                f"{len(self._divided)} in {self.given} none falls into {split}. Name a folder with files for train and "
+                f"{len(self._assigned)} in {self.given} none falls into {split}. Name a folder with files for train and "
                 "dev."
             )
         return found
 
     @cached_property
-    def _divided(self) -> list[tuple[Any, str]]:
+    def _assigned(self) -> list[tuple[Any, str]]:
         """Each example of which splits are made, and its split."""
         from regard.datasets import canonical_smiles, split_by_source
 
@@ -382,11 +382,11 @@ class TaskData:
         from regard.page.numbers import counted
         from regard.tasks.sources import INPUTS
 
-        noun = "sentence" if self.is_treebank else INPUTS[kind].called
+        noun = "sentence" if self.is_treebank else INPUTS[kind].source_noun
         what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
         return f"{what}; input: {kind}, {because or self._reason(kind)}."
 
-    def division(self) -> str | None:
+    def describe_splits(self) -> str | None:
         """One line that says how the data are split; None where they have files of their own for that."""
         from regard.datasets import SPLITS
         from regard.inputs import is_graph_folder
@@ -398,8 +398,8 @@ class TaskData:
             return f"{self.given}: nodes with a label: {said}."
         if not self.made:
             return None
-        counts = [f"{sum(each == split for _, each in self._divided):,} {split}" for split in self.made]
-        noun = counted(len(self._divided), "example")
+        counts = [f"{sum(each == split for _, each in self._assigned):,} {split}" for split in self.made]
+        noun = counted(len(self._assigned), "example")
         return f"{self.given}: {noun} split by a hash of each source, duplicates together: {', '.join(counts)}."
 
     def _reason(self, kind: str) -> str:

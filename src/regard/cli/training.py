@@ -21,8 +21,8 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
-from regard.tasks.card import readings_said
-from regard.tasks.intervals import interval_said
+from regard.tasks.card import describe_test_reads
+from regard.tasks.intervals import format_interval
 from regard.tasks.training.run import RunFolder
 
 __all__ = ["train_and_save"]
@@ -51,7 +51,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
     data, out, recipe, source, seed = options.data, options.out, options.recipe, options.input, options.seed
     resume, final = options.resume, options.final
     broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
-    found = TaskData.find(task.name, data, options.label, column_names(options.column)).divided()
+    found = TaskData.find(task.name, data, options.label, column_names(options.column)).with_splits()
     names = None if options.renamed is None else parse_label_names(options.renamed)
     found = dataclasses.replace(found, names=names, broken=broken)
     examples, dev = found.read("train"), found.read("dev")
@@ -83,7 +83,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
     # A column that the user asked for must be there; one of a recipe by name helps where it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
     typer.echo(found.summary(examples, chosen.input.kind, because), err=True)
-    if (division := found.division()) is not None:
+    if (division := found.describe_splits()) is not None:
         typer.echo(division, err=True)
     with _stoppable(out):
         model = train(
@@ -117,7 +117,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
-    if task.sounds:
+    if task.predicts_sound:
         model.about["example"] = dev[0].source
     # Saved first: a warning must not cost the model.
     folder = model.save(out / "model")
@@ -218,18 +218,18 @@ def _page(
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
     steps = [[*evaluate, "--split", "dev"]]
-    example, kind = model.about.get("example"), model.recipe.input.given
-    if model.task.sounds:
+    example, kind = model.about.get("example"), model.recipe.input.argument
+    if model.task.predicts_sound:
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.unnamed(model.encoder) is None:
+    elif model.recipe.input.why_no_argument(model.encoder) is None:
         steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
     return Page(
-        f"{model.name}: {model.parameters:,} parameters, {model.target.said}",
+        f"{model.name}: {model.parameters:,} parameters, {model.target.description}",
         (
             _table(scores, model),
-            *((Prose(readings_said(model.about["test_reads"])),) if "test" in scores else ()),
+            *((Prose(describe_test_reads(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {each}") for each in warned),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
@@ -257,7 +257,7 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
             (
                 split,
                 f"{100 * score.score:.2f}%",
-                interval_said(score.interval, lambda share: f"{100 * share:.2f}"),
+                format_interval(score.interval, lambda share: f"{100 * share:.2f}"),
                 *([_share(score.out_of_vocabulary_accuracy)] if new else []),
                 f"{score.examples:,}",
             )
@@ -265,13 +265,13 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
         )
         columns = ("split", "right", "95% interval", *(["out of vocabulary"] if new else []), "items")
     else:
-        said = model.measure.said
+        said = model.measure.format
         ranked = model.measure.name == "RMSE"
         rows = tuple(
             (
                 split,
                 said(score.score),
-                interval_said(score.interval, said),
+                format_interval(score.interval, said),
                 *(["undefined" if score.spearman is None else f"{score.spearman:.4f}"] if ranked else []),
                 f"{score.examples:,}",
             )

@@ -36,10 +36,10 @@ def usage_sentence(error: Any, words: Sequence[str]) -> str:
     """
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "regard"
-    return f"{_said(error, path, words)} See {path} --help."
+    return f"{_message(error, path, words)} See {path} --help."
 
 
-def _said(error: Any, path: str, words: Sequence[str]) -> str:
+def _message(error: Any, path: str, words: Sequence[str]) -> str:
     message, parameter = str(error.message), getattr(error, "param", None)
     option = getattr(error, "option_name", None) or ""
     if command := re.match(r"No such command '(.*?)'\.", message):

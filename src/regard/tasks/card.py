@@ -7,12 +7,12 @@ from typing import Any
 
 from regard.page.numbers import plural
 from regard.tasks.evaluation import saved_evaluation
-from regard.tasks.intervals import interval_said
+from regard.tasks.intervals import format_interval
 from regard.tasks.measure import ACCURACY
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 
-__all__ = ["model_card", "readings_said", "score_said", "spearman_said"]
+__all__ = ["describe_spearman", "describe_test_reads", "format_score", "model_card"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
@@ -165,18 +165,18 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | No
     )
     said = f"{about}Interval: {methods}. {rounded}"
     if reads and "test" in scores:
-        said = f"{said} {readings_said(reads)}"
+        said = f"{said} {describe_test_reads(reads)}"
     return ["## Scores", "\n".join(rows), said, *_calibration(scores)]
 
 
-def readings_said(count: int) -> str:
+def describe_test_reads(count: int) -> str:
     """How often test was read for a recipe, in a sentence: what was chosen between two readings may fit test.
 
     Args:
         count: the readings that are written down, this one included.
 
     Example:
-        >>> readings_said(1), readings_said(3)
+        >>> describe_test_reads(1), describe_test_reads(3)
         ('Test was read once for this recipe.', 'Test was read 3 times for this recipe.')
     """
     return f"Test was read {'once' if count == 1 else f'{count:,} times'} for this recipe."
@@ -201,17 +201,17 @@ def _more(scores: Mapping[str, Any]) -> str:
             said[f"{name} of {split}: {value:.2f}. " if isinstance(value, float) else f"{name}: {value}. "] = None
         # Models that were saved before it was computed have none.
         if score["measure"] == "RMSE" and "spearman" in score:
-            said[f"On {split}: {spearman_said(score['spearman'], score['examples'])}. "] = None
+            said[f"On {split}: {describe_spearman(score['spearman'], score['examples'])}. "] = None
     return "".join(said)
 
 
-def spearman_said(correlation: float | None, count: int) -> str:
+def describe_spearman(correlation: float | None, count: int) -> str:
     """Spearman's rank correlation, for people.
 
     Example:
-        >>> spearman_said(0.8312, 120)
+        >>> describe_spearman(0.8312, 120)
         "Spearman's rank correlation is 0.8312 (n = 120)"
-        >>> spearman_said(None, 120)
+        >>> describe_spearman(None, 120)
         "Spearman's rank correlation is undefined (n = 120): all numbers given, or all true ones, are the same"
     """
     if correlation is None:
@@ -229,7 +229,7 @@ def _items(scores: Mapping[str, Any], called: str) -> list[str]:
     for split, score in scores.items():
         new = score.get("out_of_vocabulary_accuracy")
         rows.append(
-            f"| {split} | {_percent(score['score'])} | {interval_said(score['interval'], _percent)} "
+            f"| {split} | {_percent(score['score'])} | {format_interval(score['interval'], _percent)} "
             f"| {score['examples']} | {_percent(score['macro_f1'])} | {'' if new is None else _percent(new)} |"
         )
     return rows
@@ -239,17 +239,17 @@ def _answers(scores: Mapping[str, Any]) -> list[str]:
     """The rows of scores by whatever measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
-        said = partial(score_said, score["measure"])
-        interval = interval_said(score["interval"], said)
+        said = partial(format_score, score["measure"])
+        interval = format_interval(score["interval"], said)
         rows.append(f"| {split} | {score['measure']} | {said(score['score'])} | {interval} | {score['examples']} |")
     return rows
 
 
-def score_said(measure: str, value: float) -> str:
+def format_score(measure: str, value: float) -> str:
     """A figure of a measure of this name, for people.
 
     Example:
-        >>> score_said("word error rate", 0.0557), score_said("RMSE", 0.88), score_said("BLEU", 36.512)
+        >>> format_score("word error rate", 0.0557), format_score("RMSE", 0.88), format_score("BLEU", 36.512)
         ('5.57 %', '0.8800', '36.51')
     """
     if measure.endswith(("accuracy", "error rate", "error")):

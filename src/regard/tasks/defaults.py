@@ -138,7 +138,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     if input is not None and input not in kinds:
         raise UnknownNameError("input", input, kinds)
     if input is None:
-        input = TASKS[task].reads_text_as if kinds[0] == "words" else kinds[0]
+        input = TASKS[task].text_source if kinds[0] == "words" else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     usual = TASKS[task].defaults
     for more in (_BY_INPUT.get(input, {}), usual.get(input, {}), usual.get("", {})):
@@ -165,7 +165,7 @@ def _are_numbers(targets: Sequence[Any]) -> bool:
     return any(
         any(isinstance(each, float) for each in target)
         if isinstance(target, list | tuple)
-        else Regression.takes(target)
+        else Regression.accepts(target)
         for target in targets
     )
 

@@ -41,7 +41,7 @@ class Ensemble(nn.Module):
         """The numbers of each item, as `SourceNetwork.item_numbers` has them."""
         return torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The numbers that an answer makes sense of."""
         return torch.stack([member(batch) for member in self.members]).mean(0)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FEWEST", "Interval", "interval_of_share", "interval_of_sums", "interval_said", "resampled", "wilson"]
+__all__ = ["FEWEST", "Interval", "format_interval", "interval_of_share", "interval_of_sums", "resampled", "wilson"]
 
 Interval = tuple[float, float] | None
 """The lower and the upper end, or None where there are too few examples to say."""
@@ -110,11 +110,11 @@ def resampled(count: int, draw: Callable[[int], Any], called: str) -> tuple[Inte
     return (low, high), f"95 % percentile bootstrap over {called}, {len(figures)} resamples, seed 0"
 
 
-def interval_said(interval: Interval, said: Callable[[float], str], between: str = " to ") -> str:
+def format_interval(interval: Interval, said: Callable[[float], str], between: str = " to ") -> str:
     """An interval, for people.
 
     Example:
-        >>> interval_said((0.5, 0.75), "{:.1%}".format), interval_said(None, str)
+        >>> format_interval((0.5, 0.75), "{:.1%}".format), format_interval(None, str)
         ('50.0% to 75.0%', 'too few to say')
     """
     return "too few to say" if interval is None else between.join(map(said, interval))

@@ -16,7 +16,7 @@ class Measure:
         digits: behind the point, where it is no share.
 
     Example:
-        >>> ACCURACY.said(0.9512), Measure("RMSE", falls=True).said(0.88)
+        >>> ACCURACY.format(0.9512), Measure("RMSE", falls=True).format(0.88)
         ('95.12 %', '0.8800')
         >>> Measure("RMSE", falls=True).better(0.8, than=0.9), ACCURACY.better(0.8, than=0.9)
         (True, False)
@@ -31,7 +31,7 @@ class Measure:
         """Whether a figure is better than another."""
         return score < than if self.falls else score > than
 
-    def said(self, score: float) -> str:
+    def format(self, score: float) -> str:
         """The figure, for people."""
         return f"{100 * score:.2f} %" if self.share else f"{score:.{self.digits}f}"
 

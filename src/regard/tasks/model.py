@@ -85,7 +85,7 @@ class Model(Generic[_Given]):
         self.name = self.kind if name is None else name
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.target.said}, {self.parameters:,} parameters)"
+        return f"{type(self).__name__}({self.name!r}, {self.target.description}, {self.parameters:,} parameters)"
 
     @property
     def kind(self) -> str:
@@ -118,7 +118,7 @@ class Model(Generic[_Given]):
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     @cached_property
-    def places(self) -> int | None:
+    def position_limit(self) -> int | None:
         """How many items a source may have, where positions were learned one by one; None where any number will do."""
         return maximum_positions(self.network)
 
@@ -158,7 +158,10 @@ class Model(Generic[_Given]):
         """
         kind = self.recipe.input
         item = kind.item(self.encoder, source)
-        limits = ((self.places, f"as many as {self.name} has learned positions of"), (longest, "for the time it takes"))
+        limits = (
+            (self.position_limit, f"as many as {self.name} has learned positions of"),
+            (longest, "for the time it takes"),
+        )
         for most, why in limits:
             if most is not None and len(item) > most:
                 raise ArgumentError(
@@ -184,7 +187,7 @@ class Model(Generic[_Given]):
         for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 warnings.warn(
-                    f"{_shown(source)} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
+                    f"{_shown(source)} is unlike what {self.name} was made for: {each.description}. The answer may be wrong.",
                     OutOfDistribution,
                     stacklevel=2,
                 )

@@ -61,7 +61,7 @@ class SourceNetwork(nn.Module):
             bias = self.relations(batch.relations).permute(0, 3, 1, 2)
         return self.network(vectors, batch.lengths, batch.mask, bias)
 
-    def features(self, batch: Batch) -> Float[Tensor, "thing width"]:
+    def features(self, batch: Batch) -> Float[Tensor, "target width"]:
         """A vector for each thing that is asked about: the sources, or their items one after the other."""
         hidden = self.hidden(batch)
         return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
@@ -70,7 +70,7 @@ class SourceNetwork(nn.Module):
         """The numbers of each item where each is asked about; what is padding is noise."""
         return self.output(self.hidden(batch))
 
-    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The numbers that an answer makes sense of."""
         return self.output(self.features(batch))
 

@@ -20,7 +20,7 @@ class Statistic(NamedTuple):
         name: what it is called where it is saved.
         amount: how much the source has.
         size: of how many parts.
-        said: that in words.
+        description: that in words.
         least: with less of it a source is never unusual: one unknown word is no other language.
         always: whether it is unusual whatever dev has: nothing in the source is known.
     """
@@ -28,7 +28,7 @@ class Statistic(NamedTuple):
     name: str
     amount: float
     size: float
-    said: str
+    description: str
     least: float = -math.inf
     always: bool = False
 

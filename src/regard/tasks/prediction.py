@@ -58,7 +58,7 @@ class Prediction:
             case None | []:
                 return f"{'nothing':>24}  {shown}"
             case list() as items:
-                pairs = [(visible(text), _said(value)) for text, value, *_ in items]
+                pairs = [(visible(text), _formatted(value)) for text, value, *_ in items]
                 # Side by side, names and labels with blanks couldn't be told apart.
                 if any(" " in each for text, value, *_ in items for each in (text, str(value))):
                     return "\n".join(map("\t".join, pairs))
@@ -108,5 +108,5 @@ class Prediction:
         return None
 
 
-def _said(value: Any) -> str:
+def _formatted(value: Any) -> str:
     return visible(value) if isinstance(value, str) else f"{value:.4g}"

@@ -46,17 +46,17 @@ class Target(SavedTarget, ABC):
 
     @classmethod
     @abstractmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         """Whether a known target is of this kind."""
 
     @property
     @abstractmethod
-    def wants(self) -> str:
+    def expected(self) -> str:
         """What a target must be, in a few words."""
 
-    def fits(self, target: Any) -> bool:
-        """Whether it is what `wants` says, so that what is given can be compared with it."""
-        return target is None or self.takes(target)
+    def is_valid(self, target: Any) -> bool:
+        """Whether it is what `expected` says, so that what is given can be compared with it."""
+        return target is None or self.accepts(target)
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
         """Refuse targets that what is given can't be compared with: a figure would come out, but of nothing.
@@ -75,9 +75,9 @@ class Target(SavedTarget, ABC):
         """
         for place, row in enumerate(rows):
             for target in row:
-                if not self.fits(target):
+                if not self.is_valid(target):
                     raise ArgumentError(
-                        f"the target of `{argument}[{place}]` must be {self.wants}, but is {target!r:.60}."
+                        f"the target of `{argument}[{place}]` must be {self.expected}, but is {target!r:.60}."
                     )
         if not self.known(self.tensor([target for row in rows for target in row])).any():
             raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
@@ -115,7 +115,7 @@ class Target(SavedTarget, ABC):
         """The figure by which models are chosen, `measure`."""
 
     @abstractmethod
-    def read(self, given: Tensor) -> list[Any]:
+    def decode(self, given: Tensor) -> list[Any]:
         """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
 
     def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
@@ -138,7 +138,7 @@ class Target(SavedTarget, ABC):
 
     @property
     @abstractmethod
-    def said(self) -> str:
+    def description(self) -> str:
         """What is answered, in a few words."""
 
 
@@ -156,7 +156,7 @@ class Label(Target):
         >>> answer = Label.fit(["cat", "dog", None, "cat"])
         >>> answer.names, answer.tensor(["dog", None, "cow"]).tolist()
         (('cat', 'dog'), [1, -100, -101])
-        >>> answer.read(torch.tensor([[0.0, 2.0]]))
+        >>> answer.decode(torch.tensor([[0.0, 2.0]]))
         [('dog', 0.8807970285415649)]
     """
 
@@ -175,11 +175,11 @@ class Label(Target):
         return cls(tuple(sorted({target for target in targets if target is not None})))
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, str)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return "a label or None"
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
@@ -205,7 +205,7 @@ class Label(Target):
         return wanted != IGNORED
 
     def loss(
-        self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = int((wanted >= 0).sum())
         # The mean of nothing is NaN, and its gradient too.
@@ -213,19 +213,19 @@ class Label(Target):
         loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
         return loss / max(known, 1), known
 
-    def disagreement(self, given: Float[Tensor, "drawing thing label"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target label"]) -> Float[Tensor, ""]:
         return _undecided(given.softmax(-1)).mean()
 
-    def score(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
+    def score(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> float:
         asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
-    def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
+    def decode(self, given: Float[Tensor, "target label"]) -> list[tuple[str, float]]:
         best = (given / self.temperature).softmax(-1).max(-1)
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.names[number], share) for number, share in pairs]
 
-    def calibrated(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> "Label":
+    def calibrated(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> "Label":
         asked = wanted >= 0
         given, wanted = given[asked].double(), wanted[asked]
         if not len(wanted) or len(self.names) < 2:
@@ -238,7 +238,9 @@ class Label(Target):
 
         return replace(self, temperature=best_temperature(loss))
 
-    def calibration(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> Calibration | None:
+    def calibration(
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]
+    ) -> Calibration | None:
         asked = self.known(wanted)
         given, wanted = given[asked].double(), wanted[asked]
         if not len(wanted):
@@ -258,7 +260,7 @@ class Label(Target):
         return ("label",)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"{len(self.names)} labels"
 
 
@@ -300,7 +302,7 @@ class MultiLabel(Target):
             raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
         # A list says no questions: it is taken as it stands.
-        names = list(dict.fromkeys(asked for target in known if (asked := _asked(target)) is not None))
+        names = list(dict.fromkeys(asked for target in known if (asked := _question_names(target)) is not None))
         if len(names) > 1:
             raise ArgumentError(
                 f"`{argument}` must answer the same questions in the same order, but answer {', '.join(names[0])}; and "
@@ -309,15 +311,15 @@ class MultiLabel(Target):
         return cls(names[0] if names else _numbers(count))
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, list | tuple) and all(each is None or each in (0, 1) for each in target)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None, or None"
 
-    def fits(self, target: Any) -> bool:
-        return target is None or (self.takes(target) and len(target) == len(self.names))
+    def is_valid(self, target: Any) -> bool:
+        return target is None or (self.accepts(target) and len(target) == len(self.names))
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
         super().check(rows, argument)
@@ -325,7 +327,7 @@ class MultiLabel(Target):
         # Other questions, or these in another order, would be evaluated as if they were these.
         for place, row in enumerate(rows):
             for target in row:
-                asked = _asked(target) or self.names
+                asked = _question_names(target) or self.names
                 if asked != self.names and (not unnamed or {*asked} == {*self.names}):
                     raise ArgumentError(
                         f"the target of `{argument}[{place}]` must answer {', '.join(self.names)}, in this order, but "
@@ -346,18 +348,18 @@ class MultiLabel(Target):
         return ~wanted.isnan().all(-1)
 
     def loss(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"], smoothing: float
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = ~wanted.isnan()
         smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
         loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
         return loss / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing thing question"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target question"]) -> Float[Tensor, ""]:
         yes = given.sigmoid()
         return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
 
-    def score(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> float:
+    def score(self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]) -> float:
         areas = require("sklearn.metrics", extra="train").roc_auc_score
         found = []
         for ours, theirs in zip(given.T, wanted.T, strict=True):
@@ -367,11 +369,11 @@ class MultiLabel(Target):
         # Without both answers to any question there is nothing to rank: as good as guessing.
         return sum(found) / len(found) if found else 0.5
 
-    def read(self, given: Float[Tensor, "thing question"]) -> list[dict[str, float]]:
+    def decode(self, given: Float[Tensor, "target question"]) -> list[dict[str, float]]:
         return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
 
     def calibrated(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
     ) -> "MultiLabel":
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known].double()
@@ -385,7 +387,7 @@ class MultiLabel(Target):
         return replace(self, temperature=best_temperature(loss))
 
     def calibration(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
     ) -> Calibration | None:
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known]
@@ -399,7 +401,7 @@ class MultiLabel(Target):
         return self.names
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"{len(self.names)} questions"
 
 
@@ -413,7 +415,7 @@ class Regression(Target):
 
     Example:
         >>> answer = Regression.fit([1.0, 3.0, None])
-        >>> answer.read(torch.tensor([[0.0], [1.0]]))
+        >>> answer.decode(torch.tensor([[0.0], [1.0]]))
         [2.0, 3.0]
         >>> round(answer.score(torch.tensor([[0.0], [1.0]]), answer.tensor([2.0, 5.0])), 4)
         1.4142
@@ -440,15 +442,15 @@ class Regression(Target):
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, int | float | np.integer | np.floating) and not isinstance(target, bool)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return "a finite number or None"
 
-    def fits(self, target: Any) -> bool:
-        return target is None or (self.takes(target) and _finite(target))
+    def is_valid(self, target: Any) -> bool:
+        return target is None or (self.accepts(target) and _finite(target))
 
     @property
     def outputs(self) -> int:
@@ -462,20 +464,20 @@ class Regression(Target):
         return ~wanted.isnan()
 
     def loss(
-        self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"], smoothing: float
+        self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = ~wanted.isnan()
         return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing thing 1"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target 1"]) -> Float[Tensor, ""]:
         return (given - given.mean(0).detach()).square().mean()
 
-    def score(self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"]) -> float:
+    def score(self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"]) -> float:
         known = ~wanted.isnan()
         gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
         return float(gaps.square().mean().sqrt())
 
-    def read(self, given: Float[Tensor, "thing 1"]) -> list[float]:
+    def decode(self, given: Float[Tensor, "target 1"]) -> list[float]:
         return (given[:, 0].double() * self.spread + self.mean).tolist()
 
     @property
@@ -483,7 +485,7 @@ class Regression(Target):
         return ("number",)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return "a number"
 
 
@@ -511,7 +513,7 @@ def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "dr
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
 
 
-def _asked(target: Any) -> tuple[str, ...] | None:
+def _question_names(target: Any) -> tuple[str, ...] | None:
     """The names of the questions; those of a data set have some (`datasets.BinaryLabels`)."""
     names = getattr(target, "names", None)
     return None if names is None else tuple(names)

@@ -33,8 +33,8 @@ class Task:
         examples: a source to show on the card, as Python, by kind of source, where it isn't the usual one.
         per_item: whether a target is a target for each item of a source.
         decides_length: whether its models decide how long a prediction is.
-        sounds: whether a prediction is a sound.
-        reads_text_as: the kind of source that a text is by default.
+        predicts_sound: whether a prediction is a sound.
+        text_source: the kind of source that a text is by default.
         fixed: fields of a recipe that must have one value: name -> (value, why).
         defaults: what differs from the defaults of `Recipe` in a default recipe, by kind of source; "" is for all.
         fitted_at: a function (pairs, kind of source) -> settings that a default recipe takes from the examples.
@@ -63,8 +63,8 @@ class Task:
     examples: Mapping[str, str] = field(default_factory=dict)
     per_item: bool = False
     decides_length: bool = False
-    sounds: bool = False
-    reads_text_as: str = "words"
+    predicts_sound: bool = False
+    text_source: str = "words"
     fixed: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fitted_at: str | None = None

@@ -90,7 +90,7 @@ def _kind(targets: Sequence[Any], argument: str) -> type[Target]:
     for place, target in enumerate(targets):
         if target is None:
             continue
-        kind = next((kind for kind in TARGETS.values() if kind.takes(target)), None)
+        kind = next((kind for kind in TARGETS.values() if kind.accepts(target)), None)
         if kind is None:
             raise ArgumentError(
                 f"the target of `{argument}[{place}]` must be a label, a number, a list of 1, 0 and None, or None, "

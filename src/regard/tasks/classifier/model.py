@@ -64,7 +64,7 @@ class Classifier(Model[Target]):
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
         """The one answer, whatever the items are called; None where there are none."""
-        return None if numbers is None else self.target.read(numbers[None])[0]
+        return None if numbers is None else self.target.decode(numbers[None])[0]
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Evaluation:
         """Predict where the target is known, and compare.

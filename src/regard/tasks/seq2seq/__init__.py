@@ -43,7 +43,7 @@ TASK = Task(
         )
     },
     decides_length=True,
-    reads_text_as="texts",
+    text_source="texts",
     fixed={"members": (1, "is one net"), "consistency": (0, "gives no single answers")},
     defaults={
         "": {

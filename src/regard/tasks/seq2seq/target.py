@@ -50,6 +50,6 @@ class TextTarget(SavedTarget):
         return sum(len(vocabulary.encode(text)) for text in texts)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What is given, in a few words."""
         return f"a text of {self.vocabulary.size:,} pieces"

@@ -12,11 +12,11 @@ from regard.inputs import Sound, SpeechFrames, Standardise
 from regard.inputs.saved import Saved
 from regard.tasks.sources.vectors import VectorEmbedding
 
-__all__ = ["HeardFrames", "SpeechEmbedding"]
+__all__ = ["SpeechEmbedding", "SpeechEncoder"]
 
 
 @dataclass(frozen=True)
-class HeardFrames(Saved):
+class SpeechEncoder(Saved):
     """The frames of a recording.
 
     Args:

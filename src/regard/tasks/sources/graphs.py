@@ -68,8 +68,8 @@ class Graphs(_GraphSource):
 
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
-    called: ClassVar[str] = "graph"
-    given: ClassVar[str] = "folder"
+    source_noun: ClassVar[str] = "graph"
+    argument: ClassVar[str] = "folder"
 
     edges: bool = boolean(True)
     normalise: bool = boolean(False)
@@ -77,7 +77,7 @@ class Graphs(_GraphSource):
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
 
-    def fit(self, sources: Iterable[Graph]) -> "GraphReader":
+    def fit(self, sources: Iterable[Graph]) -> "GraphEncoder":
         graphs = [_graph(source) for source in sources]
         encoders = {graph.encoder for graph in graphs}
         if len(encoders) > 1:
@@ -88,19 +88,19 @@ class Graphs(_GraphSource):
         vectors = [self._vectors(graph) for graph in graphs]
         width = vectors[0].shape[1] if vectors else 0
         standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
-        return GraphReader(standard, next(iter(encoders), None))
+        return GraphEncoder(standard, next(iter(encoders), None))
 
-    def encoder(self, saved: Any) -> "GraphReader":
-        return GraphReader.from_json(saved)
+    def encoder(self, saved: Any) -> "GraphEncoder":
+        return GraphEncoder.from_json(saved)
 
-    def item(self, encoder: "GraphReader", source: Graph | str | Path) -> Graph:
+    def item(self, encoder: "GraphEncoder", source: Graph | str | Path) -> Graph:
         graph = encoder.graph(source)
         return dataclasses.replace(graph, vectors=encoder.standard.apply(self._vectors(graph))).with_loops()
 
-    def names(self, encoder: "GraphReader", source: Graph | str | Path) -> list[str]:
+    def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
 
-    def unnamed(self, encoder: "GraphReader") -> str | None:
+    def why_no_argument(self, encoder: "GraphEncoder") -> str | None:
         return None if encoder.profiles else "reads graphs, whose nodes were told by vectors instead of profiles"
 
     def _vectors(self, graph: Graph) -> Float[Tensor, "node width"]:
@@ -108,7 +108,7 @@ class Graphs(_GraphSource):
 
 
 @dataclass(frozen=True)
-class GraphReader(Saved):
+class GraphEncoder(Saved):
     """What training learned to read graphs by.
 
     Args:
@@ -182,7 +182,7 @@ class Molecules(_GraphSource):
 
     kind: ClassVar[str] = "molecules"
     noun: ClassVar[str] = "atom"
-    called: ClassVar[str] = "molecule"
+    source_noun: ClassVar[str] = "molecule"
 
     features: str = one_of("rich", *ATOM_FEATURES)
     descriptors: bool = boolean(False)

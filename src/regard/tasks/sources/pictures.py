@@ -60,8 +60,8 @@ class Pictures(Source):
 
     kind: ClassVar[str] = "pictures"
     noun: ClassVar[str] = "patch"
-    called: ClassVar[str] = "picture"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "picture"
+    argument: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
 
     patch: int = integer(4, 1, 1024)

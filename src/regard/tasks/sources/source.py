@@ -21,9 +21,9 @@ class Source(Settings):
 
     noun: ClassVar[str]
     """What one of its vectors is called."""
-    called: ClassVar[str] = "source"
+    source_noun: ClassVar[str] = "source"
     """What one source is called."""
-    given: ClassVar[str] = "text"
+    argument: ClassVar[str] = "text"
     """How one is given on the command line: "text" as it is, "file" or "folder" by its name."""
     is_text: ClassVar[bool] = False
     """Whether one is a text, or the words of one."""
@@ -59,7 +59,7 @@ class Source(Settings):
         """A sentence on what is done to sources before they become vectors, where a user should know; else None."""
         return None
 
-    def unnamed(self, encoder: Any) -> str | None:
+    def why_no_argument(self, encoder: Any) -> str | None:
         """Why no source can be given on the command line, of a model with this encoder; None where one can."""
         return None
 

@@ -18,7 +18,7 @@ from regard.inputs.sound_augmentation import (
     with_random_noise,
 )
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
-from regard.tasks.sources.features import HeardFrames, SpeechEmbedding
+from regard.tasks.sources.features import SpeechEmbedding, SpeechEncoder
 from regard.tasks.sources.source import Source
 
 __all__ = ["Speech"]
@@ -71,8 +71,8 @@ class Speech(Source):
 
     kind: ClassVar[str] = "speech"
     noun: ClassVar[str] = "frame"
-    called: ClassVar[str] = "recording"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "recording"
+    argument: ClassVar[str] = "file"
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = integer(8000, 2000, 192_000)
@@ -102,30 +102,30 @@ class Speech(Source):
                 f"`vtlp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 0, not {self.vtlp}."
             )
 
-    def fit(self, sources: Iterable[Any]) -> HeardFrames:
-        plain = HeardFrames(self._frames())
+    def fit(self, sources: Iterable[Any]) -> SpeechEncoder:
+        plain = SpeechEncoder(self._frames())
         if not self.standardise:
             return plain
-        return HeardFrames(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
+        return SpeechEncoder(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
 
-    def encoder(self, saved: Any) -> HeardFrames:
-        return HeardFrames.from_json(saved)
+    def encoder(self, saved: Any) -> SpeechEncoder:
+        return SpeechEncoder.from_json(saved)
 
-    def item(self, encoder: HeardFrames, source: Any) -> Float[Tensor, "item width"]:
+    def item(self, encoder: SpeechEncoder, source: Any) -> Float[Tensor, "item width"]:
         return self._together(encoder.vectors(_sound(source)))
 
-    def training_item(self, encoder: HeardFrames, source: Any) -> Any:
+    def training_item(self, encoder: SpeechEncoder, source: Any) -> Any:
         if not self._augments:
             return self.item(encoder, source)
         sound = _sound(source)
         return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), self._count(sound))
 
-    def batch(self, encoder: HeardFrames, items: Sequence[Any]) -> Batch:
+    def batch(self, encoder: SpeechEncoder, items: Sequence[Any]) -> Batch:
         return super().batch(
             encoder, [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
         )
 
-    def _augmented(self, encoder: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
+    def _augmented(self, encoder: SpeechEncoder, kept: "_Recording") -> Float[Tensor, "item width"]:
         """A recording, augmented at random and read."""
         samples = kept.sound.samples[0]
         if self.gain_db:
@@ -151,7 +151,7 @@ class Speech(Source):
         missing = -len(frames) % self.together
         return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
 
-    def embedding(self, encoder: HeardFrames, width: int) -> nn.Module:
+    def embedding(self, encoder: SpeechEncoder, width: int) -> nn.Module:
         return SpeechEmbedding(
             encoder.frames.width,
             width,
@@ -161,7 +161,7 @@ class Speech(Source):
             stretch=self.stretch,
         )
 
-    def names(self, encoder: HeardFrames, source: Any) -> list[str]:
+    def names(self, encoder: SpeechEncoder, source: Any) -> list[str]:
         step = 0.01 * self.together
         return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
 

@@ -34,7 +34,7 @@ class Texts(Source):
 
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
-    called: ClassVar[str] = "text"
+    source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)

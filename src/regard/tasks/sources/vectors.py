@@ -33,8 +33,8 @@ class Vectors(Source):
 
     kind: ClassVar[str] = "vectors"
     noun: ClassVar[str] = "vector"
-    called: ClassVar[str] = "series"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "series"
+    argument: ClassVar[str] = "file"
 
     item_dropout: float = fraction(0.0)
 

@@ -37,7 +37,7 @@ class Words(Source):
 
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
-    called: ClassVar[str] = "text"
+    source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
 
     cut: str = one_of("words", *CUTS)

@@ -46,8 +46,8 @@ TASK = Task(
     },
     commands={"": "say"},
     decides_length=True,
-    sounds=True,
-    reads_text_as="texts",
+    predicts_sound=True,
+    text_source="texts",
     fixed={"members": (1, "is one net"), "consistency": (0, "gives no single answers")},
     defaults={
         "": {

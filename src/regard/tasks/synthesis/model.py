@@ -109,10 +109,10 @@ class Synthesizer(Model[SpeechTarget]):
             batch = source.batch(self.encoder, [items[index] for index in members]).to(device)
             said = generate_frames(self.network, batch.vectors, batch.lengths, **limits_of(task, self.target))
             for index, each in zip(members, said, strict=True):
-                found[index] = self.heard(each)
+                found[index] = self.to_speech(each)
         return found
 
-    def heard(self, said: GeneratedFrames) -> SynthesizedSpeech:
+    def to_speech(self, said: GeneratedFrames) -> SynthesizedSpeech:
         """What the net said, to be heard.
 
         Raises:

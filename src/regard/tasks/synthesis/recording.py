@@ -38,7 +38,7 @@ def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int |
             model=model.name,
             layers=_layers(model, batch, said.frames),
             queries=tuple(f"{step * model.target.seconds:.2f} s" for step in range(len(said.frames))),
-            answer=model.heard(said),
+            answer=model.to_speech(said),
             noun=kind.noun,
         )
 

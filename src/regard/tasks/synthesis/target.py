@@ -85,7 +85,7 @@ class SpeechTarget(SavedTarget):
         return self.together * self.frames.step / self.frames.rate
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What is given, in a few words."""
         return f"sounds of {self.frames.rate:,} Hz"
 

@@ -117,7 +117,7 @@ def _kind(pairs: Sequence[Pair], argument: str) -> type[Target]:
     check_rows(pairs, argument)
     for place, (_, targets) in enumerate(pairs):
         for each in targets:
-            if each is not None and not Label.takes(each) and not Regression.takes(each):
+            if each is not None and not Label.accepts(each) and not Regression.accepts(each):
                 raise ArgumentError(
                     f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
                 )

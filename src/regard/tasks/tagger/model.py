@@ -104,7 +104,7 @@ class Tagger(Model[Target]):
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The answer for each item, beside its name."""
-        answers = [] if numbers is None else self.target.read(numbers)
+        answers = [] if numbers is None else self.target.decode(numbers)
         if isinstance(self.target, Label):
             return [TaggedWord(name, *answer) for name, answer in zip(names, answers, strict=True)]
         return [NumberedItem(name, number) for name, number in zip(names, answers, strict=True)]
@@ -123,7 +123,7 @@ class Tagger(Model[Target]):
         """
         pairs, outputs, seconds = self._answered(examples, batch_items)
         given = self._rows(pairs, outputs)
-        scores = (self._scores if isinstance(self.target, Label) else self._judged)(pairs, given)
+        scores = (self._evaluate_labels if isinstance(self.target, Label) else self._evaluate_numbers)(pairs, given)
         return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:
@@ -155,14 +155,14 @@ class Tagger(Model[Target]):
                 )
         return given
 
-    def _scores(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+    def _evaluate_labels(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         seen = None
         if self.seen is not None:
             known = set(self.seen.tolist())
             fold = self.recipe.input.features.fold
             seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in pairs]
         both = [
-            [(wanted, label) for wanted, (label, _) in zip(targets, self.target.read(numbers), strict=True)]
+            [(wanted, label) for wanted, (label, _) in zip(targets, self.target.decode(numbers), strict=True)]
             for (_, targets), numbers in zip(pairs, given, strict=True)
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
@@ -185,7 +185,7 @@ class Tagger(Model[Target]):
             require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
         )
 
-    def _judged(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+    def _evaluate_numbers(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
         return evaluate_predictions(self.target, torch.cat(given), wanted, lengths=[len(numbers) for numbers in given])
 

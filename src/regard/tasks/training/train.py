@@ -164,7 +164,7 @@ def _train(
         with with_workers(devices, _work, objective, recipe, run, resumed, threads, matmul) as process:
             history, best = _fit(process, objective, recipe, run, resumed, show, accelerator, identity)
     last = history[-1]
-    score = f"{objective.measure.name} {objective.measure.said(last['best'])}"
+    score = f"{objective.measure.name} {objective.measure.format(last['best'])}"
     reason = parts.is_over(recipe, history)
     show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
 

@@ -7,7 +7,14 @@ from typing import Any
 from regard.cli.reading import Line, is_chinese
 from regard.errors import ArgumentError
 
-__all__ = ["check_readable", "check_script", "load_tagger_of_words", "load_to_ask", "model_by_language", "what_it_is"]
+__all__ = [
+    "check_readable",
+    "check_script",
+    "describe_model",
+    "load_of_kind",
+    "load_tagger_of_words",
+    "model_by_language",
+]
 
 
 def check_readable(model: Any, name: str) -> None:
@@ -16,9 +23,9 @@ def check_readable(model: Any, name: str) -> None:
     Raises:
         ArgumentError: it is one.
     """
-    if model.task.sounds:
+    if model.task.predicts_sound:
         raise ArgumentError(f"`MODEL` must answer in text, but {name} is a {model.task.noun}: {_instead(model)}.")
-    if (why := model.recipe.input.unnamed(model.encoder)) is not None:
+    if (why := model.recipe.input.why_no_argument(model.encoder)) is not None:
         raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
 
 
@@ -30,11 +37,11 @@ def check_script(model: Any, script: str | None) -> None:
     """
     if script is not None and not model.recipe.input.is_text:
         raise ArgumentError(
-            f"`--script` converts texts, but a source of {model.name} is a {model.recipe.input.called}. Leave it out."
+            f"`--script` converts texts, but a source of {model.name} is a {model.recipe.input.source_noun}. Leave it out."
         )
 
 
-def load_to_ask(name: str, kind: str) -> Any:
+def load_of_kind(name: str, kind: str) -> Any:
     """Load the model that `--model` names, for a command that asks models of this kind.
 
     Raises:
@@ -47,7 +54,7 @@ def load_to_ask(name: str, kind: str) -> Any:
     model = load(name)
     if model.task is not TASKS[kind]:
         raise ArgumentError(
-            f"`--model` must be a {TASKS[kind].noun}, but {name} is {what_it_is(model)}: {_instead(model)}."
+            f"`--model` must be a {TASKS[kind].noun}, but {name} is {describe_model(model)}: {_instead(model)}."
         )
     return model
 
@@ -65,7 +72,7 @@ def load_tagger_of_words(name: str) -> Any:
     # Only what `regard tag` asks labels words; without labels it gives numbers.
     if model.task.command(model.recipe.input.kind) != "tag" or not model.labels:
         raise ArgumentError(
-            f"`--model` must be a tagger of words, but {name} is {what_it_is(model)}: {_instead(model)}."
+            f"`--model` must be a tagger of words, but {name} is {describe_model(model)}: {_instead(model)}."
         )
     return model
 
@@ -82,7 +89,7 @@ def model_by_language(asked: str | None, models: tuple[str, str], load: Callable
     return lambda line: loaded(models[is_chinese(line.text)] if asked is None else asked)
 
 
-def what_it_is(model: Any) -> str:
+def describe_model(model: Any) -> str:
     """What a model is, in words: of a tagger, of what, where that isn't words with labels."""
     said = f"a {model.task.noun}"
     if not model.task.per_item:
@@ -94,6 +101,10 @@ def what_it_is(model: Any) -> str:
 
 
 def _instead(model: Any) -> str:
-    if model.task.sounds:
+    if model.task.predicts_sound:
         return "ask it by regard say"
-    return "ask it by regard predict" if model.recipe.input.unnamed(model.encoder) is None else "use it from Python"
+    return (
+        "ask it by regard predict"
+        if model.recipe.input.why_no_argument(model.encoder) is None
+        else "use it from Python"
+    )
