@@ -283,7 +283,7 @@ def test_400_words_for_a_model_that_saw_three(predict):
     assert "399 others" in out
     code, _, err = predict("learned", "good", "warm " * 513)
     assert code == 2
-    assert "a source may have 512 words, as many as learned has learned positions of, but one has 513" in err
+    assert "a source may have 512 words, the number of positions that learned has learned, but one has 513" in err
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_learned_positions_are_a_limit():
     model = untrained(WORDS, ["a warm film", "good"], position="learned")
     assert untrained(WORDS, ["good"]).position_limit is None
     assert model.classify(["a " * model.position_limit])
-    with pytest.raises(ArgumentError, match="may have 512 words, as many as classifier has learned positions of"):
+    with pytest.raises(ArgumentError, match="may have 512 words, the number of positions that classifier has learned"):
         model.classify(["a " * (model.position_limit + 1)])
 
 

@@ -374,7 +374,7 @@ def test_numbers_that_mean_something_else_are_refused():
     plain = source.fit([Graph(graph.vectors, graph.edges)])
     with pytest.raises(ArgumentError, match="must be a Graph, as training had vectors instead of profiles, but is 'a'"):
         source.item(plain, "a")
-    assert "told by vectors instead of profiles" in source.why_no_argument(plain)
+    assert "have vectors instead of profiles" in source.why_no_argument(plain)
     saved = {**encoder.to_json(), "standard": {"means": [0.0], "spreads": [1.0]}}
     with pytest.raises(ArgumentError, match="`profiles` must be 1 wide, as `standard` is, but is 3"):
         source.encoder(saved)

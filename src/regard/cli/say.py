@@ -96,7 +96,7 @@ def say(
     from regard.page import show
     from regard.page.visible import visible
     from regard.tasks import load
-    from regard.tasks.folders import filling
+    from regard.tasks.folders import replace_folder
 
     loaded = load(model)
     if not loaded.task.predicts_sound:
@@ -114,7 +114,9 @@ def say(
     told: list[tuple[str, Page | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
-        put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
+        put = (
+            (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(replace_folder(out))
+        )
         for line, said, record in _synthesized(loaded, stack.enter_context(progress), watch=watch):
             place = out if _is_wav(out) else out / f"{line.number}.wav"
             # Before the file is written: a layer that doesn't exist raises its error here.

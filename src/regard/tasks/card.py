@@ -1,4 +1,4 @@
-"""The model card: README.md of a model's folder, written from what model.json says and nothing else."""
+"""The model card: README.md of a model's folder, written from model.json alone."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
 
     Args:
         name: the model's name.
-        model: what model.json holds; its "about" part says where the model comes from. What isn't there is left out.
+        model: the content of model.json; its key "about" says where the model comes from. Missing keys are left out.
 
     Example:
         >>> answer = {"kind": "label", "names": ["A", "B"]}
@@ -48,7 +48,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _terms(data: Mapping[str, Any]) -> list[str]:
-    """What whoever passes the model on must know before anything else, where its data is not free to use."""
+    """The first line of the card, if the terms of the data restrict the use of the model."""
     licence = data.get("licence", "")
     if licence.startswith("none stated"):
         return ["**For research and learning: the data that this model was trained on states no terms of use.**"]
@@ -58,7 +58,7 @@ def _terms(data: Mapping[str, Any]) -> list[str]:
 
 
 def _what(model: Mapping[str, Any]) -> str:
-    """What it gives, in a sentence."""
+    """What the model predicts, in a sentence."""
     answer = model["answer"]
     names = answer.get("names", ())
     parts = {
@@ -71,7 +71,7 @@ def _what(model: Mapping[str, Any]) -> str:
 
 
 def _input(model: Mapping[str, Any]) -> str:
-    """What kind its sources are of."""
+    """The kind of its sources."""
     return model.get("recipe", {}).get("input", {}).get("kind", "words")
 
 
@@ -113,7 +113,7 @@ def _net(model: Mapping[str, Any]) -> str:
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    """A source, as Python."""
+    """A source, as a Python expression."""
     if "example" in about:
         return json.dumps(about["example"], ensure_ascii=False)
     return TASKS[model["kind"]].examples.get(_input(model), _EXAMPLES[_input(model)])
@@ -170,10 +170,10 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | No
 
 
 def describe_test_reads(count: int) -> str:
-    """How often test was read for a recipe, in a sentence: what was chosen between two readings may fit test.
+    """A sentence with the number of times that test was read for a recipe: choices made in between may overfit test.
 
     Args:
-        count: the readings that are written down, this one included.
+        count: the number of recorded reads, including this one.
 
     Example:
         >>> describe_test_reads(1), describe_test_reads(3)
@@ -183,7 +183,7 @@ def describe_test_reads(count: int) -> str:
 
 
 def _calibration(scores: Mapping[str, Any]) -> list[str]:
-    """How far the probabilities are off, of answers that have some."""
+    """The calibration error, for predictions with probabilities."""
     found = {split: score["calibration"] for split, score in scores.items() if score.get("calibration")}
     if not found:
         return []
@@ -194,19 +194,19 @@ def _calibration(scores: Mapping[str, Any]) -> list[str]:
 
 
 def _more(scores: Mapping[str, Any]) -> str:
-    """Further figures beside the measure, for each split and for all of them."""
+    """Further figures, for each split and for all of them."""
     said: dict[str, None] = {}
     for split, score in scores.items():
         for name, value in score.get("more", {}).items():
             said[f"{name} of {split}: {value:.2f}. " if isinstance(value, float) else f"{name}: {value}. "] = None
-        # Models that were saved before it was computed have none.
+        # Models saved by versions that didn't compute it have none.
         if score["measure"] == "RMSE" and "spearman" in score:
             said[f"On {split}: {describe_spearman(score['spearman'], score['examples'])}. "] = None
     return "".join(said)
 
 
 def describe_spearman(correlation: float | None, count: int) -> str:
-    """Spearman's rank correlation, for people.
+    """A sentence with Spearman's rank correlation.
 
     Example:
         >>> describe_spearman(0.8312, 120)
@@ -221,7 +221,7 @@ def describe_spearman(correlation: float | None, count: int) -> str:
 
 
 def _items(scores: Mapping[str, Any], called: str) -> list[str]:
-    """The rows of a tagger's scores; which items training never had is known of words alone."""
+    """The rows of a tagger's scores; the accuracy on out-of-vocabulary items is known for words alone."""
     rows = [
         f"| split | accuracy | 95 % interval | {called} | macro F1 | out of vocabulary |",
         "|---|---|---|---|---|---|",
@@ -236,7 +236,7 @@ def _items(scores: Mapping[str, Any], called: str) -> list[str]:
 
 
 def _answers(scores: Mapping[str, Any]) -> list[str]:
-    """The rows of scores by whatever measure."""
+    """The rows of scores by any measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
         said = partial(format_score, score["measure"])
@@ -246,7 +246,7 @@ def _answers(scores: Mapping[str, Any]) -> list[str]:
 
 
 def format_score(measure: str, value: float) -> str:
-    """A figure of a measure of this name, for people.
+    """Format a value of the measure with this name.
 
     Example:
         >>> format_score("word error rate", 0.0557), format_score("RMSE", 0.88), format_score("BLEU", 36.512)
