@@ -216,7 +216,7 @@ def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):
 def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
     code, _, said = run(capsys, "say", model, "low", "--out", tmp_path / "x.wav")
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert "`MODEL` must be one that speaks" in said
+    assert "`MODEL` must be a speech synthesizer" in said
 
 
 @pytest.mark.parametrize(

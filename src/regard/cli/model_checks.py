@@ -37,7 +37,8 @@ def check_script(model: Any, script: str | None) -> None:
     """
     if script is not None and not model.recipe.input.is_text:
         raise ArgumentError(
-            f"`--script` converts texts, but a source of {model.name} is a {model.recipe.input.source_noun}. Leave it out."
+            f"`--script` converts texts, but a source of {model.name} is a {model.recipe.input.source_noun}. Leave it "
+            "out."
         )
 
 

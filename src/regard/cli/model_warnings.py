@@ -100,8 +100,8 @@ def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
     within = any(low <= other <= high for (low, high), other in ((test.interval, known), (dev.interval, own)))
     if model.measure.better(known, than=own) and not within:
         yield (
-            f"It does worse on test than on dev ({model.measure.format(own)}, {model.measure.format(known)}), by which its "
-            "epoch was chosen: it does not generalise well. More examples may help."
+            f"It does worse on test than on dev ({model.measure.format(own)}, {model.measure.format(known)}), by which "
+            "its epoch was chosen: it does not generalise well. More examples may help."
         )
 
 

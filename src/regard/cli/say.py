@@ -101,7 +101,8 @@ def say(
     loaded = load(model)
     if not loaded.task.predicts_sound:
         raise ArgumentError(
-            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {describe_model(loaded)}."
+            f"`MODEL` must be a speech synthesizer, as regard train synthesis makes, but {model} is "
+            f"{describe_model(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
     with warnings.catch_warnings():

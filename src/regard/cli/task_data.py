@@ -183,8 +183,8 @@ class TaskData:
         if not found and split != "test":
             raise ArgumentError(
                 f"`--data` must hold enough examples to be split by a hash of their sources, but of the "
-                f"{len(self._assigned)} in {self.given} none falls into {split}. Name a folder with files for train and "
-                "dev."
+                f"{len(self._assigned)} in {self.given} none falls into {split}. Name a folder with files for train "
+                "and dev."
             )
         return found
 

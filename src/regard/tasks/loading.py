@@ -98,8 +98,8 @@ def _load(folder: Path, name: str) -> Any:
                 network = kind.new_network(recipe, encoder, target)
         except TooLargeError as error:
             raise ModelError(
-                f"{folder / DESCRIPTION} can't be used: its recipe describes a larger network than model.safetensors holds. "
-                "Copy the whole folder again."
+                f"{folder / DESCRIPTION} can't be used: its recipe describes a larger network than model.safetensors "
+                "holds. Copy the whole folder again."
             ) from error
         except (RuntimeError, MemoryError, OverflowError) as error:  # a width of a thousand million
             raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error

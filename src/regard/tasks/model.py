@@ -188,7 +188,8 @@ class Model(Generic[_Given]):
         for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 warnings.warn(
-                    f"{_shown(source)} is unlike what {self.name} was made for: {each.description}. The answer may be wrong.",
+                    f"{_shown(source)} is unlike what {self.name} was made for: {each.description}. The answer may be "
+                    "wrong.",
                     OutOfDistribution,
                     stacklevel=2,
                 )
@@ -267,7 +268,8 @@ class Model(Generic[_Given]):
             a record for each source, in their order; `regard.inspection` makes pages of them.
 
         Raises:
-            ArgumentError: a source that the model can't read, or that is longer than `longest`; or a single text instead of a list.
+            ArgumentError: a source that the model can't read, or that is longer than `longest`, or a text
+                instead of a list.
 
         Example:
             >>> import regard
@@ -303,7 +305,7 @@ class Model(Generic[_Given]):
         return sources
 
     def _set_evaluation_mode(self) -> None:
-        """Put the network into evaluation mode, unless it is: visiting each module takes a tenth of the time for a sentence."""
+        """Switch the network to evaluation mode if needed, as visiting all modules takes a tenth of a sentence's time."""
         if self.network.training:
             self.network.eval()
 

@@ -62,7 +62,7 @@ class SourceNetwork(nn.Module):
         return self.network(vectors, batch.lengths, batch.mask, bias)
 
     def features(self, batch: Batch) -> Float[Tensor, "target width"]:
-        """The vectors before the output layer: one for each source, or one for each item of one source after another."""
+        """The vectors before the output layer: one for each source, or for each item, source by source."""
         hidden = self.hidden(batch)
         return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
 
@@ -92,7 +92,7 @@ def _self_attentions(network: nn.Module) -> list[MultiHeadAttention]:
 
 
 def attention_parts(recipe: Recipe) -> dict[str, Any]:
-    """The arguments for attention from a recipe; `own_relative_positions` later adds relative positions to the network."""
+    """The arguments for attention from a recipe, without relative positions, which `own_relative_positions` adds."""
     return {
         "heads": recipe.heads,
         "score": recipe.score,

@@ -52,7 +52,7 @@ class TargetObjective(Objective):
         return Batches(self.dataset.batch, places)
 
     def loss(self, batch: TrainingBatch) -> Loss:
-        # Each member has its own loss: with a loss of the mean output, members could rely on each other to correct errors.
+        # Each member has its own loss: with a loss of the mean output, members could leave their errors to each other.
         both = zip(self.network.members, self.auxiliary, strict=True)
         own = [self._terms(member, heads, batch) for member, heads in both]
         means = (torch.stack([term.mean for term in same]).mean() for same in zip(*own, strict=True))

@@ -12,8 +12,8 @@ __all__ = ["Task"]
 class Task:
     """A kind of task. `registry.TASKS` has one value for each kind; no other code compares the names of kinds.
 
-    Classes and functions are given as "module:name" and imported when they are first used: `regard train --help` doesn't
-    need PyTorch, and a tagger doesn't need the sound libraries.
+    Classes and functions are given as "module:name" and imported when they are first used: `regard train --help` needs
+    no PyTorch, and a tagger needs no sound libraries.
 
     Args:
         name: its name in recipes, in saved models and in `regard train NAME`.

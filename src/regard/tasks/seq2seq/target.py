@@ -16,7 +16,7 @@ class TextTarget(SavedTarget):
 
     Args:
         vocabulary: converts texts to ids and back.
-        rate: the number of source items for one piece of text in training, by which a guide finds the expected position.
+        rate: the number of source items for one piece of text in training, from which a guide computes positions.
 
     Example:
         >>> text = TextTarget.fit(["saw", "was"], "characters", 20, source_items=12)

@@ -44,7 +44,8 @@ class Pictures(Source):
         shift: augmentation: the largest shift in pixels, in each direction; needs `height` and `width`.
         zoom: augmentation: the largest relative change of the width, and of the height; needs `height` and `width`.
         turn: augmentation: the largest rotation in degrees, to either side; needs `height` and `width`.
-        invert: augmentation: the probability that light and dark are swapped; needs `normalise`.
+        invert: augmentation: the probability that light and dark are swapped; needs `height`, `width` and
+            `normalise`.
         stem: the number of channels that a few convolutions make of each patch; needs `height` and `width`. They learn
             from fewer pictures. 0: no convolutions.
         normalise: whether each picture is normalised to mean 0 and variance 1, so that brightness and contrast have no

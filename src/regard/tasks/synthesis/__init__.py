@@ -34,7 +34,7 @@ TASK = Task(
     summary="Say a sound for each source.",
     # A sound is no label.
     options_without=("renamed",),
-    gives={"speech": "A speech synthesizer: it says a source, and decides on the length; its output is filter banks."},
+    gives={"speech": "A speech synthesizer: it says a source, and decides its length; its output is filter banks."},
     limits={
         "speech": (
             "It speaks with the voices of its data, and only words that occur in its data; it refuses others. It "

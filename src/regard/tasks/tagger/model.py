@@ -40,7 +40,7 @@ class NumberedItem(NamedTuple):
 
 
 class Tagger(Model[Target]):
-    """A trained tagger; `regard.train` makes one, `regard.load` loads one. Its `labels` are in the order of the outputs.
+    """A trained tagger; `regard.train` makes one, `regard.load` loads one. `labels` are in the order of the outputs.
 
     Example:
         >>> import regard
