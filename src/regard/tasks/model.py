@@ -305,7 +305,7 @@ class Model(Generic[_Given]):
         return sources
 
     def _set_evaluation_mode(self) -> None:
-        """Switch the network to evaluation mode if needed, as visiting all modules takes a tenth of a sentence's time."""
+        """Switch the network to evaluation mode if needed; to visit all modules takes a tenth of a sentence's time."""
         if self.network.training:
             self.network.eval()
 

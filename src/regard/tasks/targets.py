@@ -273,8 +273,8 @@ class MultiLabel(Target):
         names: the questions.
         temperature: the divisor of the logits before the sigmoid, above 0.
 
-    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean of the areas under the ROC curves, over the questions with
-        both answers in the examples.
+    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean of the areas under the ROC curves, over the
+        questions with both answers in the examples.
 
     Example:
         >>> answer = MultiLabel(("toxic", "bitter"))

@@ -38,8 +38,8 @@ TASK = Task(
     limits={
         "speech": (
             "It speaks with the voices of its data, and only words that occur in its data; it refuses others. It "
-            "predicts filter banks, without phases, so it sounds hollow. Its voices are those of real people; don't let "
-            "them say what they never would."
+            "predicts filter banks, without phases, so it sounds hollow. Its voices are those of real people; don't "
+            "let them say what they never would."
         )
     },
     commands={"": "say"},

@@ -23,8 +23,8 @@ class SynthesisSettings(Settings):
         frame_dropout: dropout, in training, on the previous step that the decoder receives: a decoder that relies too
             much on its last step repeats it instead of reading on.
         own: scheduled sampling: the fraction of previous steps, in the last epoch, that are the model's own predictions
-            instead of the true ones. It rises from 0 in the first epoch: a model that receives only its own predictions doesn't
-            find its position in the source.
+            instead of the true ones. It rises from 0 in the first epoch: a model that receives only its own predictions
+            doesn't find its position in the source.
         guide: how far, as a fraction of the source, each step may attend to either side of its position; None:
             anywhere, and the network isn't told its position.
         parts: with a guide: the number of parts, from beginning to end, that each item of the source is divided into.
