@@ -198,13 +198,16 @@ def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch)
     [
         (
             ["tag", "low", "--model"],
-            "`--model` must be a tagger of words, but {} is a speech synthesizer: ask it by regard say.",
+            "`--model` must be a tagger of words, but {} is a speech synthesizer: use regard say.",
         ),
         (
             ["translate", "low", "--model"],
-            "`--model` must be a seq2seq model, but {} is a speech synthesizer: ask it by regard say.",
+            "`--model` must be a seq2seq model, but {} is a speech synthesizer: use regard say.",
         ),
-        (["predict"], "`MODEL` must answer in text, but out is a speech synthesizer: ask it by regard say."),
+        (
+            ["predict"],
+            "`MODEL` must predict labels, numbers or texts, but out is a speech synthesizer: use regard say.",
+        ),
     ],
 )
 def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):

@@ -330,9 +330,9 @@ def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):
 @pytest.mark.parametrize(
     ("source", "answers", "task", "message"),
     [
-        (Words(), ["yes", "no"], "classifier", "is a classifier: ask it by regard predict."),
-        (Words(), [0.5, 1.5], "tagger", "is a tagger that gives numbers: ask it by regard predict."),
-        (Texts("characters", size=64), ["yes", "no"], "tagger", "is a tagger of texts: ask it by regard predict."),
+        (Words(), ["yes", "no"], "classifier", "is a classifier: use regard predict."),
+        (Words(), [0.5, 1.5], "tagger", "is a tagger that predicts numbers: use regard predict."),
+        (Texts("characters", size=64), ["yes", "no"], "tagger", "is a tagger of texts: use regard predict."),
         (Graphs(), ["yes", "no"], "tagger", "is a tagger of graphs: use it from Python."),
     ],
 )

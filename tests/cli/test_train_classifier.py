@@ -231,7 +231,7 @@ def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
         said = capsys.readouterr()
         assert json.loads(said.out)["examples"] == 4
         assert json.loads(said.out)["columns"] == {"text": "review", "labels": ["likes", "buys"]}
-        assert said.err == f"Note: the columns are called as in the data that out was trained on: {told}\n"
+        assert said.err == f"Note: the columns are those of the data that out was trained on: {told}\n"
     # Of a data set that regard knows they say nothing.
     assert main(["evaluate", out, "--data", "nowhere"]) == 2
     assert "Note" not in capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_evaluate_leaves_out_what_is_empty_and_says_so(trained, tmp_path, capsys
     said = " ".join(capsys.readouterr().out.split())
     assert "The BLEU on 4 examples is" in said
     assert "ChrF: 100.0000." in said
-    assert "1 source held nothing and was left out." in said
+    assert "1 source was empty and left out." in said
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def models(
     if name is not None and format is Format.text:
         for option, given in (("--plain", plain), ("--width", width is not None), ("--color", color is not None)):
             if given:
-                raise ArgumentError(f"`{option}` shapes the list, but a card is printed as written. Leave it out.")
+                raise ArgumentError(f"`{option}` formats the list, but a card is printed as it is. Leave it out.")
         for line in (known[name] / "README.md").read_text("utf-8").splitlines():
             typer.echo(visible(line))
         return

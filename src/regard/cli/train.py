@@ -1,4 +1,4 @@
-"""`regard train`: from labelled sentences, recordings, pictures, ... to a trained, evaluated and saved model."""
+"""`regard train`: train a model on labelled sentences, recordings, pictures, ..., evaluate it and save it."""
 
 from collections.abc import Callable
 
