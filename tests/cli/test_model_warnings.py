@@ -47,7 +47,7 @@ def test_a_good_model_has_none():
 @pytest.mark.parametrize(
     ("examples", "dev", "score", "said"),
     [
-        (GOOD[:150], GOOD, judged(0.9), "It was trained on 150 examples: of fewer than 200 another seed may"),
+        (GOOD[:150], GOOD, judged(0.9), "It was trained on 150 examples: with fewer than 200, scores vary"),
         (GOOD[::2], GOOD[::2], judged(1.0), "All training examples have the label yes, so it can predict no other."),
         (
             GOOD,

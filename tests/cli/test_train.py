@@ -75,8 +75,7 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
     said = " ".join(capsys.readouterr().out.split())
     # The command that reads it, as it can be pasted.
     assert said.endswith(
-        "Test was not read. Read it once, when nothing more is chosen by it or by dev: "
-        f"regard evaluate {out} --data {treebank}"
+        f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank}"
     )
     assert {*load(out).about["scores"]} == {"dev"}
     assert "test" not in (out / "model" / "README.md").read_text(encoding="utf-8").split("## Scores")[1].split("##")[0]
@@ -301,7 +300,7 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
     path.write_text(re.sub(r"\tx[A-Z]+\t", "\t_\t", path.read_text(encoding="utf-8")), encoding="utf-8")
     usual = [word for word in start if word not in ("--recipe", start[5])]
     assert main(usual) == 0
-    assert "has no XPOS, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert "has no XPOS, so the recipe is used without it" in capsys.readouterr().err
     assert dict(load(out).recipe.task.auxiliary) == {"feats": 0.3}
 
 

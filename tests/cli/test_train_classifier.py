@@ -148,7 +148,7 @@ def test_texts_to_write_are_no_labels(trained, tmp_path, capsys):
     rows = "".join(f"snake_{n},snake{n}\n" for n in range(40))
     (tmp_path / "pairs.csv").write_text(f"text,target\n{rows}")
     assert main(start(trained, "--data", str(tmp_path / "pairs.csv"), "--out", str(tmp_path / "new"))) == 2
-    assert re.search(r"labels that repeat, .* are different\. .* take regard train seq2seq\.", capsys.readouterr().err)
+    assert re.search(r"labels that repeat, .* are different\. .* use regard train seq2seq\.", capsys.readouterr().err)
 
 
 def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path, capsys):
@@ -339,7 +339,7 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     # A recipe by name helps where it can.
     words = ["--out", str(tmp_path / "out"), "--recipe", "english-sentiment"]
     assert main([*start(trained), *words]) == 0
-    assert "data has no degree to learn beside, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert "data has no auxiliary label degree, so the recipe is used without it" in capsys.readouterr().err
     assert dict(load(tmp_path / "out").recipe.task.auxiliary) == {}
 
 
@@ -454,7 +454,7 @@ def test_what_the_data_were_taken_for_is_said(tmp_path):
     sound, number = [Example(Path("a.wav"), "yes"), Example(Path("b.wav"), "no")], [Example("a", 1.0)]
     several = [Example("a", BinaryLabels((1, None), ("x", "y")))]
     for task, examples, kind, said in (
-        ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of how the names of the"),
+        ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of the endings of the file"),
         ("classifier", number, "words", "1 text -> numbers; input: words, because of the column `review`."),
         ("classifier", several, "words", "1 text -> 2 questions; input: words"),
         ("seq2seq", [Example("a", "b")], "texts", "1 text -> texts; input: texts, because of the column `review`."),

@@ -149,7 +149,7 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
         ),
         (["--data", "sst2"], "to be for a seq2seq, but sst2 has one label. Take regard train classifier."),
         (["--data", "multi30k", "--label", "de-eng"], "Did you mean 'de-en'?"),
-        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the usual one."),
+        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the default one."),
         (
             ["--recipe", "spoken-strings"],
             "`--recipe` must read words, texts or molecules, which {data} holds, but reads speech. Leave it out",

@@ -71,7 +71,7 @@ class Predicting:
             lines: the sources, or the names of their files.
 
         Raises:
-            RegardError: a source is invalid; the error names it. The predictions for the sources before it were yielded.
+            RegardError: a source is invalid; the error names it. Those before it have their predictions.
         """
         broken: list[Exception] = []
         pairs = until_broken(((self.model_of(line), line) for line in lines), broken)

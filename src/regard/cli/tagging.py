@@ -100,8 +100,8 @@ class Tagging(Predicting):
         words = split_chinese(text, _known(model.encoder))
         if len(words) > 1 and not spaced:
             warnings.warn(
-                "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for a "
-                "trained segmenter, or put spaces between the words.",
+                "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for "
+                "a trained segmenter, or put spaces between the words.",
                 OutOfDistribution,
                 stacklevel=2,
             )

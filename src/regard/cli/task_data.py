@@ -364,7 +364,7 @@ class TaskData:
             from regard.tasks.defaults import inputs_of
             from regard.tasks.examples import as_pairs
 
-            # Only molecules in tables have a group, their scaffold; the column was `smiles`, and all of them were parsed.
+            # Only molecules in tables have a group, their scaffold: the column was `smiles`, and all were parsed.
             molecules = bool(examples) and examples[0].group is not None
             return _INPUTS_OF["molecule"] if molecules else inputs_of(as_pairs(examples[:1]))
         # If the sound is the target, the source is the text.
