@@ -1,8 +1,8 @@
-"""What the other script of Chinese costs the bundled models of simplified Chinese, and what converting it gives back.
+"""The scores of the bundled models of simplified Chinese on traditional characters, and after conversion.
 
     python benchmarks/scripts.py
 
-The sources of test are given as they are, in traditional characters, and these converted as `--script simplified` does.
+The test sources are used unchanged, in traditional characters, and converted back as by `--script simplified`.
 """
 
 from measuring import processor, save
