@@ -1,4 +1,4 @@
-"""The fraction of rows in which the diagonal has the largest weight, for each head: note 002 says that it usually has."""
+"""The fraction of rows whose largest weight is on the diagonal, for each head: note 002 says that most are."""
 
 import torch
 from measuring import conditions, save

@@ -467,7 +467,7 @@ def test_a_folder_with_a_graph(predict, tmp_path):
 def test_graphs_of_vectors_are_asked_from_python(predict):
     code, _, err = predict("graphs", "a")
     assert code == 2
-    assert "graphs reads graphs, whose nodes were told by vectors instead of profiles: use it from Python" in err
+    assert "graphs reads graphs whose nodes have vectors instead of profiles: use it from Python" in err
 
 
 # Progress.

@@ -152,7 +152,7 @@ def test_ctrl_c_says_how_to_go_on(words, capsys):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Training, "on_train_epoch_start", press)
         assert main(start) == 130
-    assert "The same command with --resume goes on" in capsys.readouterr().err
+    assert "The same command with --resume continues" in capsys.readouterr().err
     assert main([*start, "--resume"]) == 0
     assert len((out / "log.jsonl").read_text().splitlines()) == 3
 

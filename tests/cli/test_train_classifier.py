@@ -316,7 +316,7 @@ def test_evaluate(trained, capsys):
 @pytest.mark.parametrize(
     ("column", "targets", "message"),
     [
-        ("label", ["x", "y"], "`examples` must have labels that training had (no, yes), but has none of them"),
+        ("label", ["x", "y"], "`examples` must have labels that occur in training (no, yes), but has none of them"),
         ("number", ["1.5", "2.5"], "the target of `examples[0]` must be a label or None, but is 1.5."),
     ],
 )
@@ -334,7 +334,7 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     (tmp_path / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     words = ["--out", str(tmp_path / "out"), "--recipe", str(tmp_path / "recipe.json")]
     assert main([*start(trained), *words]) == 2
-    assert "than what is learned (it has none), but names 'degree'. Take a recipe" in capsys.readouterr().err
+    assert "than what is learned (it has none), but names 'degree'. Use a recipe" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     # A recipe by name helps where it can.
     words = ["--out", str(tmp_path / "out"), "--recipe", "english-sentiment"]

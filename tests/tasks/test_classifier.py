@@ -381,7 +381,7 @@ def test_what_is_known_of_empty_sources_alone_is_nothing_to_judge():
         ([(1, 0), (0, 1)], [(None, None)], "`dev` must hold a target that is known"),
         ([(None, None)], [(1, 0)], "`examples` must hold a target that is known"),
         ([1.0, 2.0], [float("nan")], r"`dev\[0\]` must be a finite number or None, but is nan"),
-        (["yes", "no"], ["si"], r"`dev` must have labels that training had \(no, yes\), but has none .* 'si'"),
+        (["yes", "no"], ["si"], r"`dev` must have labels that occur in training \(no, yes\), but has none .* 'si'"),
     ],
 )
 def test_dev_that_nothing_learned_can_be_judged_by(targets, dev, message):
