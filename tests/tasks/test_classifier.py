@@ -352,7 +352,7 @@ OTHERS = {
 @pytest.mark.parametrize(
     ("learned", "message"),
     [
-        ("labels", r"labels that training had \(no, yes\), but|must be a label or None, but|a target that is known"),
+        ("labels", r"labels that occur in training \(no, yes\), but|must be a label or None, but|a target that is known"),
         ("numbers", "must be a finite number or None, but|must hold a target that is known"),
         ("two questions", "as many answers as training had questions, 2, each|must hold a target that is known"),
     ],

@@ -55,7 +55,7 @@ def test_names_that_are_none(names, message):
         (
             ALL[0],
             ["x", None, "y"],
-            r"labels that training had \(a, b, c\), but has none of them: the first is 'x'\. Take",
+            r"labels that occur in training \(a, b, c\), but has none of them: the first is 'x'\. Choose",
         ),
         (ALL[1], [(1, 0), (1, 0, 1)], r"`examples\[1\]` must be a list of as many .* questions, 2, .* \(1, 0, 1\)"),
         (ALL[1], ["ab"], "must be a list of as many answers as training had questions, 2, each 1, 0 or None"),
