@@ -4,8 +4,8 @@
 
 Both are folders that `regard train` wrote: of `synthesis --data fsdd-strings --label speech`, and of `seq2seq --data
 fsdd-strings`. The recogniser also transcribes the recordings of the same strings, and these converted to filter banks
-and back, which is the best that any synthesizer of such filter banks could reach. A digit is a character and a word. The
-line of JSON that is printed is added to results/synthesis.jsonl.
+and back, which is the best that any synthesizer of such filter banks could reach. A digit is a character and a word.
+The line of JSON that is printed is added to results/synthesis.jsonl.
 """
 
 import argparse

@@ -317,7 +317,7 @@ def test_terms_that_bind_come_before_all_else(licence, first):
             "tagger",
             "speech",
             {"kind": "label", "names": ["A"]},
-            ("one of 1 labels for each frame", "predict", "recording"),
+            ("one of 1 labels (A) for each frame", "predict", "recording"),
         ),
         ("tagger", "graphs", {"kind": "number"}, ("a number for each node", "predict", "model.tag([graph])")),
         ("classifier", "molecules", {"kind": "number"}, ("a number for a source", "predict", '"CCO"')),
