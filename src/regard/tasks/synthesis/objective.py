@@ -52,26 +52,26 @@ class SynthesisObjective(Objective):
     def loss(self, batch: SpeechBatch) -> Loss:
         together = self.dataset.speech.together
         memory = self.network.encode(batch.sources.vectors, batch.sources.lengths)
-        outline = _outline_of(batch, memory, together, even=self.training and self.even)
-        heard = _behind(batch.steps)
+        plan = _duration_plan_of(batch, memory, together, even=self.training and self.even)
+        previous = _shifted(batch.steps)
         if self.training and self.own:
             with torch.no_grad():
-                own = _behind(self.network(memory, heard, outline)[0])
-            chosen = torch.rand(heard.shape[:2], device=heard.device) < self.own
-            heard = torch.where(chosen.unsqueeze(2), own, heard)
-        said, last = self.network(memory, heard, outline)
+                own = _shifted(self.network(memory, previous, plan)[0])
+            chosen = torch.rand(previous.shape[:2], device=previous.device) < self.own
+            previous = torch.where(chosen.unsqueeze(2), own, previous)
+        said, last = self.network(memory, previous, plan)
         real = batch.real(together)
         terms = [_distance(said.unflatten(2, (together, -1)).flatten(1, 2), batch, together)]
-        if memory.duration_plan is None or outline is None:
+        if memory.duration_plan is None or plan is None:
             places, ends = torch.arange(last.shape[1], device=last.device), batch.ends(together).unsqueeze(1)
             ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
             steps = places <= ends
             terms.append(Term(ending[steps].mean(), int(steps.sum())))
         else:
-            terms.append(_distance(outline.at(0, real.shape[1])[1], batch, together))
+            terms.append(_distance(plan.at(0, real.shape[1])[1], batch, together))
             # The relative error of a duration, in which one frame more or less counts little.
-            shares = (memory.duration_plan.durations.log1p() - outline.durations.log1p()).abs()
-            counted = torch.arange(shares.shape[1], device=shares.device) < outline.counts.unsqueeze(1)
+            shares = (memory.duration_plan.durations.log1p() - plan.durations.log1p()).abs()
+            counted = torch.arange(shares.shape[1], device=shares.device) < plan.counts.unsqueeze(1)
             terms.append(Term(shares[counted].mean(), int(counted.sum())))
         return Loss(tuple(terms))
 
@@ -82,12 +82,12 @@ class SynthesisObjective(Objective):
         return DevScore(error, error)
 
 
-def _behind(steps: Tensor) -> Tensor:
+def _shifted(steps: Tensor) -> Tensor:
     """The previous step of each step; zeros before the first."""
     return pad(steps[:, :-1], (0, 0, 1, 0))
 
 
-def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> DurationPlan | None:
+def _duration_plan_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> DurationPlan | None:
     """The duration plan that aligns the sounds of a batch to its sources, for a model with a guide."""
     if memory.duration_plan is None:
         return None
