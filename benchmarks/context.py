@@ -1,8 +1,8 @@
 """Words whose tag depends on context: taggers with attention beside the same net without, on held-out sentences.
 
 The words: all forms (lower-cased) that occur in the EWT test file with at least two different tags, each at least
-twice, and in training with at least two tags. Nothing is chosen by hand. All their test occurrences count. Every seed
-that `make models` trained is measured, not the bundled one alone.
+twice, and in training with at least two tags. No word is chosen by hand, and all their occurrences in test count.
+Every seed that `make models` trained is measured, not only the bundled one.
 """
 
 import statistics

@@ -1,12 +1,12 @@
-"""The floor of each text classifier: a linear model of tf-idf, on the splits of its row, and every run written down.
+"""The floor of each text classifier: a linear model of tf-idf on the splits of its row. Every run is recorded.
 
     python benchmarks/linear.py ROW... [--final] [--again]
 
 A row is one of tasks.json whose recipe classifies texts. The features are n-grams of one to three words, of one to
 three characters, or both, folded and put into lower case as the recipe does; words are what the recipe takes for words.
-The model is logistic regression. Dev chooses the features, how strongly the model is regularised, and, where a data set
-has phrases, whether it learns from them too; `--final` then reads test, with what was chosen. Rows on the same data
-share their result.
+The model is logistic regression. The features, the strength of regularisation and, if a data
+set has phrases, whether to learn from them too, are chosen on dev; `--final` then reads test with these settings. Rows
+on the same data share their result.
 """
 
 import argparse
@@ -35,15 +35,15 @@ from regard.tasks.sources.words import CUTS
 
 LINES = Path(__file__).parent / "results" / "linear.jsonl"
 UNITS = {"words and characters": ("words", "characters"), "words": ("words",), "characters": ("characters",)}
-"""What n-grams are of, of which dev chooses."""
+"""The units of n-grams, which are chosen on dev."""
 STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0)
-"""The inverse strengths of the regularisation, of which dev chooses: `C` of scikit-learn."""
+"""The inverse strengths of regularisation, which are chosen on dev: `C` of scikit-learn."""
 SENTENCES = {"sst2-phrases": "sst2"}
-"""Data sets whose training examples are phrases, too, and the data set with the same sentences alone."""
+"""Data sets whose training examples include phrases, and the data set with only the sentences."""
 
 
 def is_text_classifier(row: str) -> bool:
-    """Whether a row gives texts a label."""
+    """Whether a row is a classifier of texts."""
     named = NAMED_RECIPES[row]
     known = datasets.DATASETS.get(named.data)
     return known is not None and (known.modality, named.recipe.task.kind) == ("text", "classifier")
@@ -54,7 +54,7 @@ ROWS = tuple(row for row in tasks.ROWS if is_text_classifier(row))
 
 
 def reading(recipe: Recipe) -> tuple[Callable[[str], str], Callable[[str], Sequence[str]]]:
-    """How a recipe writes a text before its features are read, and how it cuts it into words."""
+    """How a recipe normalises a text, and how it splits it into words."""
     features = recipe.input.features
     fold = FOLDINGS[features.fold]
 
@@ -65,10 +65,10 @@ def reading(recipe: Recipe) -> tuple[Callable[[str], str], Callable[[str], Seque
 
 
 def features_of(recipe: Recipe, units: str) -> FeatureUnion:
-    """The tf-idf of a text's n-grams, not fitted.
+    """An unfitted tf-idf of a text's n-grams.
 
     Args:
-        recipe: of the row.
+        recipe: the recipe of the row.
         units: one of `UNITS`.
     """
     written, cut = reading(recipe)
@@ -87,7 +87,7 @@ def labelled(examples: Iterable[Any]) -> tuple[list[str], list[str]]:
 
 
 def right(model: Any, vectors: Any, labels: Sequence[str]) -> int:
-    """How many a fitted model gets right."""
+    """The number of texts that a fitted model gets right."""
     return sum(given == wanted for given, wanted in zip(model.predict(vectors), labels, strict=True))
 
 
@@ -97,11 +97,11 @@ class Chosen:
 
     Attributes:
         fitted: the pipeline.
-        dev: its accuracy there.
+        dev: its accuracy on dev.
         trained_on: the data set of its training examples.
-        units: what its n-grams are of.
+        units: the units of its n-grams.
         strength: its `C`.
-        examples, features: how many training examples and features it has.
+        examples, features: the numbers of training examples and features.
     """
 
     fitted: Pipeline
@@ -114,7 +114,7 @@ class Chosen:
 
 
 def choose(row: str, seed: int) -> Chosen:
-    """Fit a row's linear models on train, and take the one that is best on dev; of equal ones the first."""
+    """Fit a row's linear models on train, and choose the best on dev, the first among equals."""
     named = NAMED_RECIPES[row]
     texts, wanted = labelled(datasets.read(named.data, "dev", named.label))
     found: list[Chosen] = []
@@ -134,18 +134,18 @@ def choose(row: str, seed: int) -> Chosen:
 
 
 def lines() -> list[dict[str, Any]]:
-    """Every run that is written down."""
+    """The recorded runs."""
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
 
 
 def run(row: str, *, seed: int = 0, final: bool = False, again: bool = False) -> None:
-    """A row's linear model, unless it is written down; then it is.
+    """Run a row's linear model and record it, unless it is recorded.
 
     Args:
-        row: which.
-        seed: of scikit-learn's solver.
-        final: read test with what dev has chosen.
-        again: even if it is, so that the last line counts.
+        row: the row.
+        seed: the seed of scikit-learn's solver.
+        final: read test, with the settings that were chosen on dev.
+        again: run it even if it is recorded; the last record counts.
     """
     named = NAMED_RECIPES[row]
     known = [line for line in lines() if (line["data"], line["label"]) == (named.data, named.label)]
@@ -187,8 +187,8 @@ def run(row: str, *, seed: int = 0, final: bool = False, again: bool = False) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rows", nargs="+", metavar="ROW", choices=ROWS, help=", ".join(ROWS))
-    parser.add_argument("--final", action="store_true", help="read test, with what dev has chosen")
-    parser.add_argument("--again", action="store_true", help="run what is written down again")
+    parser.add_argument("--final", action="store_true", help="read test, with the settings that were chosen on dev")
+    parser.add_argument("--again", action="store_true", help="run what is recorded again")
     given = parser.parse_args()
     for row in given.rows:
         run(row, final=given.final, again=given.again)

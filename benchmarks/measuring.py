@@ -1,4 +1,4 @@
-"""What every benchmark shares: interleaved medians, peaks of memory, the machine's ceilings, conditions, the file."""
+"""Shared by all benchmarks: interleaved medians, peaks of memory, the machine's ceilings, conditions, the file."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def interleaved(candidates: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict[str, float]:
-    """The median seconds of each candidate, run in turn round by round, so that a busy moment hits all alike."""
+    """The median seconds of each candidate. They take turns, so that a busy moment affects all alike."""
     for run in candidates.values():
         run()  # warm-up
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
@@ -30,7 +30,7 @@ def interleaved(candidates: Mapping[str, Callable[[], Any]], rounds: int = 7) ->
 
 
 def timed(run: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
-    """The seconds of one run, the mean of `times`; a GPU is waited for at both ends."""
+    """The seconds of one run, as the mean of `times`, with synchronisation of a GPU before and after."""
     wait(device)
     start = time.perf_counter()
     for _ in range(times):
@@ -40,7 +40,7 @@ def timed(run: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
 
 
 def wait(device: str) -> None:
-    """Wait until a GPU is done; a CPU always is."""
+    """Wait until a GPU is done."""
     if device == "cuda":
         import torch
 
@@ -49,13 +49,13 @@ def wait(device: str) -> None:
 
 @dataclass(frozen=True)
 class Paired:
-    """Two candidates that took turns.
+    """The times of two candidates that took turns.
 
     Attributes:
         ours, theirs: the median seconds of each.
-        ratio: the median over the rounds of theirs / ours; each round's two runs stood side by side.
+        ratio: the median over the rounds of theirs / ours, from the two runs in each round.
         low, high: the quartiles of that ratio.
-        rounds: how many rounds there were.
+        rounds: the number of rounds.
     """
 
     ours: float
@@ -76,12 +76,12 @@ def paired(
 ) -> Paired:
     """Time two warm candidates in turn, for about `seconds`, but at least `least` rounds.
 
-    Every other round begins with the other of the two, and a sample repeats what is too short for the clock.
+    The candidates alternate in who begins, and runs that are too short for the clock are repeated in each sample.
     """
     candidates = (ours, theirs)
     first = [timed(run, device) for run in candidates]
     times = [max(1, math.ceil(0.01 / max(once, 1e-6))) for once in first]
-    # What is long enough for the clock has had its first round.
+    # If a run is long enough for the clock, this was the first round.
     taken = [[once] for once in first] if times == [1, 1] else [[], []]
     cost = sum(once * count for once, count in zip(first, times, strict=True))
     rounds = min(most, max(least, int(seconds / cost)))
@@ -94,9 +94,9 @@ def paired(
 
 
 def peak(run: Callable[[], Any], device: str = "cpu") -> float:
-    """MiB at the peak of `run`, beside what stood before. On a CPU call it in a process of its own, after a small run.
+    """The peak of memory in `run`, in MiB above the start. On a CPU, call it in its own process, after a small run.
 
-    On a CPU it is what the process really took from the system, so whatever allocates is counted; on Linux only.
+    On a CPU it is the memory that the process took from the system, whatever allocated it; on Linux only.
     """
     if device == "cuda":
         import torch
@@ -107,7 +107,7 @@ def peak(run: Callable[[], Any], device: str = "cpu") -> float:
         run()
         wait(device)
         return (torch.cuda.max_memory_allocated() - before) / 2**20
-    # What the allocator keeps for later would not be counted when it is used again: back to the system with it.
+    # Return cached memory to the system, because its reuse wouldn't be counted.
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     # 5 sets the process's high-water mark back to what it holds now: see proc(5), clear_refs.
@@ -127,7 +127,7 @@ def _status(field: str) -> int:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the machine can do at most, a second: the best of several runs of the plainest code.
+    """The peak performance of the machine, per second: the best of several runs of simple code.
 
     Attributes:
         products: float32 matrix products, multiplications and additions, in the faster of PyTorch's libraries.
@@ -153,14 +153,14 @@ def ceilings(device: str = "cpu") -> Ceilings:
     import torch
 
     def fastest(run: Callable[[], Any]) -> float:
-        # Half a second of tries, so that a moment in which others are busy does not decide.
+        # Try for half a second, so that a busy moment has no effect.
         run()
         found, end = [timed(run, device) for _ in range(5)], time.perf_counter() + 0.5
         while time.perf_counter() < end:
             found.append(timed(run, device))
         return min(found)
 
-    # A GPU needs more to be busy.
+    # A GPU needs larger sizes for full load.
     side = 2048 if device == "cpu" else 8192
 
     def products(dtype: torch.dtype) -> float:
@@ -168,7 +168,7 @@ def ceilings(device: str = "cpu") -> Ceilings:
         out = torch.empty_like(matrix)
         seconds = fastest(lambda: torch.mm(matrix, matrix, out=out))
         if device == "cpu" and torch.backends.mkldnn.is_available():
-            # PyTorch holds two libraries, and the one behind `mm` is not the faster one on every processor.
+            # PyTorch has two libraries, and the one behind `mm` isn't the faster one on every processor.
             linear = torch.ops.mkldnn._linear_pointwise
             seconds = min(seconds, fastest(lambda: linear(matrix, matrix, None, "none", [], "")))
         return 2 * side**3 / seconds
@@ -198,14 +198,14 @@ def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
 
 
 def conditions(*packages: str, device: str = "cpu", **more: Any) -> str:
-    """Machine, versions and whatever else decides a figure, in one line."""
+    """The machine, the versions and other conditions of a measurement, in one line."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", *packages))
     facts = "".join(f"; {name.replace('_', ' ')} {value}" for name, value in more.items())
     return f"{machine(device)}; Python {platform.python_version()}, {versions}{facts}; {time.strftime('%Y-%m-%d')}."
 
 
 def machine(device: str = "cpu") -> str:
-    """The processor with its cores, and the GPU if that is what computes."""
+    """The processor with its cores, and the GPU if it is used."""
     found = f"{processor()}, {len(os.sched_getaffinity(0))} cores"
     if device == "cuda":
         import torch
@@ -215,7 +215,7 @@ def machine(device: str = "cpu") -> str:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The name of the processor, if the system reports it."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text(encoding="utf-8").splitlines():
@@ -225,7 +225,7 @@ def processor() -> str:
 
 
 def save(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], conditions: str, **more: Any) -> None:
-    """Write a table for the documents; `docs/generate.py` puts it where it belongs."""
+    """Save a table for the documents, where `docs/generate.py` inserts it."""
     from regard.files import write_json
 
     write_json(

@@ -1,17 +1,17 @@
-"""`make models`: train every bundled model, put it into the package, and write down every run.
+"""`make models`: train every bundled model, put it into the package, and record every run.
 
     python benchmarks/models.py [NAME...]
     python benchmarks/models.py --search NAME...
 
-Of the parts of speech three seeds are trained, and bundled is the best on dev of those that tag the notes' own sentence
-as they should: seeds differ by less on dev than dev is uncertain by, and a demonstration that fails would be no use.
-The same recipe without attention is trained beside the English model, for `context.py`. The others are those of the
-rows of tasks.json that have a "model": of the seeds that `tasks.py` has trained the best on dev, the first if it has
-trained none. Only the model that is chosen reads test, for its card; of the parts of speech every seed does, for their
-table. Runs stand in runs/, where a run that was stopped goes on.
+For parts of speech, three seeds are trained. The bundled model is the best on dev of those that tag the notes' own
+sentence correctly: seeds differ by less than the uncertainty of the dev score, and a demonstration must not fail. For
+`context.py`, the same recipe is also trained without attention for English. The other models are those of the rows of
+tasks.json with a "model": the best on dev of the seeds that `tasks.py` has trained, or the first seed if it has trained
+none. Only the chosen model reads test, for its card; for parts of speech every seed does, for their table. Runs are in
+runs/, where a stopped run is resumed.
 
-With --search nothing is trained: bundled models that write are given the settings of search that their recipes have
-today (`SEARCH`), which training doesn't depend on, and are judged again.
+With --search nothing is trained: bundled seq2seq models get the current search settings of their recipes (`SEARCH`),
+which don't affect training, and are evaluated again.
 """
 
 import argparse
@@ -34,11 +34,11 @@ from regard.tasks import NAMED_RECIPES, RECIPES
 BUNDLED = ROOT / "src" / "regard" / "tasks" / "models"
 SEEDS = (0, 1, 2)
 SEARCH = ("beams", "length_penalty", "no_repeat_ngram_size")
-"""The settings of a recipe's task by which a text is sought, and which training ignores."""
+"""The settings of a recipe's task that affect the search for a text, and not training."""
 
 
 class Model(NamedTuple):
-    """What to bundle: its data, its title, and the notes' sentence with what its labels must begin with."""
+    """A model to bundle: its data, its title, and the notes' sentence with the required beginnings of its labels."""
 
     data: str
     title: str
@@ -50,7 +50,7 @@ MODELS = {
     "english-pos": Model(
         "ud-english-ewt", "English parts of speech (UPOS)", "I saw a saw .", "PRON VERB DET NOUN PUNCT"
     ),
-    # 常威 and 来福 are names that training never had; a noun of any kind will do.
+    # 常威 and 来福 are out-of-vocabulary names, so any kind of noun is accepted.
     "chinese-pos": Model(
         "ud-chinese-gsd",
         "Chinese parts of speech (XPOS), simplified characters",
@@ -61,7 +61,7 @@ MODELS = {
 
 
 def run(name: str, data: str, seed: int, recipe: Path | None = None) -> dict:
-    """One run, its test read; the line that is written down of it."""
+    """Run and evaluate on test; returns the record."""
     words = ["regard", "train", "tagger", "--data", data]
     if recipe is not None:
         words += ["--recipe", str(recipe.relative_to(ROOT))]
@@ -69,7 +69,7 @@ def run(name: str, data: str, seed: int, recipe: Path | None = None) -> dict:
 
 
 def counted(name: str, runs: list[dict]) -> list[dict]:
-    """The lines of a model's runs, each with how often test was read for it, and for those before it."""
+    """The records of a model's runs, each with the number of reads of test up to it."""
     path = RESULTS / "runs.jsonl"
     before = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     known = test_reads([line for line in before if line["model"] == name])
@@ -106,7 +106,7 @@ def bundle_row(row: str) -> None:
     runs = {
         seed: line["dev"] for seed, recipe in recipes.items() for line in tasks.lines() if tasks.same(line, row, recipe)
     }
-    # A run that is written down, but whose folder is gone, is trained again.
+    # A recorded run whose folder is gone is trained again.
     for seed in runs:
         train(row, named.command, seed=seed)
     falls = regard.load(RUNS / f"{row}-{next(iter(runs))}" / "model").measure.falls
@@ -121,23 +121,23 @@ def bundle_row(row: str) -> None:
     model.save(BUNDLED / row)
     size = sum(path.stat().st_size for path in (BUNDLED / row).iterdir())
     print(f"{row} {chosen}: dev {runs[chosen]:.4f}, {size / 1e6:.1f} MB")
-    # The words of two languages take their room.
+    # The vocabularies of two languages take more space.
     most = 8_000_000 if model.measure.name == "BLEU" else 3_000_000
     if size > most:
         raise SystemExit(f"{row} must have at most {most:,} bytes, but has {size:,}")
 
 
 def search_anew(row: str) -> None:
-    """Give a bundled model the settings of search of its recipe, judge it, and write that down.
+    """Give a bundled model the search settings of its recipe, evaluate it, and record the scores.
 
-    The line is that of the run that it was trained by; its scores are those of the bundled weights.
+    The record is that of its training run, with the scores of the bundled weights.
     """
     named, model = NAMED_RECIPES[row], regard.load(row)
     trained = [line for line in tasks.lines() if tasks.same(line, row, model.recipe)]
     search = {name: getattr(named.recipe.task, name) for name in SEARCH}
     recipe = dataclasses.replace(model.recipe, task=dataclasses.replace(model.recipe.task, **search))
     if not trained or recipe != dataclasses.replace(named.recipe, seed=recipe.seed):
-        raise SystemExit(f"{row} must differ in {', '.join(SEARCH)} alone from a run that is written down: train it")
+        raise SystemExit(f"{row} must differ in {', '.join(SEARCH)} alone from a recorded run: train it")
     model.recipe = recipe
     judged = {split: model.evaluate(datasets.read(named.data, split, named.label)) for split in ("dev", "test")}
     left_out = ("confusions", "seconds")
@@ -158,7 +158,7 @@ def taggers() -> None:
     """Train and bundle the models of parts of speech, and write their table."""
     without = RUNS / "without-attention.json"
     write_json(without, dataclasses.replace(RECIPES["english-pos"], network="connected").to_json())
-    # One thread each: two runs side by side keep two cores busy, and no result depends on how many there are.
+    # One thread each: two runs side by side keep two cores busy, and results don't depend on the number of threads.
     with ThreadPoolExecutor(max_workers=2) as pool:
         started = {name: [pool.submit(run, name, model.data, seed) for seed in SEEDS] for name, model in MODELS.items()}
         alone = [
@@ -207,7 +207,9 @@ def main() -> None:
     rows = [row for row, said in tasks.ROWS.items() if "model" in said]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{_TAGGERS}, {', '.join(rows)}; all if none is given")
-    parser.add_argument("--search", action="store_true", help="judge with the recipe's search, without training")
+    parser.add_argument(
+        "--search", action="store_true", help="evaluate with the recipe's search settings, without training"
+    )
     given = parser.parse_args()
     writers = [row for row in rows if NAMED_RECIPES[row].recipe.task.kind == "seq2seq"]
     known = writers if given.search else [_TAGGERS, *rows]

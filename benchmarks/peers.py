@@ -1,12 +1,12 @@
-"""The operator beside its peers: one table of ratios, each taken in turn with the peer in the same run.
+"""The operator and its peers: a table of ratios, each measured in the same run by alternating with the peer.
 
     python benchmarks/peers.py                        all rows, into benchmarks/results/operator.json
-    python benchmarks/peers.py --only window          the rows whose name holds `window`, put into that file
-    python benchmarks/peers.py --quick                an eighth of each length, to see that everything runs; not kept
+    python benchmarks/peers.py --only window          the rows whose name contains `window`, merged into that file
+    python benchmarks/peers.py --quick                an eighth of each length, to check that everything runs; not saved
 
-A peer is used at its best setting: all that a row knows are tried and checked to compute what ours computes, and the
-fastest is the one compared with. A row fails, and so does the command, where something is missing, unequal, or short
-of its target. Peers come by `pip install -r benchmarks/requirements.txt --constraint constraints.txt`.
+Each peer is used at its best setting: all settings of a row are tried and checked to compute the same, and the fastest
+is compared. A row fails, and so does the command, if something is missing, differs, or misses its target. Install the
+peers by `pip install -r benchmarks/requirements.txt --constraint constraints.txt`.
 """
 
 import argparse
@@ -32,7 +32,7 @@ COLUMNS = ("what", "peer", "ours", "the peer", "ratio", "wanted", "predicted", "
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One way to run a side: what building it and its first call took together, and then one call if it was timed."""
+    """One setting of a side: the time to build it and call it first, and the time of a further call if it was timed."""
 
     name: str
     run: Run | None
@@ -43,7 +43,7 @@ class Setting:
 
 
 def tried(name: str, make: Maker, bench: Bench, check: Callable[[Outputs], str | None], *, time: bool) -> Setting:
-    """Build a side, run it once, ask whether its outputs will do, and with `time` run it again by the clock."""
+    """Build a side, run it once, check its outputs and, with `time`, time a second run."""
     runs: list[Run] = []
     outputs: list[Outputs] = []
 
@@ -59,20 +59,20 @@ def tried(name: str, make: Maker, bench: Bench, check: Callable[[Outputs], str |
     except ModuleNotFoundError as error:
         return Setting(name, None, problem=f"{error.name} is not installed: see benchmarks/requirements.txt")
     except Exception as error:
-        # One side's failure is that row's finding, not the end of the table.
+        # If one side fails, that is the result of its row, and the table goes on.
         said = str(error).strip().splitlines()
         return Setting(name, None, problem=f"{type(error).__name__}: {said[0] if said else ''}"[:300])
 
 
 def largest_gap(ours: Outputs, theirs: Outputs) -> float:
-    """The largest difference of any output or gradient, as a share of the largest number of that tensor."""
+    """The largest difference of any output or gradient, relative to the largest number in that tensor."""
     gaps = []
     for one, other in zip(ours, theirs, strict=True):
         one, other = one.detach().double().flatten(), other.detach().double().flatten()
         if len(one) != len(other):
             raise ValueError(f"ours gives {len(one)} numbers where the peer gives {len(other)}")
         gaps.append(float((one - other).abs().max() / other.abs().max().clamp(min=1e-30)))
-    # Python's own max may pass over a NaN.
+    # Python's max may skip NaN.
     return float(torch.tensor(gaps).max())
 
 
@@ -91,7 +91,7 @@ def measure_time(row: Row, bench: Bench, highest: Ceilings) -> dict[str, Any]:
     for name, make in case.peers.items():
         setting = tried(name, make, bench, check, time=len(case.peers) > 1)
         scan[name] = setting.problem or setting.seconds or None
-        # The slower one goes at once: a mask of n x n may hang on it.
+        # The slower one is deleted at once, because it may hold a mask of n x n.
         if best.run is None or (setting.run is not None and setting.seconds < best.seconds):
             best = dataclasses.replace(setting, outputs=())
     found: dict[str, Any] = {"scan": scan, "setting": best.name}
@@ -115,13 +115,13 @@ def measure_time(row: Row, bench: Bench, highest: Ceilings) -> dict[str, Any]:
 
 
 def alone(run: Run, bench: Bench) -> float:
-    """The seconds of a side that has nothing to take turns with: the median of three, or one long run."""
+    """The seconds of a side without a peer: the median of three runs, or one long run."""
     first = timed(run, bench.device)
     return first if first > 5 else sorted([first, *(timed(run, bench.device) for _ in range(2))])[1]
 
 
 def share_of_ceiling(work: Work, seconds: float, highest: Ceilings) -> float:
-    """How near to what the machine could do at most: 1 is all of it. Products, exponentials and bytes take turns."""
+    """The fraction of the machine's peak performance: products, exponentials and bytes one after another."""
     products = highest.half_products if work.half else highest.products
     least = work.products / products + work.exponentials / highest.exponentials + work.bytes / highest.bytes
     return least / seconds
@@ -151,7 +151,7 @@ def measure_memory(row: Row, bench: Bench) -> dict[str, Any]:
 
 
 def measure_peak(name: str, side: str, bench: Bench) -> None:
-    """The child's part of a memory row: a small run first, so that what is loaded once is not counted."""
+    """Measure memory in the child process, after a small run, so that one-time loading isn't counted."""
     row = next(row for row in ROWS if row.name == name)
     for size in (dataclasses.replace(bench, quick=True), bench):
         case = made(row, size)
@@ -162,14 +162,14 @@ def measure_peak(name: str, side: str, bench: Bench) -> None:
 
 
 def made(row: Row, bench: Bench) -> Case:
-    """A row's two sides, on inputs that the seed decides."""
+    """The two sides of a row, with inputs that depend on the seed."""
     torch.manual_seed(bench.seed)
     torch.compiler.reset()
     return row.case(bench)
 
 
-def judged(row: Row, found: Mapping[str, Any]) -> str | None:
-    """Why a row falls short, or None."""
+def shortfall(row: Row, found: Mapping[str, Any]) -> str | None:
+    """Why a row misses its target, or None."""
     if "problem" in found:
         return found["problem"]
     if row.limit is not None and found["ours"] > row.limit:
@@ -183,8 +183,8 @@ def judged(row: Row, found: Mapping[str, Any]) -> str | None:
 
 
 def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
-    """A row as the table shows it."""
-    show = said_mib if row.measure == "memory" else said_seconds
+    """The cells of a row in the table."""
+    show = format_mib if row.measure == "memory" else format_seconds
     versions = ", ".join(f"{name} {version(name)}" for name in row.packages)
     setting = f": {found['setting']}" if found.get("setting") else ""
     if found.get("theirs_built", 0.0) > 1:
@@ -193,7 +193,7 @@ def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     if ratio is None:
         said = "-"
     else:
-        # What may cost at most so much is told as a cost, everything else as a gain.
+        # Rows with a largest cost show the cost; the others show the gain.
         low, middle, high = (found.get(name, ratio) for name in ("low", "ratio", "high"))
         if row.most is not None:
             low, middle, high = 1 / high, 1 / middle, 1 / low
@@ -218,13 +218,13 @@ def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def said_seconds(seconds: float | None) -> str:
+def format_seconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
-def said_mib(mib: float | None) -> str:
+def format_mib(mib: float | None) -> str:
     return "-" if mib is None else f"{mib:.0f} MiB"
 
 
@@ -236,22 +236,22 @@ def version(package: str) -> str:
 
 
 def shown(rows: Sequence[Row], found: Mapping[str, Mapping[str, Any]], facts: str) -> None:
-    """Print the table, then what fell short and why."""
+    """Print the table, then the rows that miss their target and why."""
     console = Console(width=None if sys.stdout.isatty() else 200)
     table = Table(title="The operator beside its peers", caption=facts, expand=False)
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("what", "peer", "wanted") else "right")
     for row in rows:
-        problem = judged(row, found[row.name])
+        problem = shortfall(row, found[row.name])
         table.add_row(*cells(row, found[row.name]), style="red" if problem else None)
     console.print(table)
     for row in rows:
-        if problem := judged(row, found[row.name]):
+        if problem := shortfall(row, found[row.name]):
             console.print(f"{row.name}: {problem}", markup=False, highlight=False)
 
 
 def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
-    """Put the rows into the file, beside those of earlier runs on the same machine with the same versions."""
+    """Merge the rows into the file with those of earlier runs on the same machine with the same versions."""
     name = "operator" if bench.device == "cpu" else f"operator-{bench.device}"
     path = RESULTS / f"{name}.json"
     details: dict[str, Any] = {}
@@ -266,7 +266,7 @@ def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
             details[row.name] = {field: getattr(row, field) for field in fields} | {
                 "versions": {package: version(package) for package in row.packages},
                 **found[row.name],
-                "short": judged(row, found[row.name]),
+                "short": shortfall(row, found[row.name]),
                 "measured": time.strftime("%Y-%m-%d %H:%M"),
                 "conditions": facts,
             }
@@ -277,8 +277,10 @@ def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", metavar="NAME", help="rows whose name holds this; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="an eighth of each length; nothing is kept")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="rows whose name contains this; may be repeated"
+    )
+    parser.add_argument("--quick", action="store_true", help="an eighth of each length; nothing is saved")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     parser.add_argument("--seed", type=int, default=0)
@@ -296,7 +298,7 @@ def main() -> int:
     rows = [row for row in ROWS if not asked.only or any(name in row.name for name in asked.only)]
     if not rows:
         raise SystemExit(f"no row's name holds any of {asked.only}; there are: {', '.join(row.name for row in ROWS)}")
-    # Peers warn of what they will change one day; that is not ours to measure.
+    # Deprecation warnings of peers don't matter here.
     warnings.simplefilter("ignore")
     highest = ceilings(bench.device)
     found: dict[str, dict[str, Any]] = {}
@@ -306,7 +308,9 @@ def main() -> int:
         took = time.perf_counter() - start
         said = " | ".join(cells(row, found[row.name])[2:6])
         print(
-            f"{row.name}: {said} | {judged(row, found[row.name]) or 'ok'} | {took:.0f} s", file=sys.stderr, flush=True
+            f"{row.name}: {said} | {shortfall(row, found[row.name]) or 'ok'} | {took:.0f} s",
+            file=sys.stderr,
+            flush=True,
         )
     facts = conditions(
         "regard",
@@ -319,7 +323,7 @@ def main() -> int:
     shown(rows, found, facts)
     if not bench.quick:
         kept(found, facts, bench)
-    return any(judged(row, found[row.name]) for row in rows)
+    return any(shortfall(row, found[row.name]) for row in rows)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""How often a translation repeats itself, with the settings of search that its model has, and with the usual ones.
+"""How often translations repeat themselves, with the search settings of the model and with common ones.
 
     python benchmarks/repetition.py --choose    BLEU and repetition on dev for each setting
     python benchmarks/repetition.py             dev and dev in pairs, before and after
-    python benchmarks/repetition.py --final     test too: once, when nothing more is chosen
+    python benchmarks/repetition.py --final     test too: once, when all choices are made
 
-An output repeats itself if a trigram occurs twice in it; the words are those that BLEU compares (sacrebleu's 13a),
-lower-cased. The share with a bigram twice is given beside it. The settings of the recipes were chosen by the first
-command: of the sizes of n-grams the largest by which less than 2 % of the outputs for German repeat a trigram, which
-Chinese has too; then the length penalty of the best BLEU. Dev in pairs joins each two sentences of dev: longer sources
-than those of training. Test has no part in any choice. Nothing is drawn by chance, so that there is no seed.
+An output repeats itself if a trigram occurs in it twice. The words are those that BLEU compares (sacrebleu's 13a),
+lower-cased. The fraction with a repeated bigram is reported too. The settings of the recipes were chosen by the first
+command: the largest size of n-grams with which less than 2 % of the outputs for German repeat a trigram, which is also
+used for Chinese; then the length penalty with the best BLEU. Dev in pairs joins two sentences of dev to one source,
+which is longer than those in training. Test was not used for any choice. Nothing is random, so there is no seed.
 """
 
 import argparse
@@ -78,22 +78,22 @@ def examples(name: str, split: str) -> list[Known]:
 
 
 def sentence(text: str) -> str:
-    """With a full stop, if it ends with nothing of the kind."""
+    """The text, with a full stop if it has no final punctuation."""
     text = text.strip()
     return text if text.endswith((".", "!", "?", "。", "！", "？", '"')) else f"{text}."
 
 
 def written(model: Seq2SeqModel, known: Sequence[Known], settings: dict[str, Any]) -> list[str]:
-    """What the model writes."""
+    """The outputs of the model."""
     with warnings.catch_warnings():
-        # Of longer sources than those of training, which dev in pairs is made of.
+        # Ignore the warning of longer sources than in training, which dev in pairs has.
         warnings.simplefilter("ignore", UnreliablePrediction)
         found = model.write([each.source for each in known], **settings)
     return ["" if each is None else each.text for each in found]
 
 
 def figures(model: Seq2SeqModel, known: Sequence[Known], texts: Sequence[str]) -> dict[str, float]:
-    """BLEU, the shares of texts that repeat themselves, and how long they are, over the first right ones."""
+    """BLEU, the fractions of texts that repeat themselves, and their length relative to the first reference."""
     right = [each.right for each in known]
     return {
         "bleu": evaluate_texts(model.recipe.task, texts, right).score,
@@ -103,7 +103,7 @@ def figures(model: Seq2SeqModel, known: Sequence[Known], texts: Sequence[str]) -
 
 
 def repetition(texts: Sequence[str]) -> dict[str, float]:
-    """The share of texts in which a trigram occurs twice, and that in which a bigram does."""
+    """The fractions of texts with a repeated trigram, and with a repeated bigram."""
     return {
         name: sum(repeats(text, size) for text in texts) / len(texts)
         for name, size in (("trigrams", 3), ("bigrams", 2))
@@ -123,7 +123,7 @@ def choose(model: Seq2SeqModel) -> list[dict[str, Any]]:
 
 
 def compare(model: Seq2SeqModel, splits: Sequence[str]) -> dict[str, Any]:
-    """The figures of each split before and after, and how much longer searching takes."""
+    """The figures of each split before and after, and the slowdown of the search."""
     settings = {name: getattr(model.recipe.task, name) for name in SETTINGS}
     found: dict[str, Any] = {"before": USUAL, "after": settings, "splits": {}}
     for split in splits:
@@ -147,7 +147,7 @@ def compare(model: Seq2SeqModel, splits: Sequence[str]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--choose", action="store_true", help="measure each setting on dev")
-    parser.add_argument("--final", action="store_true", help="read test: once, when nothing more is chosen")
+    parser.add_argument("--final", action="store_true", help="read test: once, when all choices are made")
     given = parser.parse_args()
     torch.set_num_threads(1)
     held: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {"models": {}}

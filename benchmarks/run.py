@@ -9,6 +9,6 @@ if __name__ == "__main__":
     short = 0
     for benchmark in (startup, tagging, slopes, peers):
         print(f"== {benchmark.__doc__.splitlines()[0]}", flush=True)
-        # What falls short of a target says so itself; the others are measured all the same.
+        # A benchmark that misses a target reports it; the others run all the same.
         short += bool(benchmark.main())
     raise SystemExit(short)

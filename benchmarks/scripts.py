@@ -1,8 +1,8 @@
-"""What the other script of Chinese costs the bundled models of simplified Chinese, and what converting it gives back.
+"""The scores of the bundled models of simplified Chinese on traditional characters, and after conversion.
 
     python benchmarks/scripts.py
 
-The sources of test are given as they are, in traditional characters, and these converted as `--script simplified` does.
+The test sources are used unchanged, in traditional characters, and converted back as by `--script simplified`.
 """
 
 from measuring import processor, save
@@ -25,7 +25,7 @@ def main() -> None:
         back = [converted(each, "simplified") for each in traditional]
         scores = [model.evaluate(each) for each in (given, traditional, back)]
         figures = [each.score for each in scores]
-        said = [model.measure.said(each) for each in figures]
+        said = [model.measure.format(each) for each in figures]
         print(name, *said)
         rows.append((f"`{name}`", model.measure.name, *said))
     columns = ("model", "measure on test", "simplified", "traditional", "traditional, `--script simplified`")

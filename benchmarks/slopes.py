@@ -5,10 +5,10 @@
     python benchmarks/slopes.py --only 5    the first five of them
     python benchmarks/slopes.py --whole     as many queries as keys, which takes hours
 
-Each combination runs forward and backward in a process of its own. There are n keys and n / 32 queries, both growing:
-what would hold all pairs still grows as n^2, at a 32nd of the work. Memory is what the process takes from the
-system at its peak, beside the inputs; 1 is linear. Tiles are bounded, so below some size they outweigh what grows, and
-the exponent of the last step, 16384 to 65536, is the one that is judged.
+Each combination runs forward and backward in a process of its own, with n keys and n / 32 queries. Memory for all pairs
+would still grow as n^2, at a 32nd of the work. Memory is the peak that the process takes from the system, without the
+inputs; an exponent of 1 is linear. Tiles have a bounded size, but at small n they outweigh everything else, so the
+target is for the exponent of the last step, from 16384 to 65536.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SIZES = (4096, 16384, 65536)
 SHARE = 32
 HEADS, FEATURE = 2, 8
 KINDS = ("score", "weights", "mask", "position")
-# A linear peak may look a little steeper than 1: caches of the allocator, pages, small tiles at small sizes.
+# A linear peak may look a little steeper than 1, because of the allocator's caches, pages and small tiles.
 MOST = 1.15
 COLUMNS = (
     "engine",
@@ -41,14 +41,14 @@ COLUMNS = (
 
 
 def graph(queries: int, keys: int) -> Any:
-    """Sixteen keys for each query, anywhere."""
+    """Sixteen random keys for each query."""
     from regard.attention import Edges
 
     return Edges(torch.stack([torch.randint(keys, (16 * queries,)), torch.arange(queries).repeat(16)]))
 
 
 def blocks(queries: int, keys: int) -> Any:
-    """Blocks of 64: each of queries sees four of keys."""
+    """Blocks of 64: each block of queries sees four blocks of keys."""
     from regard.attention import Blocks
 
     rows = -(-queries // 64)
@@ -56,14 +56,14 @@ def blocks(queries: int, keys: int) -> Any:
 
 
 def documents(queries: int, keys: int) -> Any:
-    """Documents of 1000 keys; the queries are the last places of them."""
+    """Documents of 1000 keys; the queries are their last positions."""
     from regard.attention import Documents
 
     return Documents(torch.arange(keys) // 1000)
 
 
 def masks() -> dict[str, Callable[[int, int], Any]]:
-    """The masks that need arguments; and what people combine."""
+    """The masks that need arguments, and common combinations."""
     from regard import attention as parts
 
     return {
@@ -109,7 +109,7 @@ def positions() -> dict[str, Callable[[], Any]]:
 
 
 def options() -> dict[str, list[str]]:
-    """Every part by kind and name: all that the package lists, and the examples here."""
+    """Every part by kind and name: those of the package, and the examples here."""
     from regard import attention as parts
 
     return {
@@ -134,7 +134,7 @@ def made(kind: str, name: str, *sizes: int) -> Any:
 
 
 def pairwise(known: Mapping[str, Sequence[str]], seed: int) -> list[dict[str, str]]:
-    """Combinations in which every two parts of different kinds meet; each takes the best of some drawn by chance."""
+    """Combinations that cover every pair of parts of different kinds; each is the best of some random ones."""
     draw = random.Random(seed)
     kinds = list(known)
     missing = {
@@ -157,7 +157,7 @@ def pairwise(known: Mapping[str, Sequence[str]], seed: int) -> list[dict[str, st
 
 
 def probe(parts: Mapping[str, str], share: int) -> None:
-    """The child: memory and time of each engine that takes this combination, one line of JSON each."""
+    """The child process: memory and time of each engine that takes this combination, one line of JSON each."""
     from regard import attend, plan
     from regard.attention.engines import AUTO
     from regard.errors import RefusedError
@@ -165,7 +165,7 @@ def probe(parts: Mapping[str, str], share: int) -> None:
     torch.set_num_threads(2)
     for engine in AUTO:
         found: dict[str, Any] = {"engine": engine, "memory": [], "seconds": []}
-        # A first, small one loads what is loaded once; then the sizes, ascending.
+        # A first, small run for one-time loading; then the sizes, ascending.
         for size in (512, *SIZES):
             torch.manual_seed(0)
             queries = max(16, size // share)
@@ -193,7 +193,7 @@ def probe(parts: Mapping[str, str], share: int) -> None:
 
 def judged(memory: Sequence[float]) -> tuple[float, float]:
     """The exponent of memory over all sizes, and over the last step."""
-    # A peak of less than a MiB is pages, not numbers.
+    # A peak of less than a MiB is due to pages, not tensors.
     known = [max(value, 1.0) for value in memory]
     return slope(SIZES, known), slope(SIZES[-2:], known[-2:])
 
@@ -257,7 +257,7 @@ def main() -> int:
 
 
 def kept(combinations: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-    """What an earlier run on the same machine with the same torch has measured of these."""
+    """The measurements of an earlier run on the same machine with the same torch."""
     path = RESULTS / "slopes.json"
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if before.get("same") != {"machine": machine(), "torch": torch.__version__}:
@@ -266,7 +266,7 @@ def kept(combinations: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
 
 
 def by_engine(details: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    """A line for each engine: how many combinations it took, and the worst that its memory did."""
+    """A line for each engine: the number of combinations that it took, and its worst exponents of memory."""
     for engine in dict.fromkeys(detail["engine"] for detail in details if "engine" in detail):
         taken = [detail for detail in details if detail.get("engine") == engine]
         yield (

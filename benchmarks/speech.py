@@ -1,11 +1,11 @@
-"""Measure how recognisers of speech hold at other volumes, in noise, over a telephone, and with an unseen speaker.
+"""Evaluate speech recognisers at other volumes, in noise, over a telephone, and with unseen speakers.
 
     python benchmarks/speech.py ROW... [--unseen]
 
 A row is spoken-digit, spoken-frames or spoken-strings. Without --unseen, the bundled model, or else that of runs/ROW-0,
-hears the recordings of test as they are and changed. With --unseen, the row's recipe is trained six times, each time
-without one of the speakers, and judged on all of that speaker's recordings. Every measurement is a line of
-results/speech.jsonl; one that is written there is not repeated.
+is evaluated on the recordings of test, unchanged and changed. With --unseen, the row's recipe is trained six times,
+each time without one of the speakers, and evaluated on all recordings of that speaker. Every measurement is a line of
+results/speech.jsonl; recorded ones are not repeated.
 """
 
 import argparse
@@ -36,12 +36,12 @@ def louder(factor: float) -> Callable[[Sound], Sound]:
 
 
 def clipped(sound: Sound) -> Sound:
-    """A recording at twenty times its volume, of which what exceeds full scale is lost."""
+    """A recording at twenty times its volume, clipped at full scale."""
     return Sound((sound.samples * 20).clamp(-1, 1), sound.rate)
 
 
 def noisy(sound: Sound) -> Sound:
-    """White noise at 20 dB below the power of the samples that are no silence."""
+    """White noise at 20 dB below the power of the samples that aren't silent."""
     drawn = torch.randn(sound.samples.shape, generator=torch.Generator().manual_seed(0))
     power = sound.samples[sound.samples != 0].square().mean() / 100
     return Sound(sound.samples + drawn * power.sqrt(), sound.rate)
@@ -68,18 +68,18 @@ CONDITIONS: dict[str, Callable[[Sound], Sound]] = {
 
 
 def lines() -> list[dict[str, Any]]:
-    """Every measurement that is written down."""
+    """The recorded measurements."""
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
 
 
 def right(model: Any, examples: list[tuple[Any, Any]]) -> float:
-    """The share of digits, or frames, that is right."""
+    """The fraction of digits, or frames, that is right."""
     scores = model.evaluate(examples)
     return 1 - scores.score if model.measure.falls else scores.score
 
 
 def in_conditions(row: str) -> None:
-    """Judge the model of a row on test, as recorded and changed."""
+    """Evaluate the model of a row on test, unchanged and changed."""
     name = row if row in bundled() else RUNS / f"{row}-0" / "model"
     model = regard.load(name)
     named = NAMED_RECIPES[row]
@@ -94,7 +94,7 @@ def in_conditions(row: str) -> None:
 
 
 def without(row: str, speaker: str) -> None:
-    """Train by the recipe of a row without a speaker, and judge on all recordings of that speaker."""
+    """Train by the recipe of a row without a speaker, and evaluate on all recordings of that speaker."""
     recipe = NAMED_RECIPES[row].recipe
     if written(row, speaker, recipe):
         return

@@ -1,4 +1,4 @@
-"""Cold starts: what `import regard` and `regard tag` cost beside importing torch, in processes of their own."""
+"""Cold starts: the time for `import regard` and `regard tag` relative to importing torch, in fresh processes."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    # With bytecode, as an installed package has it, even where the environment keeps Python from writing it.
+    # With bytecode, as in an installed package, even if the environment prevents Python from writing it.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
-"""How well a speaker's strings of digits are understood: a recogniser writes down what it hears.
+"""The intelligibility of synthesized strings of digits: the error rate of a recogniser.
 
     python benchmarks/synthesis.py SPEAKER RECOGNISER [--split dev] [--strings 50] [--keep FOLDER]
 
 Both are folders that `regard train` wrote: of `synthesis --data fsdd-strings --label speech`, and of `seq2seq --data
-fsdd-strings`. Beside what was said, the recogniser hears the recordings of the same strings, and these sent through
-filter banks and back, which is the best that any speaker of such filter banks could do. A digit is a character and a
-word. The line of JSON that is printed is added to results/synthesis.jsonl.
+fsdd-strings`. The recogniser also transcribes the recordings of the same strings, and these converted to filter banks
+and back, which is the best that any synthesizer of such filter banks could reach. A digit is a character and a word.
+The line of JSON that is printed is added to results/synthesis.jsonl.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MEASURE = TEXT_MEASURES["character error rate"].measure
 
 
 def through_filter_banks(speaker: Synthesizer, sound: Sound) -> Sound:
-    """A recording as a speaker would say it that made no error."""
+    """A recording converted to filter banks and back, like the output of a perfect synthesizer."""
     frames = speaker.target.frames
     return frames.to_sound(frames.frames(sound))
 
@@ -37,7 +37,7 @@ def through_filter_banks(speaker: Synthesizer, sound: Sound) -> Sound:
 def measured(
     speaker: Synthesizer, recogniser: Seq2SeqModel, split: str, strings: int | None, keep: Path | None
 ) -> dict[str, Any]:
-    """What the recogniser understands of the strings of a split, said and recorded: a line of JSON."""
+    """The error rates of the recogniser on a split, synthesized and recorded, as a line of JSON."""
     spoken = read("fsdd-strings", split, "speech")[:strings]
     digits = [each.target for each in read("fsdd-strings", split, "digits")[:strings]]
     started = time.perf_counter()

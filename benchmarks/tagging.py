@@ -2,12 +2,12 @@
 
     python benchmarks/tagging.py [--rounds 5]
 
-Every measurement is of a process of its own, which has tagged twenty sentences of dev before: what a tagger remembers
-of words that it has seen doesn't count, as it doesn't for a user's new text. The processes take turns, round by round;
-the table has medians. The peers: a bidirectional LSTM of equal size on the same features; and spaCy's own tagger
-network (its default convolutional net, initialised, not trained: speed doesn't depend on the weights), where spaCy is
-installed. The LSTM reads words and gives labels with probabilities; regard's tagger also checks its input and warns of
-text that is unlike its training. spaCy has no setting for threads.
+Every measurement runs in a process of its own, after twenty sentences of dev as warm-up, so that cached words have no
+effect, as with a user's new text. The processes take turns, and the table has medians. The peers are a bidirectional
+LSTM of equal size on the same features, and spaCy's own tagger network (its default convolutional network, initialised
+but not trained, because speed doesn't depend on the weights) if spaCy is installed. The LSTM encodes words and returns
+labels with probabilities; regard's tagger also checks its input and warns of out-of-distribution text. spaCy has no
+setting for threads.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from regard.tasks.training.batching import batches_by_length
 Sentences = Sequence[list[str]]
 WARM_UP = 20  # sentences
 SETTINGS = [("together", 1), ("together", 2), ("one by one", 1), ("one by one", 2)]
-"""How sentences are given, and the threads."""
+"""How sentences are passed, and the number of threads."""
 
 
 class Recurrent(nn.Module):
@@ -63,7 +63,7 @@ def self_attention() -> tuple[str, Callable[[Sentences], Any]]:
 
 
 def recurrent() -> tuple[str, Callable[[Sentences], Any]]:
-    """The LSTM: the tagger's reading of words, and labels with probabilities; no more than these."""
+    """The LSTM: the tagger's encoder of words, and labels with probabilities, without further checks."""
     tagger = regard.load("english-pos")
     width, layers = tagger.recipe.width, tagger.recipe.layers
     encoder_size = size(tagger.network.network)
@@ -107,7 +107,7 @@ CANDIDATES = {"attention": self_attention, "recurrent": recurrent, "spacy": spac
 
 
 def once(candidate: str, given: str, threads: int) -> tuple[str, float]:
-    """The title of a candidate, and its seconds for text that this process hasn't seen."""
+    """The title of a candidate, and its seconds for text that is new to this process."""
     torch.set_num_threads(threads)
     new, known = (
         [list(sentence.words) for sentence in datasets.read("ud-english-ewt", split)] for split in ("test", "dev")

@@ -1,11 +1,11 @@
-"""Train the rows of the table of tasks by their recipes, and write down every run.
+"""Train the rows of the table of tasks by their recipes, and record every run.
 
     python benchmarks/tasks.py ROW... [--seeds 3] [--network NAME] [--members 5] [--devices 2] [--final]
 
-A row is a name in tasks.json and of a recipe (`regard.tasks.NAMED_RECIPES`), which says the data. A run that is
-written in results/tasks.jsonl isn't run again; one that was stopped goes on in runs/. Another network, or another
-number of members, is the recipe with nothing else changed. What is printed is dev, by which recipes are chosen.
-`--final` reads test for the runs that lack it, and each line says how often that was done for its row.
+A row is a name in tasks.json and the name of a recipe (`regard.tasks.NAMED_RECIPES`), which names the data. Runs that
+are recorded in results/tasks.jsonl aren't repeated; a stopped run is resumed in runs/. `--network` and `--members`
+change nothing else in the recipe. The printed score is that on dev, by which recipes are chosen. `--final` reads test
+for runs without a test score, and each record has the number of reads of test for its row.
 """
 
 import argparse
@@ -25,29 +25,29 @@ from regard.tasks.training.context import MATMUL
 
 HERE = Path(__file__).parent
 ROWS: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
-"""The rows: for each its title, the measure, and what is asked of it."""
+"""The rows: the title, the measure and the goal of each."""
 LINES = HERE / "results" / "tasks.jsonl"
 
 
 def lines() -> list[dict[str, Any]]:
-    """Every run that is written down."""
+    """The recorded runs."""
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()] if LINES.exists() else []
 
 
 def add(line: dict[str, Any]) -> None:
-    """Write down one more run."""
+    """Record a run."""
     write_text(LINES, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines(), line]))
 
 
 def same(line: dict[str, Any], row: str, recipe: Recipe) -> bool:
-    """Whether a line is of this row's run by this recipe, on the data and the label that the row has today."""
+    """Whether a record is of this row and this recipe, on the row's current data and label."""
     named = NAMED_RECIPES[row]
     wanted = (row, named.data, named.label)
     return (line["row"], line["data"], line["label"]) == wanted and Recipe.from_json(line["recipe"]) == recipe
 
 
 def readings(row: str) -> int:
-    """How often test was read for a row, on the data and the label that it has today."""
+    """The number of reads of test for a row, on its current data and label."""
     named = NAMED_RECIPES[row]
     wanted = (row, named.data, named.label)
     return test_reads([line for line in lines() if (line["row"], line["data"], line["label"]) == wanted])
@@ -56,14 +56,14 @@ def readings(row: str) -> int:
 def run(
     row: str, seed: int, changes: dict[str, Any], *, final: bool = False, again: bool = False, **options: Any
 ) -> None:
-    """One run, unless it is written down; then it is.
+    """Run and record, unless the run is recorded.
 
     Args:
-        row, seed: which.
-        changes: what is other than in the row's recipe.
+        row, seed: the row and the seed.
+        changes: changes to the row's recipe.
         final: read test.
-        again: even if it is, so that the last line counts.
-        options: of `training.train`.
+        again: run it even if it is recorded; the last record counts.
+        options: further arguments of `training.train`.
     """
     named = NAMED_RECIPES[row]
     changed = {name: value for name, value in changes.items() if value != getattr(named.recipe, name)}
@@ -91,7 +91,7 @@ def run(
 
 
 def heard(speaker: Path) -> float:
-    """The share of digits that the bundled recogniser gets wrong of the strings of test, said by a speaker."""
+    """The fraction of digits in synthesized strings of test that the bundled recogniser gets wrong."""
     return synthesis.measured(regard.load(speaker), regard.load("spoken-strings"), "test", None, None)["said"]["score"]
 
 
@@ -100,8 +100,8 @@ def main() -> None:
     parser.add_argument("rows", nargs="+", metavar="ROW", choices=ROWS, help=", ".join(ROWS))
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N - 1")
     parser.add_argument("--network", choices=NETWORKS, help="instead of the recipe's")
-    parser.add_argument("--final", action="store_true", help="read test: once, when nothing more is chosen")
-    parser.add_argument("--again", action="store_true", help="run what is written down again, as on another processor")
+    parser.add_argument("--final", action="store_true", help="read test: once, when all choices are made")
+    parser.add_argument("--again", action="store_true", help="run what is recorded again, as on another processor")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--devices", type=int, default=1, metavar="N", help="processes that share each batch")
     parser.add_argument("--matmul", choices=MATMUL, help="how exactly float32 matrices are multiplied")

@@ -1,4 +1,4 @@
-"""Training by the command itself: a run from its beginning or from where it was stopped, and what is written of it."""
+"""Run `regard train`, from the beginning or resumed, and make a record of the run."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from regard.tasks.evaluation import saved_evaluation
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "runs"
 
-# What a line says under a name of its own, or not at all: a tagger's figure for each of hundreds of labels.
+# The scores that a record has under other names or leaves out, such as those of hundreds of labels.
 _SAID = ("measure", "score", "interval", "method", "labels")
 
 
@@ -28,19 +28,19 @@ def train(
     devices: int = 1,
     matmul: str | None = None,
 ) -> dict[str, Any]:
-    """Run a command that trains in runs/NAME-SEED, unless its model is there; go on with it if it was stopped.
+    """Run a training command in runs/NAME-SEED, unless its model is there; resume it if it was stopped.
 
     Args:
-        name: of the run.
-        command: its words, but for the folder, the seed and the threads.
-        seed: of the run.
-        final: judge it on test, too; a run that is finished is judged now.
-        threads: of the CPU.
-        devices: processes that share each batch.
-        matmul: how exactly float32 matrices are multiplied; None: as PyTorch does.
+        name: the name of the run.
+        command: the command, without the folder, the seed and the threads.
+        seed: the seed.
+        final: evaluate on test too; a finished run is evaluated now.
+        threads: the number of CPU threads.
+        devices: the number of processes that share each batch.
+        matmul: the precision of float32 matrix products; None: PyTorch's default.
 
     Returns:
-        the line of JSON that is kept of it: command, recipe, scores, time, machine, versions.
+        the record of the run: command, recipe, scores, time, machine, versions.
 
     Raises:
         SystemExit: the command failed.
@@ -56,7 +56,7 @@ def train(
             words += [option, str(given)]
     if final:
         words += ["--final"]
-    if not _is_judged(folder, "test" if final else "dev"):
+    if not _is_evaluated(folder, "test" if final else "dev"):
         resume = ["--resume"] if (folder / "run.json").exists() else []
         run = subprocess.Popen(
             [sys.executable, "-m", *words, "--progress", "lines", *resume],
@@ -72,17 +72,17 @@ def train(
     return described(" ".join(words), json.loads((folder / "model" / "model.json").read_text(encoding="utf-8")))
 
 
-def _is_judged(folder: Path, split: str) -> bool:
-    """Whether a run has come to its end: its model is written when it is trained, and once more when it is judged."""
+def _is_evaluated(folder: Path, split: str) -> bool:
+    """Whether a run is complete: its model is saved after training, and again after evaluation."""
     model = folder / "model" / "model.json"
     return model.exists() and split in json.loads(model.read_text(encoding="utf-8"))["about"].get("scores", {})
 
 
 def test_reads(lines: Sequence[dict[str, Any]]) -> int:
-    """How often test was read for a recipe: as its runs say, or as many of them as have a test score.
+    """The number of reads of test for a recipe: the recorded number, or the number of runs with a test score.
 
     Args:
-        lines: the runs of the recipe that are written down.
+        lines: the recorded runs of the recipe.
 
     Example:
         >>> test_reads([{"test": 0.9}, {"test": None}, {"test": 0.8}]), test_reads([{"test": 0.9, "test_reads": 5}])
@@ -92,11 +92,11 @@ def test_reads(lines: Sequence[dict[str, Any]]) -> int:
 
 
 def described(command: str, model: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a run whose model has this description.
+    """The record of a run, made from the description of its model.
 
     Args:
-        command: that made it.
-        model: what its model.json holds.
+        command: the training command.
+        model: the content of its model.json.
     """
     about = model["about"]
     training = about["training"]

@@ -68,7 +68,6 @@ html_sidebars = {
 }
 html_context = {
     "other_language": "English" if CHINESE else "中文",
-    "other_home": "../index.html" if CHINESE else "zh/index.html",
 }
 html_copy_source = False
 html_show_copyright = False

@@ -14,6 +14,9 @@ NAME is one of
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
+
+The pages in docs/zh/tutorials are translations: they have the blocks of the pages in docs/tutorials, in the same order,
+and take over their outputs, so that nothing is run twice.
 """
 
 import contextlib
@@ -166,8 +169,35 @@ def run_here(command: str) -> str:
     return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
 
 
+def original(path: Path | None) -> Path | None:
+    """The English page that a Chinese tutorial translates; None for other documents."""
+    translations = ROOT / "docs" / "zh" / "tutorials"
+    return ROOT / "docs" / "tutorials" / path.name if path is not None and path.parent == translations else None
+
+
+def blocks_of(text: str) -> list[str]:
+    """The Python blocks of a document and the names of its generated blocks, in their order."""
+    found = [(block.start(), block[1]) for block in PYTHON.finditer(text)]
+    found += [(block.start(), block["name"]) for block in BLOCK.finditer(text)]
+    return [block for _, block in sorted(found)]
+
+
+def translated(text: str, english: str, name: str) -> str:
+    """A translation with the outputs of the original.
+
+    Raises:
+        SystemExit: they don't have the same blocks in the same order.
+    """
+    if blocks_of(text) != blocks_of(english):
+        raise SystemExit(f"docs: the blocks of {name} in docs/zh/tutorials aren't those of docs/tutorials/{name}")
+    bodies = iter([block["body"] for block in BLOCK.finditer(english)])
+    return BLOCK.sub(lambda block: f"{block[1]}{next(bodies)}{block[4]}", text)
+
+
 def generated(text: str, path: Path | None = None) -> str:
     """A document with every generated block written anew."""
+    if path is not None and (source := original(path)) is not None:
+        return translated(text, source.read_text(encoding="utf-8"), path.name)
     printed = outputs(text, path) if RUN.search(text) else []
 
     def write(match: re.Match[str]) -> str:

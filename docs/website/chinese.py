@@ -1,6 +1,7 @@
-"""Chinese pages: lines that are joined without a space, and search by pairs of characters."""
+"""Chinese pages: lines joined without a space, search by pairs of characters, and links between the languages."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from sphinx.search.zh import SearchChinese
@@ -37,7 +38,22 @@ def join_lines(app: Any, docname: str, source: list[str]) -> None:
         source[0] = BREAK.sub("", source[0])
 
 
+def switch_language(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Link a page to its translation, and a page without one to the first page in the other language."""
+    chinese = app.config.language.startswith("zh")
+    names = RENAMED if chinese else {english: own for own, english in RENAMED.items()}
+    other = names.get(pagename, pagename)
+    root = Path(app.srcdir).parent if chinese else Path(app.srcdir) / "zh"
+    found = other if (root / f"{other}.md").exists() else "index"
+    context["other_page"] = f"{'..' if chinese else 'zh'}/{found}.html"
+
+
+RENAMED = {"notes": "explanation/notes"}
+"""The Chinese pages that lie elsewhere than the English ones."""
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_search_language(BigramSearch)
     app.connect("source-read", join_lines, priority=900)
+    app.connect("html-page-context", switch_language)
     return {"parallel_read_safe": True}

@@ -74,7 +74,7 @@ def test_check_says_what_there_is_at_every_width(capfd, folder, more):
     words = " ".join(out.split())
     for part in ("20.0%", "No problems."):
         assert part in words
-    assert "2 of test also stand in train" in words
+    assert "2 of test are also in train" in words
     assert "that repeat an earlier one of their split: 1 in test" in words
     if "--width" in more and "--color" not in more:
         assert max(map(len, out.splitlines())) <= int(more[more.index("--width") + 1])

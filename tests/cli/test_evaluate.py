@@ -38,7 +38,7 @@ def test_text(place, capsys):
         "model on all 3 sentences of ",
         "of 9 words in 3 sentences are right (95% interval",
         "Wilson score interval over sentences",
-        "Of 1 out-of-vocabulary words, which training never had",
+        "Of 1 out-of-vocabulary words, which don't occur in training",
     ):
         assert text in said
     for text in ("hardest labels", "precision", "Most frequent confusions", "words a second"):

@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -259,6 +260,22 @@ def test_what_the_first_import_of_torch_makes_is_not_collected_and_later_garbage
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert [line for line in ran.stdout.splitlines() if "True" in line or "False" in line] == ["True True", "True"]
+
+
+def test_training_does_not_collect_what_the_import_of_torch_makes_either(tmp_path):
+    rows = "text,label\n" + "a good film,yes\na bad film,no\n" * 20
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text(rows)
+    recipe = {"task": {"kind": "classifier"}, "width": 8, "heads": 2, "hidden": 8, "layers": 1, "epochs": 1}
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
+    code = (
+        "import gc; from regard.cli.main import main\n"
+        f"words = ['train', 'classifier', '--data', {str(tmp_path)!r}, '--recipe', {str(tmp_path / 'recipe.json')!r}]\n"
+        f"assert main([*words, '--out', {str(tmp_path / 'run')!r}]) == 0\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "True True"
 
 
 def test_collection_goes_on_after_an_import_of_torch_that_fails():

@@ -47,16 +47,21 @@ def test_a_good_model_has_none():
 @pytest.mark.parametrize(
     ("examples", "dev", "score", "said"),
     [
-        (GOOD[:150], GOOD, judged(0.9), "It was trained on 150 examples: of fewer than 200 another seed may"),
-        (GOOD[::2], GOOD[::2], judged(1.0), "All training examples have the label yes, so it can answer nothing else."),
-        (GOOD, GOOD[:3], judged(2 / 3), "It is no better than always answering yes, which is right for 66.67% of dev."),
+        (GOOD[:150], GOOD, judged(0.9), "It was trained on 150 examples: with fewer than 200, scores vary"),
+        (GOOD[::2], GOOD[::2], judged(1.0), "All training examples have the label yes, so it can predict no other."),
+        (
+            GOOD,
+            GOOD[:3],
+            judged(2 / 3),
+            "It is no better than always predicting yes, which is right for 66.67% of dev.",
+        ),
         (
             GOOD,
             [*GOOD, Example("x", "maybe")] * 2,
             judged(0.9),
             "No training example has the label maybe, but 0.33% of dev have it",
         ),
-        ([Example("x", 1.0)] * 300, GOOD, judged(0.9, r2=-0.1), "It is no better than always answering the mean."),
+        ([Example("x", 1.0)] * 300, GOOD, judged(0.9, r2=-0.1), "It is no better than always predicting the mean."),
     ],
 )
 def test_a_classifier(examples, dev, score, said):
@@ -68,12 +73,12 @@ def test_of_test_it_is_told_too():
     few = [Example("x", label) for label in ("yes", "no", "no", "no")]
     chance = Evaluation("accuracy", 0.75, (0.3, 0.95), "", 4)
     (found,) = model_warnings(model(), GOOD, GOOD, judged(0.9), DONE, (few[1:], judged(0.0)))
-    assert found == "It is no better than always answering yes, which is right for 0.00% of test."
+    assert found == "It is no better than always predicting yes, which is right for 0.00% of test."
     found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, chance))
-    assert found == "It is no better than always answering no, which is right for 75.00% of test."
+    assert found == "It is no better than always predicting no, which is right for 75.00% of test."
     lucky = Evaluation("accuracy", 1.0, (0.5, 1.0), "", 4)
     found, *_ = model_warnings(model(), [*GOOD, *few], GOOD, judged(0.9), DONE, (few, lucky))
-    assert "always answering no for 75.00%: 4 are too few to say that it is better." in found
+    assert "always predicting no for 75.00%: 4 are too few to say that it is better." in found
 
 
 def test_a_test_that_is_clearly_below_dev_is_told():
@@ -90,7 +95,7 @@ def test_a_test_that_is_clearly_below_dev_is_told():
 
 def test_empty_texts_are_counted():
     (found,) = model_warnings(model(), [*GOOD, Example("  ", "yes")], GOOD, judged(0.9), DONE)
-    assert found == "1 training text held nothing, and was left out."
+    assert found == "1 training text was empty and left out."
 
 
 def test_several_questions():
@@ -104,7 +109,7 @@ def test_the_items_of_a_tagger_count():
     examples = [Example("x", ("a", "b", None, "a"))] * 80
     scores = evaluate_labels([["a", "b", "a"]], [["a", "a", "a"]])
     (found,) = model_warnings(model("tagger"), examples, examples, scores, DONE)
-    assert found == "It is no better than always answering a, which is right for 66.67% of dev."
+    assert found == "It is no better than always predicting a, which is right for 66.67% of dev."
     assert "on 9 items" in model_warnings(model("tagger"), examples[:3], examples, scores, DONE)[-1]
 
 
@@ -126,6 +131,6 @@ def test_still_improving(last, improving):
     rows = [{"epoch": epoch, "best": 0.925, "best_epoch": 8} for epoch in range(1, 10)]
     rows.append({"epoch": 10, "best": max(last, 0.925), "best_epoch": 10 if last > 0.925 else 8})
     found = model_warnings(model(), GOOD, GOOD, judged(0.9), rows)
-    assert [("still getting better" in each) for each in found] == [True] * improving
+    assert [("still improved" in each) for each in found] == [True] * improving
     rows[-1] = {"epoch": 10, "best": 0.93, "best_epoch": 10}
     assert model_warnings(model(), GOOD, GOOD, judged(0.9), rows) == []

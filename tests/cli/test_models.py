@@ -63,7 +63,7 @@ def test_what_shapes_the_list_does_not_shape_a_card(bundled, capsys, words):
     assert main(["models", "toy-pos", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.endswith("` shapes the list, but a card is printed as written. Leave it out.\n")
+    assert err.endswith("` formats the list, but a card is printed as it is. Leave it out.\n")
 
 
 def test_an_unknown_name_is_told_the_nearest(bundled, capsys):

@@ -116,9 +116,9 @@ def test_a_classifier_without_attention_in_its_pooling_shows_its_layers(predict)
 def test_a_network_without_attention_says_so(predict):
     assert "This model has no attention" not in predict("recurrent", "a warm film", "--top", 1)[1]
     out = predict("recurrent", "a warm film", "--layer", 1)[1]
-    assert "This model has no attention but that of its pooling." in out
+    assert "This model has no attention except for its pooling." in out
     found = json.loads(predict("recurrent", "a warm film", "--layer", 1, "--format", "json")[1])
-    assert found["why_no_attention"] == "This model has no attention but that of its pooling."
+    assert found["why_no_attention"] == "This model has no attention except for its pooling."
     assert len(found["pooling"]) == 3
 
 
@@ -214,8 +214,8 @@ def test_it_fits_the_width(predict, speech, tmp_path, width):
         (("a", "--top", 0, "--head", 1), "`--head` chooses what to show, but with `--top` 0 nothing is shown"),
         (("a", "--layer", 3), "`--layer` must be from 1 to 2, but is 3"),
         (("a", "--head", 3), "`--head` must be from 1 to 2 in layer 2, but is 3"),
-        (("a", "--map", "--format", "json"), "`--map` shapes text, but `--format` is json"),
-        (("a", "--plain", "--format", "csv"), "`--plain` shapes text, but `--format` is csv"),
+        (("a", "--map", "--format", "json"), "`--map` formats text, but `--format` is json"),
+        (("a", "--plain", "--format", "csv"), "`--plain` formats text, but `--format` is csv"),
         (("a", "--top", 1, "--format", "csv"), "`--top` lists weights, for which csv has no columns"),
         (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
         (("a", "--html", "/dev/null/seen.html"), "but of /dev/null/seen.html /dev/null is no folder"),
@@ -273,7 +273,7 @@ def test_20_000_characters(predict, kind):
     assert (code, err, len(out.splitlines())) == (0, "", 1)
     out = predict(kind, text, "--layer", 1, "--top", 1)[1]
     items = {"words": "4,000 words", "characters": "20,000 pieces", "tagger": "4,000 words"}[kind]
-    assert f"The source has {items}; what they attended to is kept for 2,000 at most." in " ".join(out.split())
+    assert f"The source has {items}; attention is recorded for 2,000 at most." in " ".join(out.split())
     assert ("Pooling" in out) == (kind != "tagger")
 
 
@@ -283,14 +283,14 @@ def test_400_words_for_a_model_that_saw_three(predict):
     assert "399 others" in out
     code, _, err = predict("learned", "good", "warm " * 513)
     assert code == 2
-    assert "a source may have 512 words, as many as learned has learned positions of, but one has 513" in err
+    assert "a source may have 512 words, the number of positions that learned has learned, but one has 513" in err
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "list.txt: there is nothing to answer, it is empty"),
-        (b"\n \n", "list.txt: there is nothing to answer, every line in it is empty"),
+        (b"", "list.txt: there is nothing to predict for, it is empty"),
+        (b"\n \n", "list.txt: there is nothing to predict for, every line in it is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0", "list.txt, line 1: it isn't UTF-8"),
         (b"good\n\0\0", "list.txt, line 2: it holds a zero byte: it isn't text"),
     ],
@@ -467,7 +467,7 @@ def test_a_folder_with_a_graph(predict, tmp_path):
 def test_graphs_of_vectors_are_asked_from_python(predict):
     code, _, err = predict("graphs", "a")
     assert code == 2
-    assert "graphs reads graphs, whose nodes were told by vectors instead of profiles: use it from Python" in err
+    assert "graphs reads graphs whose nodes have vectors instead of profiles: use it from Python" in err
 
 
 # Progress.

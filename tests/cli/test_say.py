@@ -84,7 +84,7 @@ def test_one_that_is_cut_says_so(trained, tmp_path, capsys):
     model.save(tmp_path / "endless")
     code, out, _ = run(capsys, "say", tmp_path / "endless", "low", "--out", tmp_path / "a.wav")
     assert code == 0
-    assert "cut: it found no end" in out
+    assert "cut: the model predicted no end" in out
 
 
 def test_where_it_looked_is_shown_and_written(trained, tmp_path, capsys):
@@ -119,7 +119,7 @@ def test_where_it_looked_is_shown_and_written(trained, tmp_path, capsys):
         (["low", "--out", "{}/x.wav", "--html", "{}/list.txt/page.html"], 2, "/list.txt is no folder."),
         (["low", "tone", "--out", "{}/x"], 2, "must be made of high, low, but 'tone' has 'tone'"),
         (["-f", "{}/list.txt", "--out", "{}/x"], 1, "list.txt, line 2: `sources` must be made of"),
-        (["low", "", "--out", "{}/x"], 2, "`TEXT` must hold something to say, but '' holds nothing"),
+        (["low", "", "--out", "{}/x"], 2, "`TEXT` must not be empty, but '' is"),
         (["low", "high", "--out", "{}/x.wav"], 2, "`--out` must be a folder for 2 texts"),
         (["low", "--out", "{}/full"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
         (["low", "--out", "{}/list.txt"], 2, "`--out` must be a new folder, or a name that ends in .wav, but"),
@@ -198,13 +198,16 @@ def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch)
     [
         (
             ["tag", "low", "--model"],
-            "`--model` must be a tagger of words, but {} is a speech synthesizer: ask it by regard say.",
+            "`--model` must be a tagger of words, but {} is a speech synthesizer: use regard say.",
         ),
         (
             ["translate", "low", "--model"],
-            "`--model` must be a seq2seq model, but {} is a speech synthesizer: ask it by regard say.",
+            "`--model` must be a seq2seq model, but {} is a speech synthesizer: use regard say.",
         ),
-        (["predict"], "`MODEL` must answer in text, but out is a speech synthesizer: ask it by regard say."),
+        (
+            ["predict"],
+            "`MODEL` must predict labels, numbers or texts, but out is a speech synthesizer: use regard say.",
+        ),
     ],
 )
 def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):
@@ -216,7 +219,7 @@ def test_who_asks_a_speaker_is_told_at_once(trained, capsys, words, message):
 def test_a_model_that_does_not_speak_is_refused(model, tmp_path, capsys):
     code, _, said = run(capsys, "say", model, "low", "--out", tmp_path / "x.wav")
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert "`MODEL` must be one that speaks" in said
+    assert "`MODEL` must be a speech synthesizer" in said
 
 
 @pytest.mark.parametrize(

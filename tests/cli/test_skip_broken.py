@@ -140,7 +140,7 @@ def test_predict_leaves_out_lines_that_it_can_not_answer(folder, tmp_path, capsy
     assert f"2 of 5 lines are broken and were skipped: {path}. {lines} lists them." in said.err
     assert [(row["line"], row["reason"][:13]) for row in listed(lines)] == [(2, "it isn't UTF-"), (5, "the line has ")]
     assert main(["predict", str(folder / "out"), "good", "--skip-broken", str(lines)]) == 2
-    assert "leaves out lines of a file, but none is given" in capsys.readouterr().err
+    assert "skips lines of a file, but none is given" in capsys.readouterr().err
 
 
 def test_tag_leaves_out_lines_without_a_word(model, tmp_path, capsys):

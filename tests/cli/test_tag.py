@@ -164,8 +164,8 @@ def test_standard_input(tag):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "there is nothing to answer, it is empty"),
-        (b"\n \r\n\t\n", "there is nothing to answer, every line in it is empty"),
+        (b"", "there is nothing to predict for, it is empty"),
+        (b"\n \r\n\t\n", "there is nothing to predict for, every line in it is empty"),
         (b"fine .\nbad \xff byte\n", "line 2: it isn't UTF-8: byte 5 of the line is 0xff"),
         (b"\x7fELF\x02\x01\x00\x00", "line 1: it holds a zero byte: it isn't text"),
         ("saw".encode("utf-16"), "line 1: it holds a zero byte: it looks like UTF-16; save it as UTF-8"),
@@ -192,10 +192,10 @@ def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatc
     monkeypatch.setattr("regard.tasks.recording.MOST_ITEMS", 4)
     monkeypatch.setattr("regard.cli.showing.MOST_ITEMS", 4)
     out = tag(SENTENCE)[1]
-    assert "The source has 5 words; what they attended to is kept for 4 at most." in out
+    assert "The source has 5 words; attention is recorded for 4 at most." in out
     found = json.loads(tag(SENTENCE, "--format", "json")[1])
     assert (found["layer"], found["items"][0]["attends"]) == (None, [])
-    assert found["why_no_attention"] == "The source has 5 words; what they attended to is kept for 4 at most."
+    assert found["why_no_attention"] == "The source has 5 words; attention is recorded for 4 at most."
     assert "why_no_attention" not in json.loads(tag(SENTENCE, "--format", "json", "--top", 0)[1])
 
 
@@ -239,8 +239,8 @@ def test_a_traditional_sentence_is_told_once_and_converted(capsys):
         (("",), "`TEXT` must hold a word, but is empty"),
         ((" \t ",), "`TEXT` must hold a word, but is empty"),
         (("bad \udcff",), "`TEXT` must be UTF-8"),
-        (("a", "--plain", "--format", "json"), "`--plain` shapes text"),
-        (("a", "--map", "--format", "json"), "`--map` shapes text"),
+        (("a", "--plain", "--format", "json"), "`--plain` formats text"),
+        (("a", "--map", "--format", "json"), "`--map` formats text"),
         (("a", "--html", "."), "`--html` must be a file to write, but . is a folder"),
         (("a", "--model", ""), "`--model` must be a model's name or its folder, but is empty"),
         (("a", "--top", 0, "--layer", 1), "`--layer` chooses what to show, but with `--top` 0 nothing is shown"),
@@ -330,9 +330,9 @@ def test_chinese_without_spaces_is_split_by_the_words_of_the_model(tag):
 @pytest.mark.parametrize(
     ("source", "answers", "task", "message"),
     [
-        (Words(), ["yes", "no"], "classifier", "is a classifier: ask it by regard predict."),
-        (Words(), [0.5, 1.5], "tagger", "is a tagger that gives numbers: ask it by regard predict."),
-        (Texts("characters", size=64), ["yes", "no"], "tagger", "is a tagger of texts: ask it by regard predict."),
+        (Words(), ["yes", "no"], "classifier", "is a classifier: use regard predict."),
+        (Words(), [0.5, 1.5], "tagger", "is a tagger that predicts numbers: use regard predict."),
+        (Texts("characters", size=64), ["yes", "no"], "tagger", "is a tagger of texts: use regard predict."),
         (Graphs(), ["yes", "no"], "tagger", "is a tagger of graphs: use it from Python."),
     ],
 )

@@ -75,8 +75,7 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
     said = " ".join(capsys.readouterr().out.split())
     # The command that reads it, as it can be pasted.
     assert said.endswith(
-        "Test was not read. Read it once, when nothing more is chosen by it or by dev: "
-        f"regard evaluate {out} --data {treebank}"
+        f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank}"
     )
     assert {*load(out).about["scores"]} == {"dev"}
     assert "test" not in (out / "model" / "README.md").read_text(encoding="utf-8").split("## Scores")[1].split("##")[0]
@@ -153,7 +152,7 @@ def test_ctrl_c_says_how_to_go_on(words, capsys):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Loop, "train_epoch", press)
         assert main(start) == 130
-    assert "The same command with --resume goes on" in capsys.readouterr().err
+    assert "The same command with --resume continues" in capsys.readouterr().err
     assert main([*start, "--resume"]) == 0
     assert len((out / "log.jsonl").read_text().splitlines()) == 3
 
@@ -270,7 +269,7 @@ def test_a_single_treebank_is_split_with_what_is_learned_beside(tmp_path, recipe
     words = ["train", "tagger", "--data", str(path), "--recipe", str(recipe), "--out", str(out), "--device", "cpu"]
     assert main(words) == 0
     assert "40 examples split by a hash of each source" in capsys.readouterr().err
-    data = TaskData.find("tagger", str(path)).divided()
+    data = TaskData.find("tagger", str(path)).with_splits()
     examples = data.read("train")
     assert load(out).about["data"]["splits"]["train"] == {"sentences": len(examples), "words": 2 * len(examples)}
     assert data.auxiliary("xpos", examples) == [("xPRON", "xVERB")] * len(examples)
@@ -301,7 +300,7 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
     path.write_text(re.sub(r"\tx[A-Z]+\t", "\t_\t", path.read_text(encoding="utf-8")), encoding="utf-8")
     usual = [word for word in start if word not in ("--recipe", start[5])]
     assert main(usual) == 0
-    assert "has no XPOS, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert "has no XPOS, so the recipe is used without it" in capsys.readouterr().err
     assert dict(load(out).recipe.task.auxiliary) == {"feats": 0.3}
 
 

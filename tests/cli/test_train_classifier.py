@@ -115,7 +115,7 @@ def reviews(tmp_path):
 def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(trained, reviews, tmp_path, capsys):
     assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
     err = capsys.readouterr().err
-    data = TaskData.find("classifier", str(reviews)).divided()
+    data = TaskData.find("classifier", str(reviews)).with_splits()
     splits = {split: data.read(split) for split in data.splits}
     counts = ", ".join(f"{len(examples)} {split}" for split, examples in splits.items())
     assert f"reviews.csv: 50 examples split by a hash of each source, duplicates together: {counts}." in err
@@ -148,7 +148,7 @@ def test_texts_to_write_are_no_labels(trained, tmp_path, capsys):
     rows = "".join(f"snake_{n},snake{n}\n" for n in range(40))
     (tmp_path / "pairs.csv").write_text(f"text,target\n{rows}")
     assert main(start(trained, "--data", str(tmp_path / "pairs.csv"), "--out", str(tmp_path / "new"))) == 2
-    assert re.search(r"labels that repeat, .* are different\. .* take regard train seq2seq\.", capsys.readouterr().err)
+    assert re.search(r"labels that repeat, .* are different\. .* use regard train seq2seq\.", capsys.readouterr().err)
 
 
 def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path, capsys):
@@ -185,7 +185,7 @@ def test_each_kind_of_single_file_is_split(trained, tmp_path, ending):
         for n in range(40):
             (path / "ab"[n % 2]).mkdir(parents=True, exist_ok=True)
             pillow.new("L", (4, 5), n).save(path / "ab"[n % 2] / f"{n}.png")
-    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).divided()
+    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).with_splits()
     splits = [data.read(split) for split in data.splits]
     assert len(splits) == 3
     assert all(splits)
@@ -231,7 +231,7 @@ def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
         said = capsys.readouterr()
         assert json.loads(said.out)["examples"] == 4
         assert json.loads(said.out)["columns"] == {"text": "review", "labels": ["likes", "buys"]}
-        assert said.err == f"Note: the columns are called as in the data that out was trained on: {told}\n"
+        assert said.err == f"Note: the columns are those of the data that out was trained on: {told}\n"
     # Of a data set that regard knows they say nothing.
     assert main(["evaluate", out, "--data", "nowhere"]) == 2
     assert "Note" not in capsys.readouterr().err
@@ -316,7 +316,7 @@ def test_evaluate(trained, capsys):
 @pytest.mark.parametrize(
     ("column", "targets", "message"),
     [
-        ("label", ["x", "y"], "`examples` must have labels that training had (no, yes), but has none of them"),
+        ("label", ["x", "y"], "`examples` must have labels that occur in training (no, yes), but has none of them"),
         ("number", ["1.5", "2.5"], "the target of `examples[0]` must be a label or None, but is 1.5."),
     ],
 )
@@ -334,12 +334,12 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     (tmp_path / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     words = ["--out", str(tmp_path / "out"), "--recipe", str(tmp_path / "recipe.json")]
     assert main([*start(trained), *words]) == 2
-    assert "than what is learned (it has none), but names 'degree'. Take a recipe" in capsys.readouterr().err
+    assert "than what is learned (it has none), but names 'degree'. Use a recipe" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     # A recipe by name helps where it can.
     words = ["--out", str(tmp_path / "out"), "--recipe", "english-sentiment"]
     assert main([*start(trained), *words]) == 0
-    assert "data has no degree to learn beside, so the recipe's help from it is left out" in capsys.readouterr().err
+    assert "data has no auxiliary label degree, so the recipe is used without it" in capsys.readouterr().err
     assert dict(load(tmp_path / "out").recipe.task.auxiliary) == {}
 
 
@@ -454,7 +454,7 @@ def test_what_the_data_were_taken_for_is_said(tmp_path):
     sound, number = [Example(Path("a.wav"), "yes"), Example(Path("b.wav"), "no")], [Example("a", 1.0)]
     several = [Example("a", BinaryLabels((1, None), ("x", "y")))]
     for task, examples, kind, said in (
-        ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of how the names of the"),
+        ("classifier", sound, "speech", "2 recordings -> 2 labels; input: speech, because of the endings of the file"),
         ("classifier", number, "words", "1 text -> numbers; input: words, because of the column `review`."),
         ("classifier", several, "words", "1 text -> 2 questions; input: words"),
         ("seq2seq", [Example("a", "b")], "texts", "1 text -> texts; input: texts, because of the column `review`."),

@@ -88,7 +88,7 @@ def test_evaluate_leaves_out_what_is_empty_and_says_so(trained, tmp_path, capsys
     said = " ".join(capsys.readouterr().out.split())
     assert "The BLEU on 4 examples is" in said
     assert "ChrF: 100.0000." in said
-    assert "1 source held nothing and was left out." in said
+    assert "1 source was empty and left out." in said
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
         ),
         (["--data", "sst2"], "to be for a seq2seq, but sst2 has one label. Take regard train classifier."),
         (["--data", "multi30k", "--label", "de-eng"], "Did you mean 'de-en'?"),
-        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the usual one."),
+        (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the default one."),
         (
             ["--recipe", "spoken-strings"],
             "`--recipe` must read words, texts or molecules, which {data} holds, but reads speech. Leave it out",

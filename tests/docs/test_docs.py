@@ -146,8 +146,16 @@ def test_what_was_learned_may_differ_in_numbers_only(generate):
     assert not kept("98%", "98% 2%")
 
 
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
 @pytest.mark.parametrize(
-    ("english", "chinese"), [("README.md", "README.zh.md"), ("docs/explanation/notes.md", "docs/zh/notes.md")]
+    ("english", "chinese"),
+    [
+        ("README.md", "README.zh.md"),
+        ("docs/explanation/notes.md", "docs/zh/notes.md"),
+        *((f"docs/tutorials/{path.name}", f"docs/zh/tutorials/{path.name}") for path in TUTORIALS),
+    ],
 )
 def test_the_chinese_page_is_in_step(english, chinese):
     """Both tell the same story: the same headings in number and order, the same commands, the same blocks."""
@@ -160,6 +168,27 @@ def test_the_chinese_page_is_in_step(english, chinese):
         for text in texts
     )
     assert first == second
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
+def test_a_chinese_tutorial_shows_the_outputs_of_the_english_one(path, generate):
+    """Block by block to the letter, as only the English one is run; and no page of one language alone."""
+    pages = [folder / path.name for folder in (path.parent, ROOT / "docs" / "zh" / "tutorials")]
+    english, chinese = (page.read_text(encoding="utf-8") for page in pages)
+    bodies = [[block["body"] for block in generate.BLOCK.finditer(text)] for text in (english, chinese)]
+    assert bodies[0] == bodies[1]
+    assert {page.name for page in pages[1].parent.glob("*.md")} == {page.name for page in TUTORIALS}
+
+
+def test_a_translation_with_other_blocks_is_refused(generate):
+    first, second = ("```python\nprint(1)\n```\n\n", "```python\nprint(2)\n```\n\n")
+    shown = f"{OUTPUT}\n```text\n1\n```\n<!-- end -->\n"
+    assert generate.translated(first + OUTPUT + "\n<!-- end -->\n" + second, first + shown + second, "a.md") == (
+        first + shown + second
+    )
+    for other in (second + shown + first, first + shown, first + second + shown):
+        with pytest.raises(SystemExit, match=r"the blocks of a\.md"):
+            generate.translated(other, first + shown + second, "a.md")
 
 
 def test_every_passage_of_the_notes_is_shown():

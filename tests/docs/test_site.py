@@ -87,7 +87,7 @@ def test_every_page_and_every_public_name_is_on_the_site(site, pages):
     english = [path for path in DOCS.rglob("*.md") if not path.is_relative_to(DOCS / "zh")]
     for path in english:
         assert (site / path.relative_to(DOCS)).with_suffix(".html") in pages
-    for path in (DOCS / "zh").glob("*.md"):
+    for path in (DOCS / "zh").rglob("*.md"):
         assert (site / path.relative_to(DOCS)).with_suffix(".html") in pages
     reference = pages[site / "reference" / "api" / "attention.html"]
     for name in attention.__all__:
@@ -104,6 +104,23 @@ def test_search_knows_both_languages(site):
         language = (folder / "_static" / "language_data.js").read_text(encoding="utf-8")
         (stemmer,) = re.findall(r"window\.Stemmer = (\w+);", language)
         assert re.search(rf"{stemmer} ?= ?function", language), f"{stemmer} isn't defined"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "other"),
+    [
+        ("tutorials/text.html", "zh/tutorials/text.html"),
+        ("zh/tutorials/text.html", "tutorials/text.html"),
+        ("explanation/notes.html", "zh/notes.html"),
+        ("zh/notes.html", "explanation/notes.html"),
+        ("reference/cli.html", "zh/index.html"),
+    ],
+)
+def test_a_page_leads_to_its_translation(site, page, other):
+    """A page without one leads to the first page in the other language."""
+    (link,) = re.findall(r'<a class="language" href="([^"]+)"', (site / page).read_text(encoding="utf-8"))
+    assert ((site / page).parent / link).resolve() == (site / other).resolve()
 
 
 def test_every_room_has_a_page_of_its_names():

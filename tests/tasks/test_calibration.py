@@ -51,14 +51,14 @@ def test_the_temperature_of_yes_or_no():
     answer = MultiLabel(("a", "b", "c")).calibrated(logits, wanted)
     assert answer.temperature == pytest.approx(2.5, rel=0.05)
     assert answer.calibration(logits, wanted).error < 0.015
-    assert answer.read(logits[:1])[0]["a"] == pytest.approx((logits[0, 0] / answer.temperature).sigmoid().item())
+    assert answer.decode(logits[:1])[0]["a"] == pytest.approx((logits[0, 0] / answer.temperature).sigmoid().item())
 
 
 def test_a_few_examples_that_are_all_right_do_not_make_it_certain():
     for count in (1, 5, 20):
         given = torch.tensor([[9.0, 0.0]] * count)
         answer = Label(("a", "b")).calibrated(given, torch.zeros(count, dtype=torch.int64))
-        ((_, probability),) = answer.read(given[:1])
+        ((_, probability),) = answer.decode(given[:1])
         assert probability == pytest.approx((count + 1) / (count + 2), abs=1e-4)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from regard.errors import ModelError
 from regard.tasks import folders
-from regard.tasks.folders import settle, standing, sweep, write_folder
+from regard.tasks.folders import clean_up, find_folder, recover, write_folder
 from regard.tasks.training.checkpoints import read_state, write_state
 
 STATE = {
@@ -127,10 +127,10 @@ def test_a_kill_between_any_two_steps_leaves_a_whole_folder(tmp_path, monkeypatc
         patched.setattr(folders.shutil, "rmtree", counted(folders.shutil.rmtree))
         with contextlib.suppress(Killed):
             write_folder(tmp_path / "a", {"one": b"new", "two": b"new"})
-    settle(tmp_path / "a", ("one", "two"))
+    recover(tmp_path / "a", ("one", "two"))
     held = {name: (tmp_path / "a" / name).read_bytes() for name in ("one", "two")}
     assert set(held.values()) in ({b"old"}, {b"new"})
-    sweep(tmp_path / "a", ("one", "two"))
+    clean_up(tmp_path / "a", ("one", "two"))
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
@@ -146,11 +146,11 @@ def test_a_folder_of_the_users_that_only_has_the_name_is_left_alone(tmp_path):
     for name in (".a.old", ".a.xyz.part"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis").write_text("mine")
-    settle(tmp_path / "a", ["one"])
-    assert standing(tmp_path / "a", ["one"]) == tmp_path / "a"
+    recover(tmp_path / "a", ["one"])
+    assert find_folder(tmp_path / "a", ["one"]) == tmp_path / "a"
     write_folder(tmp_path / "a", {"one": b"1"})
-    sweep(tmp_path / "a", ["one"])
-    with pytest.raises(FileExistsError, match="stands in the way"):
+    clean_up(tmp_path / "a", ["one"])
+    with pytest.raises(FileExistsError, match="is in the way"):
         write_folder(tmp_path / "a", {"one": b"2"})
     assert (tmp_path / "a" / "one").read_bytes() == b"1"
     assert {path.name for path in tmp_path.iterdir()} == {"a", ".a.old", ".a.xyz.part"}

@@ -275,7 +275,7 @@ def test_several_answers_may_all_be_unknown():
         (BESIDE | {"length": [float("nan")] * 6}, r"`auxiliary\['length'\]` must be finite numbers"),
         (BESIDE | {"both": [(1, 0), (1,)] * 3}, r"`auxiliary\['both'\]` must answer the same questions"),
         (BESIDE | {"both": [(None, None)] * 6}, r"`auxiliary\['both'\]` must hold a target that is known"),
-        (["length"], r"`auxiliary` must be a dict of a name's targets, but is \['length'\]"),
+        (["length"], r"`auxiliary` must be a dict from names to targets, but is \['length'\]"),
     ],
 )
 def test_auxiliary_answers_that_do_not_fit(auxiliary, message):
@@ -352,7 +352,10 @@ OTHERS = {
 @pytest.mark.parametrize(
     ("learned", "message"),
     [
-        ("labels", r"labels that training had \(no, yes\), but|must be a label or None, but|a target that is known"),
+        (
+            "labels",
+            r"labels that occur in training \(no, yes\), but|must be a label or None, but|a target that is known",
+        ),
         ("numbers", "must be a finite number or None, but|must hold a target that is known"),
         ("two questions", "as many answers as training had questions, 2, each|must hold a target that is known"),
     ],
@@ -381,7 +384,7 @@ def test_what_is_known_of_empty_sources_alone_is_nothing_to_judge():
         ([(1, 0), (0, 1)], [(None, None)], "`dev` must hold a target that is known"),
         ([(None, None)], [(1, 0)], "`examples` must hold a target that is known"),
         ([1.0, 2.0], [float("nan")], r"`dev\[0\]` must be a finite number or None, but is nan"),
-        (["yes", "no"], ["si"], r"`dev` must have labels that training had \(no, yes\), but has none .* 'si'"),
+        (["yes", "no"], ["si"], r"`dev` must have labels that occur in training \(no, yes\), but has none .* 'si'"),
     ],
 )
 def test_dev_that_nothing_learned_can_be_judged_by(targets, dev, message):

@@ -69,9 +69,9 @@ def test_what_was_edited_is_one_sentence_and_little_memory(seed, tmp_path):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("layers", 10**9, "its recipe asks for a larger net than model.safetensors holds"),
-        ("width", 10**12, "its recipe asks for a larger net than model.safetensors holds"),
-        ("hidden", 10**9, "its recipe asks for a larger net than model.safetensors holds"),
+        ("layers", 10**9, "its recipe describes a larger network than model.safetensors holds"),
+        ("width", 10**12, "its recipe describes a larger network than model.safetensors holds"),
+        ("hidden", 10**9, "its recipe describes a larger network than model.safetensors holds"),
         ("layers", 3, "has no tensor"),
     ],
 )

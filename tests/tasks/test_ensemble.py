@@ -110,9 +110,9 @@ def test_members_learn_and_are_saved_and_read(tmp_path):
 
 @pytest.mark.parametrize("kind", ["seq2seq", "synthesis"])
 def test_what_writes_or_speaks_is_one_net(kind):
-    with pytest.raises(ArgumentError, match=f"`members` must be 1 for '{kind}', which is one net, but is 2"):
+    with pytest.raises(ArgumentError, match=f"`members` must be 1 for '{kind}', which is one network, but is 2"):
         Recipe(task={"kind": kind}, members=2)
-    wanted = f"`consistency` must be 0 for '{kind}', which gives no single answers, but is 0.5"
+    wanted = f"`consistency` must be 0 for '{kind}', which predicts sequences, but is 0.5"
     with pytest.raises(ArgumentError, match=wanted):
         Recipe(task={"kind": kind}, consistency=0.5)
     assert Recipe(task={"kind": kind}).members == 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.tasks.intervals import FEWEST, interval_of_share, interval_of_sums, interval_said, wilson
+from regard.tasks.intervals import FEWEST, format_interval, interval_of_share, interval_of_sums, wilson
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 50, 1000])
@@ -51,4 +51,4 @@ def test_too_few_or_all_alike_have_no_interval():
     assert few == (None, "too few sources to say: an interval takes 10")
     alike = interval_of_sums(np.ones((50, 2)), mean)
     assert alike == (None, "the examples are too much alike to say")
-    assert interval_said(None, str) == "too few to say"
+    assert format_interval(None, str) == "too few to say"

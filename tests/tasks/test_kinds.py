@@ -35,4 +35,4 @@ def test_every_kind_has_a_card(task, target, source):
 
 @pytest.mark.parametrize("source", INPUTS)
 def test_every_kind_of_source_says_how_it_is_given(source):
-    assert INPUTS[source].given in ("text", "file", "folder")
+    assert INPUTS[source].argument in ("text", "file", "folder")

@@ -179,10 +179,10 @@ def test_what_is_too_long_is_said():
 
 def test_learned_positions_are_a_limit():
     model = untrained(WORDS, ["a warm film", "good"], position="learned")
-    assert untrained(WORDS, ["good"]).places is None
-    assert model.classify(["a " * model.places])
-    with pytest.raises(ArgumentError, match="may have 512 words, as many as classifier has learned positions of"):
-        model.classify(["a " * (model.places + 1)])
+    assert untrained(WORDS, ["good"]).position_limit is None
+    assert model.classify(["a " * model.position_limit])
+    with pytest.raises(ArgumentError, match="may have 512 words, the number of positions that classifier has learned"):
+        model.classify(["a " * (model.position_limit + 1)])
 
 
 def test_a_text_alone_is_refused():

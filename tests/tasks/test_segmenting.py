@@ -70,7 +70,10 @@ def test_on_the_command_line(capsys):
     assert '"text": "学生"' in out
     assert err == ""
     assert main(["tag", text, "--top", "0"]) == 0
-    assert "has no spaces, so words are the longest that the tagger knows. Use --split" in capsys.readouterr().err
+    assert (
+        "has no spaces, so it is split into the longest words that the tagger knows. Use --split"
+        in capsys.readouterr().err
+    )
     # Where words are said, nothing is split.
     assert main(["tag", "北京大学 的 学生", "--top", "0", "--split"]) == 0
     told = capsys.readouterr()

@@ -229,7 +229,9 @@ def test_a_source_longer_than_any_of_training_is_told(tmp_path):
 
 def test_pieces_that_training_never_had_are_told():
     writer = fit(epochs=1)
-    with pytest.warns(OutOfVocabulary, match=r"a source has 'x', '!', which .* hasn't learned: what it makes of"):
+    with pytest.warns(
+        OutOfVocabulary, match=r"a source has 'x', '!', which .* hasn't learned: what it writes for them"
+    ):
         writer.write(["x!x"])
     # Evaluation, the score tells; nobody wants a line for each of thousands.
     assert writer.evaluate([("x!x", "a"), ("abcabc", "b")]).examples == 2
@@ -395,4 +397,4 @@ def test_learned_positions_end_a_text_where_they_end():
         writer.network.output.bias[END] = -100.0
     (written,) = writer.write(["abc"], beams=1)
     assert not written.ended
-    assert len(written.text) <= writer.places
+    assert len(written.text) <= writer.position_limit

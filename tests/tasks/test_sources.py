@@ -345,7 +345,7 @@ def test_a_graph_is_read_from_its_folder_as_in_training(tmp_path):
         # Ages by the mean and spread of Ann and Bob, who are no cooks by the place of "cook" alone.
         assert item.vectors.tolist() == [[1, 1, 0], [0, 0, 0], [3, 0, 1]]
         assert {*zip(*item.edges.tolist(), strict=True)} == {(0, 1), (1, 0), (0, 0), (1, 1), (2, 2)}
-    assert (source.unnamed(encoder), Words().unnamed(None)) == (None, None)
+    assert (source.why_no_argument(encoder), Words().why_no_argument(None)) == (None, None)
 
 
 def test_a_model_that_was_saved_with_more_places_reads_what_is_read_now():
@@ -374,7 +374,7 @@ def test_numbers_that_mean_something_else_are_refused():
     plain = source.fit([Graph(graph.vectors, graph.edges)])
     with pytest.raises(ArgumentError, match="must be a Graph, as training had vectors instead of profiles, but is 'a'"):
         source.item(plain, "a")
-    assert "told by vectors instead of profiles" in source.unnamed(plain)
+    assert "have vectors instead of profiles" in source.why_no_argument(plain)
     saved = {**encoder.to_json(), "standard": {"means": [0.0], "spreads": [1.0]}}
     with pytest.raises(ArgumentError, match="`profiles` must be 1 wide, as `standard` is, but is 3"):
         source.encoder(saved)

@@ -214,7 +214,9 @@ def test_layers_too_many_or_too_few(folder):
     with pytest.raises(ModelError, match=r"has no tensor 'network.encoder.layers.2"):
         load(folder)
     edit(folder, recipe={**recipe, "layers": 1})
-    with pytest.raises(ModelError, match=r"no net of the recipe in model.json has 'network.encoder.layers.1"):
+    with pytest.raises(
+        ModelError, match=r"a network of the recipe in model.json has no tensor 'network.encoder.layers.1"
+    ):
         load(folder)
 
 
@@ -311,8 +313,13 @@ def test_terms_that_bind_come_before_all_else(licence, first):
 @pytest.mark.parametrize(
     ("kind", "source", "answer", "said"),
     [
-        ("tagger", "speech", {"kind": "label", "names": ["A"]}, ("each frame one of 1 labels", "predict", "recording")),
-        ("tagger", "graphs", {"kind": "number"}, ("each node a number", "predict", "model.tag([graph])")),
+        (
+            "tagger",
+            "speech",
+            {"kind": "label", "names": ["A"]},
+            ("one of 1 labels (A) for each frame", "predict", "recording"),
+        ),
+        ("tagger", "graphs", {"kind": "number"}, ("a number for each node", "predict", "model.tag([graph])")),
         ("classifier", "molecules", {"kind": "number"}, ("a number for a source", "predict", '"CCO"')),
         ("seq2seq", "texts", {"kind": "text"}, ("A seq2seq model", "predict", "model.write(")),
         ("synthesis", "texts", {"kind": "speech"}, ("A speech synthesizer", "regard say", "model.say(")),

@@ -113,9 +113,9 @@ def test_nothing_to_evaluate(tagger, examples):
 
 
 def test_labels_of_something_else_are_refused(tagger):
-    with pytest.raises(ArgumentError, match=r"`examples` must have labels that training had \(DET, NOUN, .*'prn'"):
+    with pytest.raises(ArgumentError, match=r"`examples` must have labels that occur in training \(DET, NOUN, .*'prn'"):
         tagger.evaluate([(["I", "saw"], ["prn", "vrb"])])
-    with pytest.raises(ArgumentError, match=r"`dev` must have labels that training had"):
+    with pytest.raises(ArgumentError, match=r"`dev` must have labels that occur in training"):
         train(SAWS, [(["I", "saw"], ["prn", "vrb"])], recipe=tiny(), progress="none", device="cpu")
 
 

@@ -55,7 +55,7 @@ def test_names_that_are_none(names, message):
         (
             ALL[0],
             ["x", None, "y"],
-            r"labels that training had \(a, b, c\), but has none of them: the first is 'x'\. Take",
+            r"labels that occur in training \(a, b, c\), but has none of them: the first is 'x'\. Choose",
         ),
         (ALL[1], [(1, 0), (1, 0, 1)], r"`examples\[1\]` must be a list of as many .* questions, 2, .* \(1, 0, 1\)"),
         (ALL[1], ["ab"], "must be a list of as many answers as training had questions, 2, each 1, 0 or None"),
@@ -183,7 +183,7 @@ class TestNumber:
         answer = Regression.fit([1.0, 5.0])
         assert (answer.mean, answer.spread) == (3.0, 2.0)
         assert answer.tensor([5.0, None, 3.0]).tolist() == pytest.approx([1.0, math.nan, 0.0], nan_ok=True)
-        assert answer.read(torch.tensor([[1.0], [-1.0]])) == [5.0, 1.0]
+        assert answer.decode(torch.tensor([[1.0], [-1.0]])) == [5.0, 1.0]
 
     def test_the_loss_leaves_out_what_is_missing(self):
         answer = Regression(0.0, 2.0)
@@ -196,16 +196,16 @@ class TestNumber:
 
     @pytest.mark.parametrize("kind", [int, float, np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8])
     def test_numpys_numbers_are_numbers(self, kind):
-        assert Regression.takes(kind(3))
+        assert Regression.accepts(kind(3))
         answer = Regression.fit([kind(1), kind(5)])
         assert answer == Regression(3.0, 2.0)
-        assert answer.fits(kind(9))
-        assert not answer.fits(10**400)
+        assert answer.is_valid(kind(9))
+        assert not answer.is_valid(10**400)
         assert answer.tensor([kind(5), None]).tolist() == pytest.approx([1.0, math.nan], nan_ok=True)
 
     @pytest.mark.parametrize("target", [True, np.True_, "3", 3j, np.complex64(3), [3.0], np.ones(1)])
     def test_what_is_no_number(self, target):
-        assert not Regression.takes(target)
+        assert not Regression.accepts(target)
 
     @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan], [10**400]])
     def test_no_numbers(self, targets):

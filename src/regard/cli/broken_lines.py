@@ -1,4 +1,4 @@
-"""`--skip-broken`: the lines of a file that can't be used are left out, counted, and written to a list."""
+"""`--skip-broken`: skip the broken lines of a file, count them, and write a list of them."""
 
 import gzip
 import json
@@ -18,24 +18,24 @@ _NAMES = ("file", "line", "reason", "text")
 
 
 class BrokenLines:
-    """What was left out, as JSON Lines: the file, the number of the line, the reason and the line itself.
+    """The list of skipped lines, as JSON Lines: the file, the line number, the reason and the line itself.
 
     Args:
         path: the file to write.
-        force: whether to write over a file that isn't such a list.
+        force: whether to overwrite a file that isn't such a list.
 
     Raises:
-        ArgumentError: it is a folder or lies where none can be, or something else is there.
+        ArgumentError: the path is a folder, can't be written, or is another file.
     """
 
     def __init__(self, path: str, *, force: bool = False):
         self.path, self.force = Path(path), force
         self._found: dict[tuple[str, int | None, str], str | None] = {}
-        self._asked = 0
+        self._read = 0
         self._check()
 
     def first(self, path: object) -> DataError | None:
-        """The first line of a file that was left out; None if none was."""
+        """The error of the first skipped line of a file; None if none was skipped."""
         found = ((line, reason) for file, line, reason in self._found if file == str(path))
         return next((DataError(reason, path=path, line=line) for line, reason in found), None)
 
@@ -43,28 +43,28 @@ class BrokenLines:
         return len(self._found)
 
     def add(self, error: DataError, text: str | None = None) -> None:
-        """Note what is broken; what was noted before, since a file was read again, counts once.
+        """Add a broken line. Lines of a file that is read twice count once.
 
         Args:
-            error: says where and why.
+            error: the error, with the file and the line.
             text: the line; by default it is read from the file when the list is written.
         """
         self._found.setdefault((str(error.path), error.line, error.reason), text)
 
     def add_unread(self, error: DataError) -> None:
-        """Note a line that can't be read, of a file whose other lines are `passing`."""
-        self._asked += 1
+        """Add an unreadable line of a file whose other lines are counted by `passing`."""
+        self._read += 1
         self.add(error)
 
     def passing(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """The same lines, counted."""
+        """Count lines while passing them on."""
         for line in lines:
-            self._asked += 1
+            self._read += 1
             yield line
 
     def write(self) -> None:
-        """Write the list, and say how many lines of each file were left out; without any the list is empty."""
-        # Here and not above: it brings torch, for which --help needn't wait.
+        """Write the list, which may be empty, and print the number of skipped lines of each file."""
+        # Imported here because it imports torch, which --help doesn't need.
         from regard.files import write_text
 
         self._check()
@@ -74,10 +74,10 @@ class BrokenLines:
             for place, text in self._found.items()
         ]
         write_text(self.path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
-        # A line may be broken in two ways.
+        # A line may have two errors.
         lines = Counter(file for file, line in {place[:2] for place in self._found} if line is not None)
         for file, count in sorted(lines.items()):
-            total = self._asked or _count(Path(file))
+            total = self._read or _count(Path(file))
             is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
             typer.echo(
                 f"{count:,} of {total:,} lines {is_are} broken and {was_were} skipped: {file}. {self.path} lists them.",
@@ -88,7 +88,7 @@ class BrokenLines:
             typer.echo(f"{said} skipped, such as {files[0]}. {self.path} lists them.", err=True)
 
     def _texts(self) -> dict[tuple[str, int | None], str]:
-        """The lines that were left out, as far as they can be read."""
+        """The skipped lines, as far as they can be decoded."""
         wanted: dict[str, set[int]] = {}
         for (file, line, _), text in self._found.items():
             if line is not None and text is None and Path(file).is_file():
@@ -117,12 +117,12 @@ class BrokenLines:
 
 
 def raise_with_option(error: DataError) -> None:
-    """Raise the error, which also names the option that leaves out what is broken."""
+    """Raise the error with a hint at the option that skips broken lines."""
     raise with_option(error)
 
 
 def with_option(error: DataError) -> DataError:
-    """The same error, which also names the option that leaves out what is broken.
+    """The error with a hint at the option that skips broken lines.
 
     Example:
         >>> print(with_option(DataError("the column `label` is empty.", path="a.csv", line=3)))
@@ -134,7 +134,7 @@ def with_option(error: DataError) -> DataError:
 
 
 def _is_list(path: Path) -> bool:
-    """Whether regard wrote it, or nothing stands in it: only such a file is written over unasked."""
+    """Whether the file is such a list, or empty, so that it can be overwritten without --force."""
     try:
         with path.open("rb") as file:
             first = file.readline(1 << 20)
@@ -150,7 +150,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _count(path: Path) -> int:
-    """How many lines could hold something: no blank ones, of a table not the header, of CoNLL-U no comments."""
+    """The number of lines without blank lines, the header of a table, and the comments of CoNLL-U."""
     from regard.datasets.tables import file_format
 
     kind = file_format(path)

@@ -1,4 +1,4 @@
-"""`--column`: the columns of a user's own tables that are called otherwise than usual."""
+"""`--column`: columns of users' tables that don't have the standard names."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,11 +12,11 @@ __all__ = ["column_names", "completed"]
 
 
 def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
-    """What `--column` says: for each usual name the column, or of labels the columns, that stand for it.
+    """Parse `--column`: for each standard name the column that has this role, or for labels the columns.
 
     Raises:
-        UnknownNameError: it names what no column stands for.
-        ArgumentError: it isn't USUAL=NAME, or says one thing twice.
+        UnknownNameError: an unknown standard name.
+        ArgumentError: it isn't USUAL=NAME, or gives one role to two columns.
 
     Example:
         >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
@@ -40,14 +40,14 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
     try:
         check_column_names(found)
     except ArgumentError as error:
-        # As it was typed.
+        # Named as on the command line.
         error.args = (str(error).replace("`columns`", "`--column`", 1),)
         raise
     return found or None
 
 
 def completed(given: "ColumnNames | None", remembered: "ColumnNames") -> "ColumnNames":
-    """The columns that a user gave, and for the side of an example of which nothing was said, the remembered one.
+    """The given columns, completed by remembered ones for the side (source or target) that isn't given.
 
     Example:
         >>> completed({"text": "body"}, {"text": "review", "label": "stars"})

@@ -1,4 +1,4 @@
-"""Commands for typer: their usage lines, and options that several of them declare once."""
+"""Commands for typer: uniform usage lines, and options that several commands share."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -10,10 +10,10 @@ __all__ = ["Command", "command_with"]
 
 
 class Command(TyperCommand):
-    """A command of typer's. Versions of typer put braces and brackets of their own around arguments."""
+    """A typer command whose usage line doesn't depend on the version of typer."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What stands behind the command's name in its usage line."""
+        """The part of the usage line after the name of the command."""
         arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
         return ["[OPTIONS]", *(each.metavar or str(each.name).upper() for each in arguments)]
 
@@ -21,13 +21,14 @@ class Command(TyperCommand):
 def command_with(
     run: Callable[..., None], options: Any, *first: inspect.Parameter, without: Collection[str] = ()
 ) -> Callable[..., None]:
-    """A command whose parameters are the fields of a NamedTuple, which declares each with its typer annotation.
+    """A command whose parameters are the fields of a NamedTuple, each annotated with its typer option.
 
     Args:
-        run: what the command does, given the parameters in `first` by name and the options; its docstring is the help.
+        run: the function of the command, called with the parameters in `first` by name and with the options; its
+            docstring is the help.
         options: the NamedTuple.
-        first: parameters that stand before the options.
-        without: fields that this command lacks; they have their defaults.
+        first: parameters before the options.
+        without: fields that aren't options of this command; they have their defaults.
     """
 
     def command(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where the commands write: the console that fits the terminal, pipe or file behind standard output."""
+"""Output of the commands: a console that suits the terminal, pipe or file behind standard output."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
         raise ArgumentError(f"`--width` must be {NARROWEST} or more, but is {width}.")
     if colour:
         true = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
-        # An explicit wish outranks NO_COLOR: no-color.org asks for that.
+        # An explicit option overrides NO_COLOR, as no-color.org recommends.
         return Console(
             file=sys.stdout,
             width=width,
@@ -51,14 +51,14 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
 def progress_over(
     lines: Iterable[Line], total: int, doing: str, *, in_bytes: bool, least: int, quiet: bool = False
 ) -> Iterator[Iterator[Line]]:
-    """Show on standard error how much is done, where that helps: on a terminal that nothing else writes to.
+    """Show a progress bar on standard error, if that is a terminal that nothing else writes to.
 
     Args:
-        lines: what is worked on.
-        total: how many they are, or how many bytes they take in their file, as `in_bytes` says.
-        doing: a word for the work.
+        lines: the lines to process.
+        total: the number of lines, or the size of their file in bytes.
+        doing: a verb for the work, such as "tagging".
         in_bytes: whether `total` is in bytes.
-        least: with a smaller total all is done before a bar could be read.
+        least: the smallest total for which there is a bar; smaller ones are done before it could be read.
         quiet: whether nothing is printed meanwhile.
 
     Yields:

@@ -1,4 +1,4 @@
-"""`regard data`: the data sets that regard knows; getting one; looking one over."""
+"""`regard data`: list, fetch and check data sets."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-_MOST_SHOWN = 20  # problems, on a page; --format json has them all
+_MOST_SHOWN = 20  # problems as text; --format json has them all
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -54,7 +54,7 @@ def list_(
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """List the data sets that regard knows: what each is, its terms, and where it is on this machine.
+    """List the data sets that regard knows, with their terms and their folders on this machine.
 
     \b
     Examples:
@@ -121,10 +121,12 @@ def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set tha
     typer.echo(str(folder))
 
 
-@app.command(cls=Command, short_help="Read every split, and say what stands out.")
+@app.command(cls=Command, short_help="Read every split, and report problems.")
 def check(
-    data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
-    label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
+    data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a file or a folder of your own.")],
+    label: Annotated[
+        str | None, typer.Option(help="The label, or the column with it  [default: the data set's]")
+    ] = None,
     column: ColumnOption = None,
     renamed: LabelNamesOption = None,
     format: FormatOption = Format.text,
@@ -132,7 +134,7 @@ def check(
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """Read every split of a data set; print what it holds, what stands in two splits, and every problem.
+    """Read every split of a data set, and print its content, its duplicates and every problem.
 
     The exit code is 1 if there is a problem.
 
@@ -183,9 +185,9 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     aligned: Any = ("left", *["right"] * (len(columns) - 1))
     blocks: list[Block] = [Table(columns, rows, aligned)]
     if any(split.out_of_vocabulary is not None for split in report.splits):
-        blocks.append(Prose("Unknown words: the share of a split's words that never stand in train."))
+        blocks.append(Prose("Unknown words: the share of a split's words that don't occur in train."))
     shared = [
-        f"{count:,} of {second} also stand in {first}"
+        f"{count:,} of {second} are also in {first}"
         for (first, second), count in report.duplicates.shared.items()
         if count
     ]
@@ -230,7 +232,7 @@ def _as_json(report: "Report") -> dict[str, object]:
 
 @contextmanager
 def _downloading() -> "Iterator[Progress]":
-    """Show a bar on standard error while something downloads; off a terminal, a line for each file."""
+    """Show the progress of downloads on standard error: a bar on a terminal, else a line for each file."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

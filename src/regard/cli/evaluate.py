@@ -1,4 +1,4 @@
-"""`regard evaluate`: how often a model is right where the answer is known, and where it isn't."""
+"""`regard evaluate`: compare the predictions of a model with known targets."""
 
 import dataclasses
 import json
@@ -54,8 +54,8 @@ def evaluate(
 
     A tagger gets the words of the data; it doesn't split the text itself. A single file is evaluated as a whole,
     whatever --split says (in JSON its split is "all"), unless the model was trained on it: then it is split in the same
-    way again. Columns that --column doesn't name are called as in the table that the model was trained on. The interval
-    is a 95% confidence interval: it shows how much the score depends on which examples were drawn.
+    way again. Columns that --column doesn't name are those of the table that the model was trained on. The interval is
+    a 95% confidence interval: it shows how much the score depends on the choice of examples.
 
     \b
     Examples:
@@ -67,10 +67,10 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.asking import check_script
     from regard.cli.broken_lines import BrokenLines
     from regard.cli.columns import column_names
     from regard.cli.console import output_console
+    from regard.cli.model_checks import check_script
     from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
@@ -84,9 +84,9 @@ def evaluate(
     found = dataclasses.replace(found, broken=broken)
     found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
-    if found.lacking and trained.get("made") == list(found.lacking) and trained.get("name") == found.name:
+    if found.missing_splits and trained.get("made") == list(found.missing_splits) and trained.get("name") == found.name:
         # Otherwise the training examples would be evaluated, too.
-        found = dataclasses.replace(found, made=found.lacking)
+        found = dataclasses.replace(found, made=found.missing_splits)
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = found.read(split, getattr(loaded.encoder, "profiles", None))
     check_script(loaded, script)
@@ -95,7 +95,7 @@ def evaluate(
     _tell_of_script(loaded, examples)
     if broken is not None:
         broken.write()
-    # Only these have columns to take one for another; what isn't the model's labels at all, it refuses itself.
+    # Only these may have several columns of labels; the model itself refuses labels that it doesn't know.
     if found.is_treebank or found.known is not None:
         if labels := getattr(loaded, "labels", ()):
             items = [target for each in examples for target in (each.labels if found.is_treebank else each.target)]
@@ -122,7 +122,7 @@ def evaluate(
 
 
 def _label_of(model: Any, data: str) -> str | None:
-    """What the model was trained to predict, where the data may be asked for it: a user's own table says it itself."""
+    """The label that the model was trained to predict, if the data have it; users' own tables have one label only."""
     from regard.datasets import match_source
 
     wanted = model.about.get("data", {}).get("label") or None
@@ -132,7 +132,7 @@ def _label_of(model: Any, data: str) -> str | None:
 
 
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
-    """Those that were given, and for the rest those that the model was trained on, where the data is tables, too."""
+    """The given columns, completed by those that the model was trained on, if the data are tables."""
     from regard.cli.columns import completed
     from regard.datasets import check_column_names, match_source
 
@@ -149,13 +149,13 @@ def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNa
             for each in ([column] if isinstance(column, str) else column)
             for word in ("--column", f"{name}={each}")
         ]
-        said = f"Note: the columns are called as in the data that {model.name} was trained on: {shlex.join(words)}"
+        said = f"Note: the columns are those of the data that {model.name} was trained on: {shlex.join(words)}"
         typer.echo(said, err=True)
     return columns
 
 
 def converted(example: Any, script: str) -> Any:
-    """An example whose source is in this script, word by word where it is words."""
+    """Convert the source of an example to this script; a list of words is converted word by word."""
     from regard.inputs import convert_script
 
     if hasattr(example, "words"):
@@ -166,7 +166,7 @@ def converted(example: Any, script: str) -> Any:
 
 
 def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
-    """Say how many sources are Chinese in another script than the model has learned: its score will be lower."""
+    """Print the number of sources that are Chinese in another script than the training data: they lower the score."""
     from regard.page.numbers import counted
 
     scripts = [model.other_script(each.words if hasattr(each, "words") else each.source) for each in examples]
@@ -180,7 +180,7 @@ def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
 
 
 def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, str] | None":
-    """The other names of labels that were given, else those that the model was trained with, where the data need it."""
+    """The renamed labels that were given, else those of the model's training, if they occur in the data."""
     from regard.datasets import parse_label_names
 
     if given is not None:
@@ -199,14 +199,14 @@ def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, 
 
 
 def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:
-    """Two columns can share a label or two (SYM, X): the right one shares most."""
+    """Refuse a column if fewer than half of its labels are the model's; two columns may share a few, such as SYM."""
     given = [target for target in targets if target is not None]
     known = sum(target in labels for target in given)
     if known < len(given) / 2:
         raise ArgumentError(
             f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
             f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."
-            f"{'' if data.names else ' Labels that are called otherwise get names by --labels OLD=NEW,...'}"
+            f"{'' if data.names else ' Rename labels by --labels OLD=NEW,...'}"
         )
 
 
@@ -224,7 +224,7 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
         said.append(f"The area under the ROC curve is {scores.roc_auc:.4f}.")
     if scores.out_of_vocabulary_accuracy is not None:
         said.append(
-            f"Of {scores.out_of_vocabulary:,} out-of-vocabulary words, which training never had, "
+            f"Of {scores.out_of_vocabulary:,} out-of-vocabulary words, which don't occur in training, "
             f"{100 * scores.out_of_vocabulary_accuracy:.2f}% are right."
         )
     said += [*_calibration(scores), *_left_out(scores.empty)]
@@ -248,20 +248,20 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
 
 
 def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
-    from regard.tasks.intervals import interval_said
+    from regard.tasks.intervals import format_interval
 
     if scores.interval is None:
         return f"no 95% interval: {scores.method}"
-    return f"95% interval {interval_said(scores.interval, said)}; {scores.method}"
+    return f"95% interval {format_interval(scores.interval, said)}; {scores.method}"
 
 
 def _calibration(scores: "Evaluation") -> list[str]:
-    """How far probabilities are off."""
+    """A sentence on the calibration of the probabilities."""
     if (found := scores.calibration) is None:
         return []
     return [
-        f"Its probabilities are off by {100 * found.error:.2f} points on average (expected calibration error), at the "
-        f"temperature of {found.temperature:.2f} that dev gave; without it, by {100 * found.before:.2f}."
+        f"Its probabilities are off by {100 * found.error:.2f} points on average (expected calibration error) at the "
+        f"temperature of {found.temperature:.2f} that was fitted on dev; without it, by {100 * found.before:.2f}."
     ]
 
 
@@ -270,15 +270,15 @@ def _left_out(empty: int) -> list[str]:
 
     if not empty:
         return []
-    return [f"{counted(empty, 'source')} held nothing and {'was' if empty == 1 else 'were'} left out."]
+    return [f"{counted(empty, 'source')} {'was' if empty == 1 else 'were'} empty and left out."]
 
 
 def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
     from regard.page.numbers import counted
-    from regard.tasks.card import spearman_said
+    from regard.tasks.card import describe_spearman
 
-    said = model.measure.said
+    said = model.measure.format
     seconds = scores.seconds or 0.0
     called = "item" if model.task.per_item else "example"
     text = (
@@ -294,9 +294,9 @@ def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     if scores.r2 is not None:
         text += f" The share of the variance that is explained (R2) is {scores.r2:.4f}."
     if model.measure.name == "RMSE":
-        text += f" {spearman_said(scores.spearman, scores.examples)}."
+        text += f" {describe_spearman(scores.spearman, scores.examples)}."
     text += "".join(f" {each}" for each in (*_calibration(scores), *_left_out(scores.empty)))
-    text += f" Answering took {seconds:.2f} s."
+    text += f" Prediction took {seconds:.2f} s."
     blocks: list[Block] = [Prose(text)]
     if top and scores.confusions:
         rows = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])

@@ -1,4 +1,4 @@
-"""The offline page that a command writes beside what it prints: gathered source by source, written once."""
+"""The offline HTML page of a command, which collects the sources and is written once at the end."""
 
 import os
 from pathlib import Path
@@ -11,21 +11,20 @@ from regard.page.html import GENERATOR_TAG
 
 __all__ = ["HtmlPage"]
 
-# The page is meant to be read; with many more sources a browser takes seconds to open it.
+# A page with many more sources takes a browser seconds to open.
 _MOST = 50
 
 
 class HtmlPage:
-    """A page of what was seen.
+    """An HTML page that collects the views of several sources.
 
     Args:
         path: the file to write.
-        force: whether to write over a file that isn't such a page.
-        sources: how many there are; 0 where that isn't known before they are read.
+        force: whether to overwrite a file that isn't such a page.
+        sources: the number of sources; 0 if it isn't known yet.
 
     Raises:
-        ArgumentError: it is a folder or lies where none can be, or something else is there; or there are too many
-            sources.
+        ArgumentError: the path is a folder, can't be written, or is another file; or there are too many sources.
     """
 
     def __init__(self, path: str, *, force: bool = False, sources: int = 0):
@@ -35,7 +34,7 @@ class HtmlPage:
             )
         self.path, self.force = path, force
         self._check()
-        # Now, and not when all is said: what was to be seen would be lost.
+        # Checked before the work, which would otherwise be lost.
         above = next(folder for folder in Path(path).absolute().parents if folder.exists())
         if not above.is_dir() or not os.access(above, os.W_OK):
             wrong = "can't be written to" if above.is_dir() else "is no folder"
@@ -44,7 +43,7 @@ class HtmlPage:
         self.pages = 0
 
     def add(self, page: Page, *, heading: bool) -> None:
-        """What was seen of one source; beyond the most that a page holds it is passed over."""
+        """Add the view of one source; sources beyond the limit are ignored."""
         self.pages += 1
         if self.pages > _MOST:
             return
@@ -63,10 +62,10 @@ class HtmlPage:
             )
 
     def write(self, title: str, origin: str) -> None:
-        """Write the file, whole or not at all, and say so; `origin` is where the sources come from."""
+        """Write the file atomically, and print its name; `origin` says where the sources come from."""
         from regard.files import write_text
 
-        # Again: by now another file may have got its name, that of a sound for one.
+        # Checked again, because the command may have written another file of this name, such as a sound.
         self._check()
         write_text(self.path, as_html(Page(title, tuple(self.blocks))))
         first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
@@ -74,7 +73,7 @@ class HtmlPage:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether regard wrote it: only such a page is written over unasked."""
+    """Whether the file is a page of regard's, which can be overwritten without --force."""
     try:
         with path.open("rb") as file:
             return GENERATOR_TAG.encode() in file.read(1000)

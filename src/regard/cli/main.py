@@ -1,6 +1,6 @@
-"""The command `regard`: finds the command, runs it, and turns every failure into one sentence and an exit code.
+"""The program `regard`: runs a command, and turns every failure into one sentence and an exit code.
 
-Nothing heavy is imported here or at the top of a command's file: `regard --help` must not wait for torch.
+No slow module is imported here or at the top of a command's file: `regard --help` must not wait for torch.
 """
 
 import errno
@@ -31,22 +31,22 @@ __all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
-_MOST_TOLD = 3  # warnings of a kind; the others are counted
+_MOST_TOLD = 3  # warnings of one kind; further ones are only counted
 
 app = typer.Typer(
     name="regard",
     add_completion=False,
-    # Plain help: no boxes to break at 40 columns or to be read aloud, and faster to print.
+    # Plain help, without boxes: readable at 40 columns and by screen readers, and faster to print.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# The list of commands cuts what is longer than 50 characters.
+# The list of commands cuts summaries after 50 characters.
 app.command(cls=Command, short_help="Tag words, and show what each attended to.")(tag)
 for _name, _short in SHORT_NAMES.items():
     app.command(_name, cls=Command, help=_short.help, short_help=_short.summary)(command_of(_name))
 app.command("predict", cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
-app.command(cls=Command, short_help="Say texts, and write the sound as WAV files.")(say)
+app.command(cls=Command, short_help="Speak texts, and write WAV files.")(say)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
@@ -67,7 +67,7 @@ def _regard(
       regard tag "I saw a saw ." --map         the same with a heat map
       regard tag -f novel.txt --format json    a file, one sentence on a line
       regard train classifier --data sst2 --out sentiment
-      regard predict sentiment "a warm film"   what a model of your own says
+      regard predict sentiment "a warm film"   the prediction of your own model
       regard models                            the models that come with regard
       regard tag --help                        more about one command
     """
@@ -81,10 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     Args:
-        argv: the words after `regard`; by default those that the process was started with.
+        argv: the words after `regard`; by default, those of the process.
 
     Returns:
-        the exit code: 0, or 2 for a command line that can't be, 1 for a failure, 130 for Ctrl-C.
+        the exit code: 0, or 2 for an invalid command line, 1 for another failure, 130 for Ctrl-C.
 
     Example:
         >>> main(["--version"])
@@ -92,11 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    # Found when something has already failed, so it is accepted behind the command too, wherever it is added.
+    # Accepted anywhere, because users append it to a command that failed.
     end = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:end]
     words = [word for word in words[:end] if word != "--debug"] + words[end:]
-    # As other programs take them.
+    # As in other programs.
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     elif words == ["version"]:
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _invoke(words)
         sys.stdout.flush()
     except SystemExit as error:
-        # typer and rich end a broken pipe like this, silently.
+        # typer and rich exit like this for a broken pipe.
         code = error.code if isinstance(error.code, int) else FAILURE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
@@ -134,12 +134,12 @@ def _invoke(words: list[str]) -> int:
                 show(message, category, *where)
                 return
             told[category] += 1
-            # Of a file in another language each line would be told.
+            # A file in another language would give a warning for each line.
             if told[category] <= _MOST_TOLD:
                 _say(str(message))
 
         warnings.showwarning = say
-        # Not standalone: errors arrive here as exceptions, and typer's Exit as its code.
+        # Not standalone: errors are raised as exceptions, and typer's Exit returns its code.
         try:
             code = app(words, prog_name="regard", standalone_mode=False)
         finally:
@@ -149,7 +149,7 @@ def _invoke(words: list[str]) -> int:
 
 
 def _sentence(error: Exception, words: Sequence[str]) -> str:
-    """What went wrong, in one line."""
+    """The error message, in one line."""
     if is_usage_error(error):
         return usage_sentence(error, words)
     if isinstance(error, ArgumentError):
@@ -174,16 +174,16 @@ def _code(error: Exception) -> int:
 
 
 def _say(sentence: str) -> None:
-    from regard.page.visible import visible  # rich, which a command that goes well may not need
+    from regard.page.visible import visible  # imports rich, which a successful command may not need
 
     if sentence:
-        # Names of files and words of data stand in messages, and must not act on the terminal.
+        # Messages contain names of files and words of data, which must not control the terminal.
         typer.echo(f"regard: {visible(sentence)}", err=True)
 
 
 def _mend_streams() -> None:
-    """A closed stream swallows what it is given; a terminal that isn't UTF-8 shows an escape for what it lacks."""
-    # Python has None for a closed one. Opening something takes its number, which no model's file may get.
+    """Replace closed streams by /dev/null, and escape characters that the encoding of a terminal lacks."""
+    # A closed stream is None in Python. /dev/null takes its file descriptor, so that no model file gets it.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
@@ -196,7 +196,7 @@ def _mend_streams() -> None:
 
 
 def _give_up_output() -> None:
-    """Drop what standard output still holds, if that can't be written: Python would try, and complain, at its end."""
+    """Discard the buffer of an unwritable standard output: at exit, Python would try to write it and complain."""
     try:
         sys.stdout.flush()
     except OSError as error:

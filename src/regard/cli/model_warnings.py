@@ -23,10 +23,10 @@ def model_warnings(
     """Warnings, the most serious first.
 
     Args:
-        model: that was trained.
-        splits: what it was trained on, as "train", and evaluated on.
-        scores: what `evaluate` found, of "dev" and perhaps of "test".
-        rows: of its log, an epoch each.
+        model: the trained model.
+        splits: the examples of "train", "dev" and "test".
+        scores: the evaluations on "dev" and maybe "test".
+        rows: the rows of the training log, one for each epoch.
     """
     known = _targets(model, splits["train"])
     found: list[str] = []
@@ -41,7 +41,7 @@ def model_warnings(
 
 
 def _targets(model: Any, examples: Sequence[Any]) -> list[Any]:
-    """What is known of the examples, or, of a tagger's, of their items."""
+    """The known targets of the examples or, for a tagger, of their items."""
     targets = [each.labels if hasattr(each, "labels") else each.target for each in examples]
     if model.task.per_item:
         targets = [target for each in targets for target in each]
@@ -53,30 +53,30 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> I
         return
     counts = Counter(known)
     if len(counts) == 1:
-        yield f"All training examples have the label {known[0]}, so it can answer nothing else."
+        yield f"All training examples have the label {known[0]}, so it can predict no other."
         return
     (usual, _), *_ = counts.most_common(1)
     share = wanted.count(usual) / len(wanted)
     right = score.score
     if right <= share:
-        yield f"It is no better than always answering {usual}, which is right for {100 * share:.2f}% of {split}."
+        yield f"It is no better than always predicting {usual}, which is right for {100 * share:.2f}% of {split}."
     elif score.interval is not None and score.interval[0] <= share:
         yield (
-            f"It is right for {100 * right:.2f}% of {split}, and always answering {usual} for {100 * share:.2f}%: "
+            f"It is right for {100 * right:.2f}% of {split}, and always predicting {usual} for {100 * share:.2f}%: "
             f"{len(wanted):,} are too few to say that it is better."
         )
     if never := sorted({*wanted} - {*known}):
         lost = sum(each in never for each in wanted) / len(wanted)
         listed = ", ".join(never[:5]) + (", ..." if len(never) > 5 else "")
         yield (
-            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, and every answer "
-            "there is wrong. Check its spelling."
+            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, and every "
+            "prediction for them is wrong. Check its spelling."
         )
 
 
 def _of_figures(model: Any, score: Any) -> Iterator[str]:
     if getattr(score, "r2", None) is not None and score.r2 <= 0:
-        yield "It is no better than always answering the mean."
+        yield "It is no better than always predicting the mean."
     if isinstance(model.target, MultiLabel) and score.score <= 0.5:
         yield "It is no better than guessing, which has a mean area under the ROC curve of 0.5."
 
@@ -100,8 +100,8 @@ def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
     within = any(low <= other <= high for (low, high), other in ((test.interval, known), (dev.interval, own)))
     if model.measure.better(known, than=own) and not within:
         yield (
-            f"It does worse on test than on dev ({model.measure.said(own)}, {model.measure.said(known)}), by which its "
-            "epoch was chosen: it does not generalise well. More examples may help."
+            f"It does worse on test than on dev ({model.measure.format(own)}, {model.measure.format(known)}), by which "
+            "its epoch was chosen: it does not generalise well. More examples may help."
         )
 
 
@@ -110,19 +110,19 @@ def _empty(examples: Sequence[Any]) -> Iterator[str]:
         isinstance(each.source, str) and not each.source.strip() for each in examples if hasattr(each, "source")
     )
     if empty:
-        yield f"{counted(empty, 'training text')} held nothing, and {'was' if empty == 1 else 'were'} left out."
+        yield f"{counted(empty, 'training text')} {'was' if empty == 1 else 'were'} empty and left out."
 
 
 def _few(model: Any, known: list[Any]) -> Iterator[str]:
     if len(known) < _FEW:
         what = "items" if model.task.per_item else "examples"
-        yield f"It was trained on {len(known):,} {what}: of fewer than {_FEW} another seed may score quite differently."
+        yield f"It was trained on {len(known):,} {what}: with fewer than {_FEW}, scores vary a lot between seeds."
 
 
 def _unfinished(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Where the best epoch is the last, and the last fifth of them still gained something."""
+    """A warning if the last epoch is the best, and the last fifth of the epochs still improved the score."""
     earlier = [row["best"] for row in rows if row["epoch"] <= 0.8 * len(rows)]
     if not earlier or rows[-1]["best_epoch"] != rows[-1]["epoch"]:
         return
     if abs(rows[-1]["best"] - earlier[-1]) > _GAIN * abs(earlier[-1]):
-        yield "It was still getting better in the last epoch: more epochs may help (`epochs` of the recipe)."
+        yield "Its score still improved in the last epoch: more epochs may help (`epochs` of the recipe)."

@@ -31,7 +31,7 @@ def models(
     from regard.page import Page, Prose, Table, show
     from regard.page.visible import visible
     from regard.tasks import bundled
-    from regard.tasks.card import score_said
+    from regard.tasks.card import format_score
 
     console = output_console(width=width, colour=color)
     known = bundled()
@@ -40,7 +40,7 @@ def models(
     if name is not None and format is Format.text:
         for option, given in (("--plain", plain), ("--width", width is not None), ("--color", color is not None)):
             if given:
-                raise ArgumentError(f"`{option}` shapes the list, but a card is printed as written. Leave it out.")
+                raise ArgumentError(f"`{option}` formats the list, but a card is printed as it is. Leave it out.")
         for line in (known[name] / "README.md").read_text("utf-8").splitlines():
             typer.echo(visible(line))
         return
@@ -54,7 +54,7 @@ def models(
             entry["title"],
             entry["data"],
             entry["licence"],
-            "" if entry["score"] is None else f"{score_said(entry['measure'], entry['score'])} {entry['measure']}",
+            "" if entry["score"] is None else f"{format_score(entry['measure'], entry['score'])} {entry['measure']}",
             f"{entry['bytes'] / 1e6:.1f} MB",
         )
         for entry in entries

@@ -1,4 +1,4 @@
-"""Options that several commands share: they look and read the same everywhere."""
+"""The options that several commands share."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -32,14 +32,14 @@ __all__ = [
 
 
 class Format(StrEnum):
-    """How the result is written."""
+    """The format of the result."""
 
     text = "text"
     json = "json"
 
 
 class Written(StrEnum):
-    """How answers are written."""
+    """The format of predictions."""
 
     text = "text"
     json = "json"
@@ -47,13 +47,13 @@ class Written(StrEnum):
 
 
 class Script(StrEnum):
-    """The script of Chinese."""
+    """The script of Chinese characters."""
 
     simplified = "simplified"
     traditional = "traditional"
 
 
-FormatOption = Annotated[Format, typer.Option(help="The form of the output.")]
+FormatOption = Annotated[Format, typer.Option(help="The format of the output.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Plain sentences, for a screen reader.")]
 WidthOption = Annotated[
     int | None, typer.Option(metavar="N", help="Width in columns, 32 or more  [default: the terminal's]")
@@ -74,8 +74,8 @@ LabelNamesOption = Annotated[
     typer.Option(
         "--labels",
         metavar="OLD=NEW,...",
-        help="Other names for labels, as they are read: 0=negative,1=positive. Labels with one name become one; those "
-        "that aren't named stay.",
+        help="Rename labels when the data are read: 0=negative,1=positive. Labels with the same new name are merged; "
+        "others are kept.",
     ),
 ]
 
@@ -84,12 +84,12 @@ SkipBrokenOption = Annotated[
     typer.Option(
         "--skip-broken",
         metavar="FILE",
-        help="Leave out the lines of a file of your own that are broken, and write them to FILE, with their numbers "
-        "and why, as JSON Lines.",
+        help="Skip broken lines of your own file, and list them in FILE as JSON Lines, with their numbers and the "
+        "reasons.",
     ),
 ]
 SkipForceOption = Annotated[
-    bool, typer.Option("--force", help="Let --skip-broken overwrite a file that is no such list.")
+    bool, typer.Option("--force", help="Let --skip-broken overwrite a file that isn't such a list.")
 ]
 
 SourcesArgument = Annotated[
@@ -109,10 +109,12 @@ HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this hea
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write an offline page of the attention, for up to 50 sources.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --html overwrite a file that is no page of regard.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Let --html overwrite a file that isn't a page of regard's.")
+]
 BothForceOption = Annotated[
     bool, typer.Option("--force", help="Let --html and --skip-broken overwrite a file that regard didn't write.")
 ]
 WrittenOption = Annotated[
-    Written, typer.Option(help="The form of the output; json and csv have a line for each source.")
+    Written, typer.Option(help="The format of the output; json and csv have a line for each source.")
 ]

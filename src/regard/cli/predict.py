@@ -10,9 +10,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import check_readable, check_script
 from regard.cli.broken_lines import BrokenLines, raise_with_option
 from regard.cli.command import command_with
+from regard.cli.model_checks import check_readable, check_script
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
@@ -36,12 +36,12 @@ from regard.errors import ArgumentError
 
 __all__ = ["Wanted", "answer_all", "predict"]
 
-# Fewer sources are done before a progress bar could be read.
+# Fewer sources are done before anybody could read a progress bar.
 _WORTH_A_BAR = 20
 
 
 class Wanted(NamedTuple):
-    """What the command line asked for: the arguments and options that `regard predict` and its short names share."""
+    """The arguments and options that `regard predict` and its short names share."""
 
     sources: SourcesArgument = None
     file: ListOption = None
@@ -62,16 +62,16 @@ class Wanted(NamedTuple):
 def _predict(model: str, options: Wanted) -> None:
     """Predict for each source, and show what the model attended to.
 
-    A source is what the model was trained on: a text, the name of a file with a sound, a picture or vectors, a molecule
-    as SMILES, or a folder with a social graph (profiles.csv and edges.csv), for each of whose nodes it predicts. A
-    prediction is a label with its probability, a probability for each of several labels, a number, or a text, for the
-    whole source or for each item. A source that holds nothing has no prediction, or an empty line from a model that
-    writes. Predictions appear in the order of the sources, while the rest is still being read.
+    A source is of the kind that the model was trained on: a text, the name of a file with a sound, a picture or
+    vectors, a molecule as SMILES, or a folder with a social graph (profiles.csv and edges.csv), which has a prediction
+    for each node. A prediction is a label with its probability, a probability for each of several labels, a number, or
+    a text, for the whole source or for each item. An empty source has no prediction, or an empty line from a model that
+    writes texts. Predictions appear in the order of the sources, while the rest is still being read.
 
-    --top lists the items with the most attention: that of the pooling, if one attention vector summarises the whole
-    source (which words, frames, patches or atoms it was drawn from), else that of each item in the last layer. --layer
-    and --head count from 1 and choose others. --map draws all weights, for a picture at their places in it. A weight
-    says how much the model attended to an item, which need not explain its prediction.
+    --top lists the items with the most attention: that of the pooling, if the model combines all items by attention,
+    else that of each item in the last layer. --layer and --head count from 1 and choose others. --map draws all
+    weights, for a picture as a grid. A weight says how much the model attended to an item, which need not explain its
+    prediction.
 
     \b
     Examples:
@@ -102,13 +102,13 @@ def answer_all(
     """Predict for every source, and show and write what the command line asked for.
 
     Args:
-        model_of: the model for a source; what it needs is imported when it is first asked.
-        wanted: what the command line asked for.
-        command: what to call it in messages.
-        way: makes of the arguments of `Predicting` the way in which lines are read and predictions printed.
+        model_of: returns the model for a source; the first call imports what it needs.
+        wanted: the arguments and options.
+        command: the name of the command in messages.
+        way: called instead of `Predicting`, with the same arguments, by commands that read or print differently.
 
     Raises:
-        RegardError: an option or a source can't be used.
+        RegardError: an option or a source is invalid.
     """
     _check(wanted, command)
     skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
@@ -152,7 +152,7 @@ def answer_all(
             checked,
             shown,
             origin,
-            watch=shown.looking or shown.plain or html is not None,
+            watch=shown.shows_attention or shown.plain or html is not None,
             live=file == "-",
             skipped=skipped,
         )
@@ -185,7 +185,7 @@ def _check(wanted: Wanted, command: str) -> None:
     if bool(wanted.sources) == (wanted.file is not None):
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
     if wanted.skip_broken is not None and wanted.file is None and wanted.sources != ["-"]:
-        raise ArgumentError("`--skip-broken` leaves out lines of a file, but none is given. Give one by -f FILE.")
+        raise ArgumentError("`--skip-broken` skips lines of a file, but none is given. Give one by -f FILE.")
     if wanted.top is not None and wanted.top < 0:
         raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
     named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None
@@ -193,7 +193,7 @@ def _check(wanted: Wanted, command: str) -> None:
         raise ArgumentError(f"`{named}` chooses what to show, but with `--top` 0 nothing is shown. Leave one out.")
     for option, given in (("--plain", wanted.plain), ("--map", wanted.map)):
         if given and wanted.format is not Written.text:
-            raise ArgumentError(f"`{option}` shapes text, but `--format` is {wanted.format}. Leave one out.")
+            raise ArgumentError(f"`{option}` formats text, but `--format` is {wanted.format}. Leave one out.")
     for option, given in (("--top", wanted.top), ("--layer", wanted.layer), ("--head", wanted.head)):
         if given and wanted.format is Written.csv:
             raise ArgumentError(f"`{option}` lists weights, for which csv has no columns. Write --format json.")

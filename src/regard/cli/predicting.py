@@ -1,4 +1,4 @@
-"""From lines to what is printed: what the commands that ask a model do once torch is there."""
+"""Predictions for the lines of the command line or a file, and their output as text, JSON, CSV and HTML."""
 
 import csv
 import io
@@ -21,14 +21,14 @@ from regard.tasks import Prediction
 
 __all__ = ["Answered", "Predicting"]
 
-# Reading files takes longer than answering; a person who waits wants to see that it goes on.
+# Reading files takes longer than prediction, so small batches show progress sooner.
 _TOGETHER, _FILES_TOGETHER = 256, 16
-# Attention takes time that grows with the square: 30 000 items are a minute, 300 000 are hours.
+# The time for attention grows with the square of the length: 30,000 items take a minute, 300,000 take hours.
 _MOST_ITEMS = 30_000
 
 
 class Answered(NamedTuple):
-    """A prediction, whose source is what to call it, and, if the model was watched, the record."""
+    """A prediction, whose source is its name in the output, and the record if attention was recorded."""
 
     prediction: Prediction
     record: Any
@@ -36,15 +36,15 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True)
 class Predicting:
-    """How lines become predictions, and predictions what is printed; `regard tag` has a way of its own, `Tagging`.
+    """Reads sources from lines, predicts, and formats the predictions; `regard tag` uses the subclass `Tagging`.
 
     Args:
-        model_of: the model for a line.
+        model_of: returns the model for a line.
         show: what to show of the attention.
-        origin: the file that the sources are listed in, for messages; "" where they stand on the command line.
-        watch: keep records with the attention weights.
-        live: answer each before the next is read.
-        skipped: takes the lines that can't be used, which are then left out; None where they are an error.
+        origin: the file with the sources, for messages; "" for sources on the command line.
+        watch: whether to record attention weights.
+        live: whether to predict for each line before the next is read.
+        skipped: collects broken lines, which are skipped; None: they raise errors.
     """
 
     model_of: Callable[[Line], Any]
@@ -56,7 +56,7 @@ class Predicting:
 
     doing: ClassVar[str] = "answering"
     attended: ClassVar[str] = "what it attended to"
-    # Fewer bytes of a file are done before a progress bar could be read.
+    # Smaller files, in bytes, are done before anybody could read a progress bar.
     worth_a_bar: ClassVar[int] = 20_000
 
     @property
@@ -65,13 +65,13 @@ class Predicting:
         return True
 
     def answers(self, lines: Iterable[Line]) -> Iterator[Answered]:
-        """Answer for each source, in their order.
+        """Predict for each source, in their order.
 
         Args:
             lines: the sources, or the names of their files.
 
         Raises:
-            RegardError: a source that can't be used; names it. Those before it have been answered.
+            RegardError: a source is invalid; the error names it. Those before it have their predictions.
         """
         broken: list[Exception] = []
         pairs = until_broken(((self.model_of(line), line) for line in lines), broken)
@@ -93,7 +93,7 @@ class Predicting:
                     raise with_option(located) if self.origin and isinstance(located, DataError) else located from error
                 self.skipped.add(located, lines[0].text)
                 return
-            # One of them is broken: asked one by one, it shows which, and those before it have their answers.
+            # One source of the batch is invalid. One by one, those before it get predictions and the error names it.
             for line in lines:
                 yield from self._answers(model, [line])
             return
@@ -101,15 +101,15 @@ class Predicting:
             yield Answered(replace(prediction, source=name), record)
 
     def together(self, model: Any) -> int:
-        """How many lines are answered at a time."""
-        # Attention weights take memory, and people read them one by one.
-        return 1 if self.watch else _TOGETHER if model.recipe.input.given == "text" else _FILES_TOGETHER
+        """The number of lines in a batch."""
+        # Attention weights take much memory, and are read one source at a time.
+        return 1 if self.watch else _TOGETHER if model.recipe.input.argument == "text" else _FILES_TOGETHER
 
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
-        """The sources that a line, a text or the name of a file, stands for, each with what to call it."""
+        """The sources in a line, which may be a text or the name of a file, each with its name for the output."""
         source, text = model.recipe.input, line.text
-        if source.given != "text" and not text.strip():
-            raise ArgumentError(f"a source must be the name of a {source.given}, but is empty.")
+        if source.argument != "text" and not text.strip():
+            raise ArgumentError(f"a source must be the name of a {source.argument}, but is empty.")
         if source.kind == "vectors":
             read = read_vectors(text)
             several = len(read) > 1
@@ -117,9 +117,9 @@ class Predicting:
                 (f"{text}: {name}" if several else text, vectors)
                 for name, vectors in zip(read.names, read.sequences, strict=True)
             ]
-        if source.given == "text" and len(text) < 256 and os.path.isfile(text):
+        if source.argument == "text" and len(text) < 256 and os.path.isfile(text):
             warnings.warn(
-                f"{text} is a file, but its name is taken for a text. -f {text} answers each of its lines.",
+                f"{text} is a file, but its name is taken for a text. Use -f {text} for its lines.",
                 OutOfDistribution,
                 stacklevel=2,
             )
@@ -133,23 +133,23 @@ class Predicting:
         return [Answered(model.prediction(None, record.answer), record) for record in records]
 
     def page(self, answered: Answered) -> Page | None:
-        """What the terminal shows of a prediction; None where its text is enough."""
-        if not (self.show.looking or self.show.plain):
+        """The prediction as a page for the terminal; None if a line of text is enough."""
+        if not (self.show.shows_attention or self.show.plain):
             return None
         return as_page(answered.record, answered.prediction.source, self.show)
 
     def html_page(self, answered: Answered) -> Page:
-        """What the HTML page shows of it: the items with the most attention, and the map."""
+        """The prediction as a page for HTML, with the items with the most attention and the map."""
         show = self.show._replace(top=self.show.top or DEFAULT_TOP, map=True)
         return as_page(answered.record, answered.prediction.source or "an empty text", show)
 
     def json(self, answered: Answered) -> str:
-        """It as JSON, with what was attended to where that is shown."""
-        seen = as_json(answered.record, self.show) if self.show.looking else {}
+        """The prediction as JSON, with the attention if it is shown."""
+        seen = as_json(answered.record, self.show) if self.show.shows_attention else {}
         return json.dumps(answered.prediction.to_json() | seen, ensure_ascii=False)
 
     def csv(self, answered: Answered, *, header: bool) -> str:
-        """It as lines of CSV, with a header above the first."""
+        """The prediction as lines of CSV, with a header before the first."""
         held = io.StringIO()
         writer = csv.DictWriter(held, ["source", *answered.prediction.columns], lineterminator="\n", restval="")
         if header:
@@ -163,6 +163,6 @@ def _located(error: RegardError, model: Any, line: Line, origin: str) -> RegardE
         return error
     if origin:
         return DataError(str(error), path=origin, line=line.number)
-    if model.recipe.input.given != "text" and not isinstance(error, DataError):
+    if model.recipe.input.argument != "text" and not isinstance(error, DataError):
         return DataError(str(error), path=line.text)
     return error

@@ -1,4 +1,4 @@
-"""Sentences from a file or from standard input: one a line, checked as they come."""
+"""Read sentences from a file or from standard input, one on each line, and check each."""
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -27,7 +27,7 @@ def check_text(text: str) -> None:
     """Refuse a text on the command line that is empty, or isn't UTF-8.
 
     Raises:
-        ArgumentError: it is one.
+        ArgumentError: the text is empty or not UTF-8.
     """
     if not text.strip():
         raise ArgumentError('`TEXT` must hold a word, but is empty. For example: regard tag "I saw a saw ."')
@@ -60,13 +60,13 @@ def read_file(path: str, problem: Callable[[DataError], None] | None = None) -> 
 def read_lines(
     stream: BinaryIO, name: str, problem: Callable[[DataError], None] | None = None
 ) -> Generator[Line, None, None]:
-    """Read lines of UTF-8; empty ones are skipped.
+    """Read lines of UTF-8, and skip empty ones.
 
-    No more than one line is held, and of that at most a megabyte, whatever the file is.
+    At most one line is in memory, and at most a megabyte of it.
 
     Args:
         stream: the open file.
-        name: what to call it.
+        name: its name in errors.
         problem: called with the error of each broken line, which is then skipped; by default the error is raised.
 
     Raises:
@@ -87,7 +87,7 @@ def read_lines(
             if problem is None:
                 raise
             problem(error)
-            # The rest of a line that is too long is no line.
+            # The rest of an overlong line isn't counted as a line.
             while long and raw and not raw.endswith(b"\n"):
                 raw = stream.readline(_MOST_BYTES)
             found = True
@@ -97,15 +97,15 @@ def read_lines(
             yield Line(text, number)
     if not found:
         why = "it is empty" if number == 0 else "every line in it is empty"
-        raise DataError(f"there is nothing to answer, {why}. Write one source on a line.", path=name)
+        raise DataError(f"there is nothing to predict for, {why}. Write one source on each line.", path=name)
 
 
 def until_broken(items: Iterable[T], broken: list[Exception]) -> Iterator[T]:
-    """The items up to the first that can't be had: those that were taken together are then answered all the same.
+    """Yield items up to the first error, so that the complete items of a batch still get predictions.
 
     Args:
-        items: what is read.
-        broken: takes the error, to be raised when they are answered.
+        items: the items.
+        broken: receives the error, which the caller raises after the predictions.
 
     Example:
         >>> import io
@@ -122,7 +122,7 @@ def until_broken(items: Iterable[T], broken: list[Exception]) -> Iterator[T]:
 
 
 def in_script(lines: Iterable[Line], script: str | None) -> Iterator[Line]:
-    """Lines whose Chinese is in this script, as `--script` names it; as they are where it names none.
+    """Convert the Chinese in lines to the script that `--script` names; None: no conversion.
 
     Raises:
         MissingExtraError: OpenCC is not installed.
@@ -155,7 +155,7 @@ def _decode(raw: bytes, name: str, number: int) -> str:
         hint = "it looks like UTF-16; save it as UTF-8" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "it isn't text"
         raise DataError(f"it holds a zero byte: {hint}.", path=name, line=number)
     try:
-        # Before the length: bytes that aren't text are the better thing to be told of.
+        # Before the check of the length: for bytes that aren't text, this error is more helpful.
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         if len(raw) <= _MOST_BYTES or error.start < len(raw) - 4:

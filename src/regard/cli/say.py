@@ -1,4 +1,4 @@
-"""`regard say`: what a model says, as sound files, and where in the text it looked."""
+"""`regard say`: synthesize speech as sound files, and show the attention to the text."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.asking import what_it_is
+from regard.cli.model_checks import describe_model
 from regard.cli.options import (
     ColourOption,
     ForceOption,
@@ -39,7 +39,7 @@ _OTHER_SOUNDS = (".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".ai
 def say(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="A model that speaks: synthesis, which comes along, or a folder."),
+        typer.Argument(metavar="MODEL", help="A speech synthesizer: synthesis, which is bundled, or a folder."),
     ],
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
@@ -58,15 +58,15 @@ def say(
     width: WidthOption = None,
     color: ColourOption = None,
 ) -> None:
-    """Say texts, and write what is heard as WAV files.
+    """Speak texts, and write WAV files.
 
     A model says what it was trained on: synthesis takes the name of a speaker (george, jackson, lucas, nicolas, theo,
     yweweler) and digits, with blanks between them. One text becomes one file; several become a folder of 1.wav, 2.wav,
     ..., numbered as they stand on the command line or as the lines of the file. If one of them can't be said, nothing
     is written; and nothing that is there is written over.
 
-    With --map or --html it shows when each word begins, for a model that keeps time, and where in the text each moment
-    of the sound looked.
+    With --map or --html it shows what each moment of the sound attended to in the text and, for a model with a duration
+    plan, when each word begins.
 
     \b
     Examples:
@@ -96,16 +96,17 @@ def say(
     from regard.page import show
     from regard.page.visible import visible
     from regard.tasks import load
-    from regard.tasks.folders import filling
+    from regard.tasks.folders import replace_folder
 
     loaded = load(model)
-    if not loaded.task.sounds:
+    if not loaded.task.predicts_sound:
         raise ArgumentError(
-            f"`MODEL` must be one that speaks, as regard train synthesis makes, but {model} is {what_it_is(loaded)}."
+            f"`MODEL` must be a speech synthesizer, as regard train synthesis makes, but {model} is "
+            f"{describe_model(loaded)}."
         )
     name = "" if file is None else STANDARD_INPUT if file == "-" else file
     with warnings.catch_warnings():
-        # It is warned of when it is said.
+        # The warning comes when the text is synthesized.
         warnings.simplefilter("ignore", UnreliablePrediction)
         for line in lines:
             _check(loaded, line, name)
@@ -114,13 +115,15 @@ def say(
     told: list[tuple[str, Page | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
-        put = (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(filling(out))
-        for line, said, record in _said(loaded, stack.enter_context(progress), watch=watch):
+        put = (
+            (lambda _, content: write_bytes(out, content)) if _is_wav(out) else stack.enter_context(replace_folder(out))
+        )
+        for line, said, record in _synthesized(loaded, stack.enter_context(progress), watch=watch):
             place = out if _is_wav(out) else out / f"{line.number}.wav"
             # Before the file is written: a layer that doesn't exist raises its error here.
             seen = None if record is None else as_page(record, line.text, shown)
             put(place.name, wav(said.sound))
-            cut = "" if said.ended else ", cut: it found no end"
+            cut = "" if said.ended else ", cut: the model predicted no end"
             told.append((f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}", seen))
     console = output_console(width=width, colour=color)
     for each, seen in told:
@@ -139,7 +142,7 @@ def _is_wav(out: Path) -> bool:
 
 
 def _check_out(out: Path, texts: int) -> None:
-    """Nothing that is there is written over."""
+    """Refuse to overwrite anything."""
     if out.suffix.lower() in _OTHER_SOUNDS:
         raise ArgumentError(f"`--out` must end in .wav, the format that is written, but is {out}.")
     if _is_wav(out):
@@ -152,10 +155,10 @@ def _check_out(out: Path, texts: int) -> None:
 
 
 def _check(model: Any, line: Line, name: str) -> None:
-    """Before the first is said: a word that the last of hours can't say would throw all of them away."""
+    """Check a text before any is synthesized: an unknown word in the last one would discard hours of work."""
     try:
         if not len(model.read(line.text)):
-            raise ArgumentError(f"`TEXT` must hold something to say, but {line.text!r:.40} holds nothing.")
+            raise ArgumentError(f"`TEXT` must not be empty, but {line.text!r:.40} is.")
         model.check_known(line.text)
     except RegardError as error:
         if name and not isinstance(error, MissingExtraError):
@@ -163,7 +166,7 @@ def _check(model: Any, line: Line, name: str) -> None:
         raise
 
 
-def _said(
+def _synthesized(
     model: Any, lines: Iterator[Line], *, watch: bool
 ) -> "Iterator[tuple[Line, SynthesizedSpeech, Record | None]]":
     """Each text with its sound, in batches; or one at a time with its record, if records are kept."""

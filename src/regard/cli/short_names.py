@@ -1,4 +1,4 @@
-"""`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a model that comes along."""
+"""`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a bundled model."""
 
 import inspect
 import os.path
@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.asking import load_to_ask, model_by_language
 from regard.cli.command import command_with
+from regard.cli.model_checks import load_of_kind, model_by_language
 from regard.cli.predict import Wanted, answer_all
 from regard.errors import ArgumentError
 
@@ -17,13 +17,13 @@ __all__ = ["SHORT_NAMES", "ShortName", "command_of"]
 
 
 class ShortName(NamedTuple):
-    """A command that asks a model that comes along.
+    """A command that uses a bundled model.
 
     Args:
-        kind: of the model.
-        models: the model for a source, and the model for a text with a Chinese character.
-        summary: the command in the list of commands, up to 50 characters.
-        help: what the command says of itself.
+        kind: the kind of the model.
+        models: the default model, and the model for texts with a Chinese character.
+        summary: the summary in the list of commands, up to 50 characters.
+        help: the help of the command.
         reads_texts: whether its sources are texts, which may be Chinese.
     """
 
@@ -39,10 +39,10 @@ SHORT_NAMES = {
         "classifier",
         ("english-sentiment", "chinese-sentiment"),
         "Say whether a text is in favour or against.",
-        """Say whether a text is in favour or against, and show which words that was drawn from.
+        """Say whether a text is in favour or against, and show which words the model attended to.
 
 A short name for regard predict with a classifier. Unless --model names one, each text has the model of its language:
-chinese-sentiment where it holds a Chinese character, else english-sentiment.
+chinese-sentiment if it has a Chinese character, else english-sentiment.
 
 \b
 Examples:
@@ -55,11 +55,11 @@ Examples:
         "seq2seq",
         ("german-english", "chinese-english"),
         "Translate texts into English.",
-        """Translate texts into English, and show which words each word was drawn from.
+        """Translate texts into English, and show which words each word attended to.
 
-A short name for regard predict with a model that writes. Unless --model names one, each text has the model of its
-language: chinese-english where it holds a Chinese character, else german-english. Each text has a line, an empty one
-where it holds nothing.
+A short name for regard predict with a seq2seq model. Unless --model names one, each text has the model of its
+language: chinese-english if it has a Chinese character, else german-english. Each text has one line of output; that of
+an empty text is empty.
 
 \b
 Examples:
@@ -72,11 +72,11 @@ Examples:
     "transcribe": ShortName(
         "seq2seq",
         ("spoken-strings", "spoken-strings"),
-        "Write down what is said in recordings.",
-        """Write down what is said in recordings, and show when each part of it was heard.
+        "Write down the speech in recordings.",
+        """Write down the speech in recordings, and show when each part of it was spoken.
 
-A short name for regard predict with a model that writes. Unless --model names one, it is spoken-strings, which knows
-the ten English digits. Each recording has a line, an empty one where it holds nothing.
+A short name for regard predict with a seq2seq model. Unless --model names one, it is spoken-strings, which knows the
+ten English digits. Each recording has one line of output; that of an empty recording is empty.
 
 \b
 Examples:
@@ -97,7 +97,7 @@ _MODEL = Annotated[
 
 
 def command_of(name: str) -> Callable[..., None]:
-    """The command of a short name; they differ in their model and in their help."""
+    """The command of a short name."""
     short = SHORT_NAMES[name]
 
     def run(model: str | None, options: Wanted) -> None:
@@ -111,11 +111,11 @@ def command_of(name: str) -> Callable[..., None]:
 
 
 def _tell_of_model(source: str) -> None:
-    """Note that the first source names a model, as in `regard predict`: here it is a source like any other."""
+    """Print a note if the first source is the name of a model, as in `regard predict`."""
     from regard.tasks import bundled
     from regard.tasks.store import DESCRIPTION
 
-    # Not a Path's method, which raises where a text is too long for a name. The folder of a run holds its model's.
+    # Not a method of Path, which raises for a text longer than a file name. A run has its model in a folder of its own.
     folders = (source, os.path.join(source, "model"))
     if source in bundled() or any(os.path.isfile(os.path.join(folder, DESCRIPTION)) for folder in folders):
         typer.echo(
@@ -131,4 +131,4 @@ def _load(name: str, kind: str, *, asked: bool) -> Any:
             f"the model {name} doesn't come with this version of regard; {', '.join(bundled())} do. Name one of your "
             f"own by `--model`; regard train {kind} makes one."
         )
-    return load_to_ask(name, kind)
+    return load_of_kind(name, kind)

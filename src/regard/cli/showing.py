@@ -23,14 +23,14 @@ from regard.tasks.recording import MOST_ITEMS
 __all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page"]
 
 DEFAULT_TOP = 3
-"""How many items are listed where attention is asked for, but no number."""
+"""The default number of listed items, if attention is shown."""
 
-# A list for each of a second's 100 frames is read by nobody; the average over them is.
+# Nobody reads a list for each of 100 frames per second, so long sources have a list of the average.
 _MOST_LISTS = 64
 
 
 class Show(NamedTuple):
-    """What to show: the layer and head from 1 (None: the last, and their average), how many items, the map, and how."""
+    """The view of the attention: layer and head from 1 (None: the last, the average), number of items, map, format."""
 
     layer: int | None
     head: int | None
@@ -39,22 +39,22 @@ class Show(NamedTuple):
     plain: bool = False
 
     @property
-    def looking(self) -> bool:
+    def shows_attention(self) -> bool:
         """Whether attention is shown beside the prediction."""
         return self.top > 0 or self.map
 
     def ranks_layer(self, record: Record) -> bool:
-        """Whether a layer's weights are listed: always, but where a pooling decides they must be asked for."""
+        """Whether the weights of a layer are listed; with attention pooling, only if a layer or head was chosen."""
         return self.top > 0 and bool(record.layers) and (record.pooling is None or self.named)
 
     @property
     def named(self) -> bool:
-        """Whether a layer or a head is asked for by its number."""
+        """Whether a layer or a head was chosen."""
         return self.layer is not None or self.head is not None
 
 
 def as_page(record: Record, title: str, show: Show) -> Page:
-    """The prediction; then, if asked for, the attention, as ranked lists and maps."""
+    """The prediction and, if requested, the attention as ranked lists and maps."""
     pages = [item_labels(record) if isinstance(record.answer, list) else answer_page(record)]
     if why := _why_nothing(record, show):
         pages.append(Page("", (Prose(why),)))
@@ -71,16 +71,16 @@ def as_page(record: Record, title: str, show: Show) -> Page:
     if show.map and record.layers:
         if record.grid is not None:
             pages.append(pooled_heatmap(record, layer=show.layer or len(record.layers), head=show.head))
-        # The map of hundreds of patches by hundreds of patches is large, and rarely what one wants first of a picture.
+        # A map of hundreds of patches by hundreds of patches is large, so it must be requested by layer or head.
         if record.grid is None or show.named:
             pages.append(heatmap(record, **chosen))
     return Page.of(title, *pages)
 
 
 def as_json(record: Record, show: Show) -> dict[str, Any]:
-    """The record as plain values. Positions count from 1; a weight that isn't a finite number is null.
+    """The record as plain values. Positions count from 1, and weights that aren't finite numbers are null.
 
-    Where there are no weights though they were asked for, `why_no_attention` says why.
+    If weights were requested but there are none, `why_no_attention` has the reason.
     """
     choice = select_weights(record, show.layer, show.head) if show.ranks_layer(record) else None
     why, pooling = _why_nothing(record, show), record.pooling
@@ -109,14 +109,14 @@ def _ranked(record: Record, weights: Tensor, top: int) -> list[dict[str, Any]]:
 
 
 def _why_nothing(record: Record, show: Show) -> str:
-    """Why there are no weights of a layer, where they were asked for."""
+    """The reason why the weights of a layer were requested but are missing; else ""."""
     asked = show.top > 0 if record.pooling is None else show.named
     if record.layers or not record.items or not (asked or show.map):
         return ""
     if len(record.items) > MOST_ITEMS:
         there = counted(len(record.items), record.noun)
-        return f"The source has {there}; what they attended to is kept for {MOST_ITEMS:,} at most."
-    return "This model has no attention" + (" but that of its pooling." if record.pooling is not None else ".")
+        return f"The source has {there}; attention is recorded for {MOST_ITEMS:,} at most."
+    return "This model has no attention" + (" except for its pooling." if record.pooling is not None else ".")
 
 
 def _plain(value: Any) -> Any:

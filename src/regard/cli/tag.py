@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.asking import load_tagger_of_words, model_by_language
+from regard.cli.model_checks import load_tagger_of_words, model_by_language
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
@@ -22,7 +22,7 @@ from regard.errors import ArgumentError
 
 __all__ = ["tag"]
 
-# For most texts, and for one with a Chinese character.
+# The default model, and the model for texts with a Chinese character.
 _MODELS = ("english-pos", "chinese-pos")
 
 
@@ -56,10 +56,10 @@ def tag(
 ) -> None:
     """Tag the words of a sentence, and show which words each of them attended to.
 
-    Unless --model names one, each line has the model of its language: chinese-pos where it holds a Chinese character,
+    Unless --model names one, each line has the model of its language: chinese-pos if it has a Chinese character,
     else english-pos. Layers, heads and positions count from 1. A weight says how much a word attended to another,
-    which need not be why it got its label. JSON is one object a sentence. Standard input is answered line by line; a
-    long text is faster as a file.
+    which need not be the reason for its label. JSON is one object for each sentence. Standard input is tagged line by
+    line; a long text is faster as a file.
 
     \b
     Examples:

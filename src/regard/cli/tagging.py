@@ -1,4 +1,4 @@
-"""How the sentences of `regard tag` are cut into words, and how their tags are printed."""
+"""`regard tag`: how sentences are split into words, and how their tags are printed."""
 
 import json
 import warnings
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
-from regard.cli.asking import load_tagger_of_words
+from regard.cli.model_checks import load_tagger_of_words
 from regard.cli.predicting import Answered, Predicting
 from regard.cli.reading import Line, is_chinese
 from regard.cli.showing import as_json, as_page
@@ -19,7 +19,7 @@ from regard.tasks.tagger.segmenting import segment
 
 __all__ = ["Tagging"]
 
-# Attention takes time that grows with the square: 10 000 words are seconds, a million are hours.
+# The time for attention grows with the square of the length: 10,000 words take seconds, a million take hours.
 _MOST_TAGGED = 10_000
 _TOGETHER = 256
 _SEGMENTER = "chinese-segmentation"
@@ -27,11 +27,11 @@ _SEGMENTER = "chinese-segmentation"
 
 @dataclass(frozen=True)
 class Tagging(Predicting):
-    """Tag sentences: each has a record, and its tags stand below its words.
+    """Tags sentences, and prints the tags below the words.
 
     Args:
-        split: whether a trained segmenter finds the words of Chinese without spaces; else they are the longest that the
-            tagger knows.
+        split: whether a trained segmenter splits Chinese without spaces into words; else it is split into the longest
+            words that the tagger knows.
     """
 
     split: bool = False
@@ -48,36 +48,36 @@ class Tagging(Predicting):
         return _TOGETHER
 
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
-        """The words of a sentence; what to call it is its line, since the words are shown.
+        """The words of a sentence, whose name is its line number, because the output shows the words.
 
         Raises:
-            DataError: it is too long, or holds nothing but characters that can't be seen.
+            DataError: it is too long, or has only invisible characters.
         """
         words = self._words(model, line.text)
         if not words:
-            raise DataError("there is no word in it, only characters that can't be seen. Write a sentence.")
+            raise DataError("there is no word in it, only invisible characters. Write a sentence.")
         count = f"the sentence has {len(words):,} words"
         if len(words) > _MOST_TAGGED:
             raise DataError(f"{count}, but may have {_MOST_TAGGED:,}. Put one sentence on a line.")
-        if model.places is not None and len(words) > model.places:
+        if model.position_limit is not None and len(words) > model.position_limit:
             raise DataError(
-                f"{count}, but {model.name} has learned {model.places:,} positions. Put one sentence on a line."
+                f"{count}, but {model.name} has learned {model.position_limit:,} positions. Put one sentence on a line."
             )
         return [(f"{self.origin}, line {line.number}" if self.origin else model.name, words)]
 
     def ask(self, model: Any, sources: Sequence[Any]) -> Iterator[Answered]:
-        # One by one: the records of hundreds of sentences would fill the memory. `sources` has refused what would fail.
+        # One by one: the records of hundreds of sentences would fill the memory. `sources` has refused invalid ones.
         for record in model.look(sources) if self.watch else _unwatched(model, sources):
             yield Answered(model.prediction(record.items, record.answer), record)
 
     def page(self, answered: Answered) -> Page:
-        return as_page(answered.record, answered.prediction.source if self.show.looking else "", self.show)
+        return as_page(answered.record, answered.prediction.source if self.show.shows_attention else "", self.show)
 
     def html_page(self, answered: Answered) -> Page:
         return as_page(answered.record, answered.prediction.source, self.show._replace(map=True))
 
     def json(self, answered: Answered) -> str:
-        """A line; of the sentence on the command line a line for each item, which a person can read."""
+        """One line; for a sentence on the command line, a line for each item, which is easier to read."""
         found = as_json(answered.record, self.show)
         if self.origin:
             return json.dumps(found, ensure_ascii=False)
@@ -94,14 +94,14 @@ class Tagging(Predicting):
         spaced = is_spaced(text)
         if self.split and not spaced:
             with warnings.catch_warnings():
-                # Which script the text is in, the tagger tells.
+                # The tagger already warns of the script.
                 warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
                 return segment(self._segmenter, [text])[0]
         words = split_chinese(text, _known(model.encoder))
         if len(words) > 1 and not spaced:
             warnings.warn(
-                "the text has no spaces, so words are the longest that the tagger knows. Use --split for a trained "
-                "segmenter, or put spaces between the words.",
+                "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for "
+                "a trained segmenter, or put spaces between the words.",
                 OutOfDistribution,
                 stacklevel=2,
             )
@@ -110,7 +110,7 @@ class Tagging(Predicting):
 
 @cache
 def _known(encoder: Any) -> frozenset[str]:
-    """The words of a tagger, once for all sentences."""
+    """The vocabulary of a tagger, cached for all sentences."""
     return frozenset(encoder.vocabulary)
 
 

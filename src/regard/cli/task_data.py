@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "TaskData"]
 
 ALL = "all"
-"""What data are called that are read whole, where a split has its name."""
+"""The name of the split, for data that are read as a whole."""
 
-# What the targets are called, in the words of `Dataset.target_type`.
+# The types of targets (`Dataset.target_type`) in words.
 _SAID = {
     "items": "a label for each item",
     "label": "one label",
@@ -30,7 +30,7 @@ _SAID = {
     "text": "a text",
     "sound": "a sound",
 }
-# Which kinds of input read what a known data set holds, the usual one first.
+# The source kinds that read each modality (`Dataset.modality`), the default first.
 _INPUTS_OF = {
     "text": ("words", "texts"),
     "sound": ("speech",),
@@ -48,14 +48,14 @@ class TaskData:
 
     Args:
         task: the kind of the task.
-        given: how the user named it.
-        name: what to call it.
-        label: what its examples are labelled with; None where its files say so themselves.
-        known: what regard knows of it by name, if it isn't a treebank.
-        columns: of a user's own tables, those that are called otherwise than usual.
-        made: the splits that are made of what the data hold, where they lack them.
-        names: other names for some of its labels, as `datasets.rename_labels` takes them.
-        broken: takes what is broken in files of a user's own, and is left out; None where that is an error.
+        given: the name or path that the user typed.
+        name: the name for the model card.
+        label: the label to predict; None if the files have only one.
+        known: the data set, if it is known by name and isn't a treebank.
+        columns: the columns of a user's tables that don't have the standard names.
+        made: the splits that are made from the examples, because there are no files for them.
+        names: new names of labels, as for `datasets.rename_labels`.
+        broken: collects broken lines of a user's files, which are skipped; None: they raise errors.
     """
 
     task: str
@@ -70,18 +70,18 @@ class TaskData:
 
     @classmethod
     def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
-        """Find what a user named.
+        """Find data by name or path.
 
         Args:
             task: the kind of the task.
-            given: a data set's name, or a path.
-            label: what to predict, where there is a choice.
-            columns: as `datasets.read` takes them.
+            given: the name of a data set, or a path.
+            label: the label to predict, if there are several.
+            columns: as in `datasets.read`.
 
         Raises:
-            UnknownNameError: neither a known name nor a path that is there, or a label that it hasn't got.
-            ArgumentError: its targets are nothing for this kind of task, or it has no columns to name.
-            DataError: no files in the folder.
+            UnknownNameError: an unknown name, a path that doesn't exist, or an unknown label.
+            ArgumentError: the targets don't suit this kind of task, or the data have no columns to name.
+            DataError: there are no files in the folder.
         """
         from regard.datasets import check_columns, find_source
 
@@ -93,9 +93,9 @@ class TaskData:
         known = source.dataset
         if source.is_treebank:
             if known is not None:
-                # Before anything is fetched.
+                # Checked before anything is fetched.
                 cls(task, given, given, label, None)._check("items")
-            # Here its files are fetched, or found.
+            # Find or fetch the files now.
             _ = source.files
             found, gives = cls(task, given, source.name, label or source.label, None), "items"
         elif known is not None:
@@ -109,14 +109,14 @@ class TaskData:
                     f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
                     "with one target for each source. Take regard train classifier, or regard train seq2seq."
                 )
-            # What the targets of a user's own are, is seen when they are read.
+            # The type of a user's targets is known only after reading.
             found, gives = cls(task, given, Path(given).name, label, None, columns), TASKS[task].targets[0]
         found._check(gives)
         return found
 
     @property
     def is_treebank(self) -> bool:
-        """Whether its sources are sentences whose words have labels in columns."""
+        """Whether it is a treebank: sentences whose words have labels in columns."""
         return self._source.is_treebank
 
     @cached_property
@@ -125,14 +125,14 @@ class TaskData:
 
         return find_source(self.given)
 
-    def divided(self) -> "TaskData":
-        """The same data, of which the splits that training needs are made where they lack them.
+    def with_splits(self) -> "TaskData":
+        """The same data, with the missing splits that training needs made from the examples.
 
-        A single file or folder of classes becomes train, dev and test; where only dev is lacking, it is taken from
+        A single file or folder of classes is split into train, dev and test. If only dev is missing, it is taken from
         train.
 
         Raises:
-            ArgumentError: it has files of splits, but none for train.
+            ArgumentError: there are files of splits, but none for train.
         """
         there = self._source.splits
         if there and "train" not in there:
@@ -140,11 +140,11 @@ class TaskData:
                 f"`--data` must have examples to train on, but {self.given} has only {' and '.join(there)}. Name one "
                 "file after train."
             )
-        return dataclasses.replace(self, made=self.lacking)
+        return dataclasses.replace(self, made=self.missing_splits)
 
     @property
-    def lacking(self) -> tuple[str, ...]:
-        """The splits that would have to be made of what there is."""
+    def missing_splits(self) -> tuple[str, ...]:
+        """The splits that have to be made, because there are no files for them."""
         from regard.datasets import SPLITS
 
         there = self._source.splits
@@ -154,7 +154,7 @@ class TaskData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that there are, made or not."""
+        """All splits, including those that are made."""
         from regard.datasets import SPLITS
 
         there = {*self._source.splits, *self.made}
@@ -162,7 +162,7 @@ class TaskData:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is read, whatever split is asked for: a single file, or a folder without splits."""
+        """Whether the data are read as a whole for any split: a single file, or a folder without splits."""
         return not self.made and not self._source.splits
 
     def read(self, split: str, profiles: Any = None) -> list[Any]:
@@ -170,36 +170,36 @@ class TaskData:
 
         Args:
             split: "train", "dev" or "test".
-            profiles: what makes vectors of the profiles of a social graph, where a model has learned that.
+            profiles: a model's encoder of the profiles in a social graph.
 
         Raises:
-            ArgumentError: the targets of a user's own are nothing for this kind of task, or so few that a split that is
-                made of them is empty.
+            ArgumentError: the targets don't suit this kind of task, or there are so few examples that a split that is
+                made from them is empty.
             DataError: there is no such split, or a file is broken.
         """
         if split not in self.made:
             return self._read(split, profiles)
-        found = [example for example, each in self._divided if each == split]
+        found = [example for example, each in self._assigned if each == split]
         if not found and split != "test":
             raise ArgumentError(
                 f"`--data` must hold enough examples to be split by a hash of their sources, but of the "
-                f"{len(self._divided)} in {self.given} none falls into {split}. Name a folder with files for train and "
-                "dev."
+                f"{len(self._assigned)} in {self.given} none falls into {split}. Name a folder with files for train "
+                "and dev."
             )
         return found
 
     @cached_property
-    def _divided(self) -> list[tuple[Any, str]]:
-        """Each example of which splits are made, and its split."""
+    def _assigned(self) -> list[tuple[Any, str]]:
+        """The examples from which splits are made, each with its split."""
         from regard.datasets import canonical_smiles, split_by_source
 
-        # A single file is every split.
+        # A single file is read for any split.
         examples = self._read("train")
         same = canonical_smiles if self.kinds(examples)[0] == "molecules" else None
         return list(zip(examples, split_by_source(examples, self.made, key=same), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
-        """The examples of a split that isn't made. Its files are read once, but with `profiles` each time."""
+        """The examples of a split that has files. They are cached, except with `profiles`."""
         if profiles is not None:
             return self._read_files(split, profiles)
         if split not in self._by_split:
@@ -208,7 +208,7 @@ class TaskData:
 
     @cached_property
     def _by_split(self) -> dict[str, list[Any]]:
-        """The examples of each split that was read."""
+        """The cached examples of each split."""
         return {}
 
     def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
@@ -218,11 +218,11 @@ class TaskData:
         if profiles is not None and self.known is None and is_graph_folder(self.given):
             examples: list[Any] = [read_graph_folder(self.given, split, encoder=profiles)]
         else:
-            # What is broken in a data set that is known by name is known, too.
+            # Broken lines in a data set that is known by name are expected.
             problem = None if self.given in DATASETS else self._tell
             examples = read(self.given, split, self.label, columns=self.columns, on_error=problem)
             if not examples and self.broken:
-                # A treebank of which no sentence is left says nothing more.
+                # A treebank without any valid sentence has reported its broken lines already.
                 self._tell(DataError("it holds no examples.", path=self.given))
         if examples and self.known is None and not self.is_treebank:
             kinds = _kinds_of(examples[0])
@@ -231,10 +231,10 @@ class TaskData:
         return rename_labels(examples, self._checked_names) if self.names else examples
 
     def _tell(self, error: DataError) -> None:
-        """Leave out what is broken, if that was asked for and can be; else raise it."""
+        """Skip a broken line if `--skip-broken` was given; else raise the error."""
         from regard.cli.broken_lines import with_option
 
-        # A table or a treebank that holds nothing at all has no line to leave out.
+        # An empty table or treebank has no line to skip.
         if error.line is None and (self._source.has_columns or self.is_treebank):
             if self.broken is not None and (first := self.broken.first(error.path)) is not None:
                 raise DataError(
@@ -247,7 +247,7 @@ class TaskData:
 
     @cached_property
     def _checked_names(self) -> "Mapping[str, str]":
-        """The names of labels, of which each must stand in some split."""
+        """The renamed labels, each of which must occur in some split."""
         from regard.datasets import check_label_names
 
         names = self.names or {}
@@ -256,7 +256,7 @@ class TaskData:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels that stand in any split, under the names that they have there; none for texts and numbers."""
+        """The labels in all splits, before they are renamed; empty for texts and numbers."""
         from regard.datasets import labels_of
 
         if not {*TASKS[self.task].targets} & {"items", "label"}:
@@ -265,15 +265,15 @@ class TaskData:
         return sorted({label for split in self._source.splits or ("train",) for label in labels_of(plain._read(split))})
 
     def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
-        """What the examples of train are labelled with under another name, for a recipe's `auxiliary`.
+        """Another label of the training examples, for a recipe's `auxiliary`.
 
         Args:
-            name: of the label.
-            examples: of train, as they were read.
+            name: the name of the label.
+            examples: the training examples.
 
         Raises:
-            DataError: a treebank has no such column, or a word without it.
-            ArgumentError: a data set that has no such label beside what is learned, or other examples where it has it.
+            DataError: a treebank has no such column, or a word without a value in it.
+            ArgumentError: the data set has no such label, or has it for other examples.
         """
         from regard.datasets import read
         from regard.tasks.examples import digest_pairs
@@ -282,15 +282,15 @@ class TaskData:
             other = dataclasses.replace(self, label=name, names=None, broken=None)
             sentences = other.read("train")
             if [each.words for each in sentences] != [each.words for each in examples]:
-                # Where broken sentences were left out.
+                # The sentences differ if broken ones were skipped.
                 raise ArgumentError(f"`auxiliary` must be known of the same sentences as {self.label}, but isn't.")
             return [sentence.labels for sentence in sentences]
         others = [label for label in (self.known.labels if self.known else ()) if label != self.label]
         if name not in others:
             raise ArgumentError(
                 f"`auxiliary` of `--recipe` must name other labels of {self.given} than what is learned "
-                f"({', '.join(others) or 'it has none'}), but names {name!r}. Take a recipe without it; targets of "
-                "your own go by Python: regard.train(..., auxiliary=...)."
+                f"({', '.join(others) or 'it has none'}), but names {name!r}. Use a recipe without it; for "
+                "targets of your own, use Python: regard.train(..., auxiliary=...)."
             )
         found = read(self.given, "train", name)
         same = {digest_pairs((each.source, "") for each in known) for known in (found, examples)}
@@ -302,7 +302,7 @@ class TaskData:
         return [each.target for each in found]
 
     def about(self) -> dict[str, Any]:
-        """Where the data come from, for the card."""
+        """The provenance of the data, for the model card."""
         import hashlib
 
         from regard.datasets import DATASETS
@@ -328,14 +328,14 @@ class TaskData:
         return about
 
     def usual_recipe(self, examples: list[Any], asked: str | None = None) -> "Recipe":
-        """The recipe that was found on this data, else one whose input reads it.
+        """The recipe that was tuned on this data set, else the default recipe for its examples.
 
         Args:
-            examples: of train: of a user's own data they show what a source is.
-            asked: the kind of input, where a user says which.
+            examples: the training examples.
+            asked: the kind of source that the user chose.
 
         Raises:
-            UnknownNameError: no kind of that name reads these sources.
+            UnknownNameError: this kind can't read these sources.
         """
         from regard.tasks import RECIPES, default_recipe, recipe_for
         from regard.tasks.defaults import sized
@@ -348,15 +348,15 @@ class TaskData:
             return found.recipe
         if self.is_treebank:
             return sized(RECIPES["english-pos"], as_pairs(examples))
-        # Of molecules the text alone doesn't say that they are some.
+        # SMILES can't be told from other texts by themselves.
         kind = "molecules" if asked is None and kinds[0] == "molecules" else asked
         return default_recipe(examples, task=self.task, input=kind)
 
     def kinds(self, examples: list[Any]) -> tuple[str, ...]:
-        """The kinds of input that read its sources, the usual one first.
+        """The kinds of source that read the data, the default first.
 
         Args:
-            examples: of train: of a user's own data they show what a source is.
+            examples: the training examples.
         """
         if self.is_treebank:
             return ("words",)
@@ -364,30 +364,30 @@ class TaskData:
             from regard.tasks.defaults import inputs_of
             from regard.tasks.examples import as_pairs
 
-            # Of tables only molecules have a group, their scaffold: the column was called smiles, and each parses.
+            # Only molecules in tables have a group, their scaffold: the column was `smiles`, and all were parsed.
             molecules = bool(examples) and examples[0].group is not None
             return _INPUTS_OF["molecule"] if molecules else inputs_of(as_pairs(examples[:1]))
-        # Where what is said is the target, the set is turned round.
+        # If the sound is the target, the source is the text.
         turned = self.known.target_type_of(self.label or "") == "sound"
         return _INPUTS_OF["text" if turned else self.known.modality]
 
     def summary(self, examples: list[Any], kind: str, because: str | None = None) -> str:
-        """One line that says how the training examples are read: their number, targets and input.
+        """One line on the training examples: their number, their targets and the kind of source.
 
         Args:
             examples: the training examples.
-            kind: the kind of input.
-            because: the reason for that kind; by default, what the data show.
+            kind: the kind of source.
+            because: the reason for that kind; by default, it follows from the data.
         """
         from regard.page.numbers import counted
         from regard.tasks.sources import INPUTS
 
-        noun = "sentence" if self.is_treebank else INPUTS[kind].called
+        noun = "sentence" if self.is_treebank else INPUTS[kind].source_noun
         what = f"{counted(len(examples), noun)} -> {_targets(self.task, examples)}"
         return f"{what}; input: {kind}, {because or self._reason(kind)}."
 
-    def division(self) -> str | None:
-        """One line that says how the data are split; None where they have files of their own for that."""
+    def describe_splits(self) -> str | None:
+        """One line on how the data are split; None if there are files for all splits."""
         from regard.datasets import SPLITS
         from regard.inputs import is_graph_folder
         from regard.page.numbers import counted
@@ -398,17 +398,17 @@ class TaskData:
             return f"{self.given}: nodes with a label: {said}."
         if not self.made:
             return None
-        counts = [f"{sum(each == split for _, each in self._divided):,} {split}" for split in self.made]
-        noun = counted(len(self._divided), "example")
+        counts = [f"{sum(each == split for _, each in self._assigned):,} {split}" for split in self.made]
+        noun = counted(len(self._assigned), "example")
         return f"{self.given}: {noun} split by a hash of each source, duplicates together: {', '.join(counts)}."
 
     def _reason(self, kind: str) -> str:
         if self.is_treebank or self.known is not None:
             return f"as usual for {self.name}"
         if kind in ("speech", "pictures"):
-            return "because of how the names of the files end"
+            return "because of the endings of the file names"
         if kind in ("graphs", "vectors"):
-            return f"because of what {self.given} holds"
+            return f"because of the content of {self.given}"
         usual = "smiles" if kind == "molecules" else "text"
         return f"because of the column `{(self.columns or {}).get(usual, usual)}`"
 
@@ -424,13 +424,13 @@ class TaskData:
         )
 
     def _step(self, *gives: str) -> str:
-        """What to type instead, where there is something."""
+        """The option or command to use instead, if there is one."""
         labels = () if self.known is None else self.known.labels
         for label in labels:
             if self.known is not None and self.known.target_type_of(label) in TASKS[self.task].targets:
                 return f" Take --label {label}."
         steps = [f"regard train {task.name}" for task in TASKS.values() if {*gives} & {*task.targets}]
-        # Where only one data set fits, it is what was meant.
+        # If only one data set suits the task, suggest it.
         fitting = _fitting(self.task)
         if len(fitting) == 1 and self.known is not None:
             steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
@@ -438,7 +438,7 @@ class TaskData:
 
 
 def _fitting(task: str) -> dict[str, str]:
-    """The data sets whose targets are for this kind of task: name -> the first such label."""
+    """The data sets that suit this kind of task: name -> the first suitable label."""
     from regard.datasets import DATASETS
 
     found: dict[str, str] = {}
@@ -451,7 +451,7 @@ def _fitting(task: str) -> dict[str, str]:
 
 
 def _kinds_of(example: Any) -> tuple[str, ...]:
-    """What the target of a user's own may be, in the words of `Dataset.target_type`: a label is a text, too."""
+    """The types that a user's target may have, as in `Dataset.target_type`; a label may also be a text."""
     from regard.inputs import Graph
 
     if isinstance(example.source, Graph):
@@ -464,7 +464,7 @@ def _kinds_of(example: Any) -> tuple[str, ...]:
 
 
 def _targets(task: str, examples: list[Any]) -> str:
-    """What is to come out, in a few words."""
+    """The targets in a few words."""
     from regard.page.numbers import counted
 
     if TASKS[task].decides_length:

@@ -1,10 +1,11 @@
-"""`regard train`: from labelled sentences, recordings, pictures, ... to a trained, evaluated and saved model."""
+"""`regard train`: train a model on labelled sentences, recordings, pictures, ..., evaluate it and save it."""
 
 from collections.abc import Callable
 
 import typer
 
 from regard.cli.command import Command, command_with
+from regard.cli.startup import import_torch
 from regard.cli.train_options import TrainOptions
 from regard.tasks.registry import TASKS
 from regard.tasks.task import Task
@@ -35,6 +36,7 @@ def _command(task: Task) -> Callable[..., None]:
 
     def run(options: TrainOptions) -> None:
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+        import_torch()
         from regard.cli.console import output_console
         from regard.cli.training import train_and_save
         from regard.page import show

@@ -12,7 +12,7 @@ __all__ = ["Precision", "Shown", "TrainOptions"]
 
 
 class Precision(StrEnum):
-    """How exactly float32 matrices are multiplied, as `torch.set_float32_matmul_precision` has it."""
+    """The precision of float32 matrix products, as in `torch.set_float32_matmul_precision`."""
 
     highest = "highest"
     high = "high"
@@ -29,7 +29,7 @@ class Shown(StrEnum):
 
 
 class TrainOptions(NamedTuple):
-    """What the command line asked for; the kinds of tasks share these options."""
+    """The options of `regard train`, which all kinds of tasks share."""
 
     data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set's name, a file, or a folder.")]
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder, for checkpoints, log and model.")]

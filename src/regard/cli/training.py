@@ -1,4 +1,4 @@
-"""What `regard train` does for any kind of model: read, train, evaluate, save with a card, suggest what to do next."""
+"""`regard train` for any kind of model: read, train, evaluate, save with a card, and suggest the next commands."""
 
 import dataclasses
 import difflib
@@ -21,8 +21,8 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
-from regard.tasks.card import readings_said
-from regard.tasks.intervals import interval_said
+from regard.tasks.card import describe_test_reads
+from regard.tasks.intervals import format_interval
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.torchrun import is_first
 
@@ -31,40 +31,40 @@ __all__ = ["train_and_save"]
 Auxiliary = dict[str, list[Any]]
 
 _LONGEST_SHOWN = 80
-_UNREAD = "Test was not read. Read it once, when nothing more is chosen by it or by dev:"
+_UNREAD = "Test was not read. Read it once, when all choices are made:"
 _FEW_LABELS = 20
 
 
 def train_and_save(task: Task, options: TrainOptions) -> Page | None:
-    """Train a model of a kind, evaluate it on dev, save it with a card.
+    """Train a model, evaluate it on dev, and save it with a card.
 
     Args:
         task: the kind of the model.
-        options: what the command line asked for.
+        options: the options of the command line.
 
     Returns:
-        what to tell the user: the scores, and what to type next. None: another of torchrun's processes tells it.
+        a page with the scores and the next commands; None in all of torchrun's processes but the first.
 
     Raises:
-        ArgumentError: an argument that can't be used, or `final` where there is no test.
-        RegardError: data that can't be read, or training that can't go on.
+        ArgumentError: an invalid argument, or `final` without examples for test.
+        RegardError: the data can't be read, or training fails.
     """
     data, out, recipe, source, seed = options.data, options.out, options.recipe, options.input, options.seed
     resume, final = options.resume, options.final
     broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
-    found = TaskData.find(task.name, data, options.label, column_names(options.column)).divided()
+    found = TaskData.find(task.name, data, options.label, column_names(options.column)).with_splits()
     names = None if options.renamed is None else parse_label_names(options.renamed)
     found = dataclasses.replace(found, names=names, broken=broken)
     examples, dev = found.read("train"), found.read("dev")
     _check_repeats(task, data, examples)
-    # Read now, though it is evaluated at the end or later: a broken line is reported before hours of training.
+    # Read now, so that a broken line is reported before hours of training.
     test = found.read("test") if "test" in found.splits else []
     if final and not test:
         raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
     if broken is not None and is_first():
         broken.write()
     chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
-    usual = "Leave it out for the usual one."
+    usual = "Leave it out for the default one."
     if chosen.task.kind != task.name:
         step = usual if recipe in RECIPES else "Set its task."
         raise ArgumentError(f"`--recipe` must be a {task.name}'s, but is a {chosen.task.kind}'s. {step}")
@@ -81,10 +81,10 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     )
     if seed is not None:
         chosen = dataclasses.replace(chosen, seed=seed)
-    # A column that the user asked for must be there; one of a recipe by name helps where it is.
+    # A label of the user's own recipe must be in the data; one of a bundled recipe is used if it is.
     chosen, auxiliary = _auxiliary(chosen, found, examples, must=recipe not in RECIPES if recipe else resume)
     _tell(found.summary(examples, chosen.input.kind, because))
-    if (division := found.division()) is not None:
+    if (division := found.describe_splits()) is not None:
         _tell(division)
     with _stoppable(out):
         model = train(
@@ -107,12 +107,12 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     if final:
         scores["test"] = model.evaluate(test)
         about = {**about, "test_reads": about.get("test_reads", 0) + 1}
-    # A finished run that is resumed keeps what was read of test.
+    # A finished run that is resumed keeps its scores on test.
     evaluated = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
     said = (found.label or "").upper() if found.is_treebank else found.label
     model.about = {
         **about,
-        # As it is called now: a run may have begun on the same examples elsewhere, in columns of other names.
+        # The current names: the run may have begun with the same examples in another file or in other columns.
         "data": {**found.about(), "splits": model.about["data"]["splits"]},
         "title": f"{task.name.capitalize()} of {found.name}" + (f": {said}" if said else ""),
         "scores": evaluated,
@@ -120,39 +120,39 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     if found.is_treebank:
         short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
         model.about["example"] = list(short[0] if short else dev[0].words[:9])
-    if task.sounds:
+    if task.predicts_sound:
         model.about["example"] = dev[0].source
-    # Saved first: a warning must not cost the model.
+    # Saved before the warnings are computed, so that an error there doesn't lose the model.
     folder = model.save(out / "model")
     rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
     warned = model_warnings(model, {"train": examples, "dev": dev, "test": test}, scores, rows)
     if warned:
         model.about = {**model.about, "warnings": warned}
         model.save(folder)
-    # What was left out here would stop the commands that are suggested.
+    # The suggested commands would fail at the lines that were skipped here.
     skipping = ["--skip-broken", str(broken.path)] if broken else []
     unread = bool(test) and "test" not in evaluated
     return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
 
 
 def _check_repeats(task: Task, data: str, examples: Sequence[Any]) -> None:
-    """Refuse texts to be written as labels: few of them stand twice, and none that is new could be answered."""
+    """Refuse target texts as labels: most occur only once, and a classifier can't predict new ones."""
     if "label" not in task.targets:
         return
     labels = [each.target for each in examples if isinstance(each.target, str)]
     if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
         raise ArgumentError(
             f"`--data` must have labels that repeat, to be for a classifier, but {len({*labels}):,} of {len(labels):,} "
-            f"in {data} are different. If they are texts to be written, take regard train seq2seq."
+            f"in {data} are different. To train a model that writes texts, use regard train seq2seq."
         )
 
 
 def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
-    """The recipe of this name or in this file; else that of the run that is resumed; else the usual one."""
+    """The recipe with this name or in this file, else that of the resumed run, else the default one."""
     if named is not None and named in RECIPES:
         return RECIPES[named]
     if named is not None and not Path(named).exists():
-        # A mistyped name isn't a file either; then both are what it could have been.
+        # It is neither a name nor a file, so the error mentions both.
         if "." not in named and "/" not in named:
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
@@ -168,7 +168,7 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
 
 
 def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: bool) -> tuple[Recipe, Auxiliary | None]:
-    """The further targets that a recipe asks for, and the recipe without those that the data lack."""
+    """The auxiliary targets that a recipe names, and the recipe without those that the data lack."""
     wanted = getattr(recipe.task, "auxiliary", {})
     if not wanted:
         return recipe, None
@@ -179,36 +179,36 @@ def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: boo
         except (DataError, ArgumentError):
             if must:
                 raise
-            lacks = f"{data.given} has no {name} to learn beside"
+            lacks = f"{data.given} has no auxiliary label {name}"
             if data.is_treebank:
-                # A file that lacks it here and there is another matter than one that hasn't got it.
+                # Distinguish a column with missing values from a missing column.
                 path = find_source(data.given).files["train"]
                 some = any(True for _ in read_treebank(path, name, on_error=lambda _: None))
                 lacks = f"{'a word of ' if some else ''}{data.given} has no {name.upper()}"
-            _tell(f"Note: {lacks}, so the recipe's help from it is left out.")
+            _tell(f"Note: {lacks}, so the recipe is used without it.")
     task = dataclasses.replace(recipe.task, auxiliary={name: wanted[name] for name in found})
     return dataclasses.replace(recipe, task=task), found
 
 
 @contextmanager
 def _stoppable(out: Path) -> Iterator[None]:
-    """Say, when a run is stopped by Ctrl-C, how to go on with it."""
+    """After Ctrl-C, print how to resume the run."""
     try:
         yield
     except KeyboardInterrupt:
         if (out / "run.json").exists():
-            _tell("\nStopped. The same command with --resume goes on from the last whole epoch.")
+            _tell("\nStopped. The same command with --resume continues after the last complete epoch.")
         raise
 
 
 def _tell(text: str) -> None:
-    """Tell the user something while it is done; of torchrun's processes the first does."""
+    """Write a note to standard error, in the first of torchrun's processes only."""
     if is_first():
         typer.echo(text, err=True)
 
 
 def _plain(scores: Any) -> dict[str, Any]:
-    """What a model's description keeps: hundreds of confusions would only make it long, and no clock ticks alike."""
+    """An evaluation for model.json, without the long list of confusions and the time, which can't be reproduced."""
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
@@ -223,22 +223,22 @@ def _page(
     *,
     unread: bool,
 ) -> Page:
-    # A name of a bundled model's would be taken for that.
+    # Disambiguates a folder with the name of a bundled model.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
     steps = [[*evaluate, "--split", "dev"]]
-    example, kind = model.about.get("example"), model.recipe.input.given
-    if model.task.sounds:
+    example, kind = model.about.get("example"), model.recipe.input.argument
+    if model.task.predicts_sound:
         steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
     elif example:
         steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.unnamed(model.encoder) is None:
+    elif model.recipe.input.why_no_argument(model.encoder) is None:
         steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
     return Page(
-        f"{model.name}: {model.parameters:,} parameters, {model.target.said}",
+        f"{model.name}: {model.parameters:,} parameters, {model.target.description}",
         (
             _table(scores, model),
-            *((Prose(readings_said(model.about["test_reads"])),) if "test" in scores else ()),
+            *((Prose(describe_test_reads(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {each}") for each in warned),
             Prose(f"Saved in {folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
@@ -248,25 +248,25 @@ def _page(
 
 
 def _to_ask(source: Any, data: str, kind: str) -> str:
-    """A source of the data that can be typed, else what one is."""
+    """A source of the data for the command line, or a placeholder."""
     if kind == "folder" and Path(data).is_dir():
         return data
     shown = str(source) if isinstance(source, str | Path) else ""
-    # A dash would be taken for an option.
+    # A text that begins with a dash would be taken for an option.
     fit = shown.strip() and len(shown) <= _LONGEST_SHOWN and not shown.startswith("-")
     return shown if fit else kind.upper()
 
 
 def _table(scores: dict[str, Any], model: Any) -> Table:
-    """A row for each split: of a tagger's labels how many are right, of everything else the figure of its kind."""
+    """A table with a row for each split: the accuracy of a tagger's labels, or the score of another model."""
     if any(score.labels for score in scores.values()):
-        # Only of words is it known which of them training had.
+        # Out-of-vocabulary items are known for words only.
         new = any(score.out_of_vocabulary_accuracy is not None for score in scores.values())
         rows = tuple(
             (
                 split,
                 f"{100 * score.score:.2f}%",
-                interval_said(score.interval, lambda share: f"{100 * share:.2f}"),
+                format_interval(score.interval, lambda share: f"{100 * share:.2f}"),
                 *([_share(score.out_of_vocabulary_accuracy)] if new else []),
                 f"{score.examples:,}",
             )
@@ -274,13 +274,13 @@ def _table(scores: dict[str, Any], model: Any) -> Table:
         )
         columns = ("split", "right", "95% interval", *(["out of vocabulary"] if new else []), "items")
     else:
-        said = model.measure.said
+        said = model.measure.format
         ranked = model.measure.name == "RMSE"
         rows = tuple(
             (
                 split,
                 said(score.score),
-                interval_said(score.interval, said),
+                format_interval(score.interval, said),
                 *(["undefined" if score.spearman is None else f"{score.spearman:.4f}"] if ranked else []),
                 f"{score.examples:,}",
             )

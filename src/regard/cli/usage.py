@@ -1,6 +1,6 @@
-"""Errors in a command line, each reported in one sentence.
+"""Usage errors, each reported in one sentence.
 
-Typer's own messages name no next step and change between versions. Messages that are not recognised are passed on.
+Typer's own messages name no next step, and change between versions. Unrecognised messages are passed on.
 """
 
 import difflib
@@ -22,24 +22,24 @@ _WANTED = {
 
 
 def is_usage_error(error: Exception) -> bool:
-    """Whether typer refuses a command line."""
-    # Typer has carried its own copy of click since 0.2x, and click's before: what both share is this method.
+    """Whether an exception is typer's for an invalid command line."""
+    # The class depends on the version: typer vendors click since 0.2x. Both classes have this method.
     return hasattr(error, "format_message")
 
 
 def usage_sentence(error: Any, words: Sequence[str]) -> str:
-    """The sentence for an error: what is wrong, the nearest name if there is one, and which help to read.
+    """The sentence for an error: what is wrong, the nearest name if there is one, and the help to read.
 
     Args:
-        error: typer's.
+        error: the exception.
         words: the command line.
     """
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "regard"
-    return f"{_said(error, path, words)} See {path} --help."
+    return f"{_message(error, path, words)} See {path} --help."
 
 
-def _said(error: Any, path: str, words: Sequence[str]) -> str:
+def _message(error: Any, path: str, words: Sequence[str]) -> str:
     message, parameter = str(error.message), getattr(error, "param", None)
     option = getattr(error, "option_name", None) or ""
     if command := re.match(r"No such command '(.*?)'\.", message):
@@ -63,7 +63,7 @@ def _said(error: Any, path: str, words: Sequence[str]) -> str:
 def _too_many(path: str, extra: str, words: Sequence[str]) -> str:
     if path != "regard tag":
         return f"{path} got too many arguments: {extra}."
-    # Behind an option, a word may be its value.
+    # After an option, a word may be its value.
     sentence = " ".join(takewhile(lambda word: not word.startswith("-"), words[1:])) or "..."
     return f"a sentence is one argument. Put it in quotes: regard tag {shlex.quote(sentence)}."
 
@@ -96,7 +96,7 @@ def _name(parameter: Any) -> str:
 
 
 def _value(parameter: Any, words: Sequence[str]) -> str | None:
-    """What was given for an option, as it stands on the command line."""
+    """The value of an option on the command line."""
     for place, word in enumerate(words):
         for option in (each for each in parameter.opts if each.startswith("-")):
             if word == option and place + 1 < len(words):

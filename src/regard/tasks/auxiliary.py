@@ -1,4 +1,4 @@
-"""Auxiliary targets: what a network learns beside its own targets, as the recipe names them."""
+"""Auxiliary targets: further targets, named by the recipe, that a network learns in training."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ def auxiliary_targets(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None)
     """The auxiliary targets, in the order in which the recipe names them.
 
     Args:
-        recipe: says which there must be.
-        given: for each name the targets of the training examples.
+        recipe: names the auxiliary targets.
+        given: the targets of the training examples, by name.
 
     Raises:
-        ArgumentError: one is missing, or one too many, or no list.
+        ArgumentError: targets are missing, are not in the recipe, or aren't a list.
 
     Example:
         >>> recipe = Recipe(task={"auxiliary": {"xpos": 0.3}})
@@ -27,7 +27,7 @@ def auxiliary_targets(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None)
     """
     given, wanted = {} if given is None else given, getattr(recipe.task, "auxiliary", {})
     if not isinstance(given, Mapping):
-        raise ArgumentError(f"`auxiliary` must be a dict of a name's targets, but is {given!r:.60}.")
+        raise ArgumentError(f"`auxiliary` must be a dict from names to targets, but is {given!r:.60}.")
     if set(given) == set(wanted):
         return {name: as_list(f"auxiliary[{name!r}]", given[name], "targets") for name in wanted}
     if not hasattr(recipe.task, "auxiliary"):

@@ -1,7 +1,7 @@
-"""A limit on the tensors that are made while the net of a saved model is built.
+"""A limit on the tensors that are created while the network of a saved model is built.
 
-The description of a model is data, and may have been edited. A recipe with 10**9 layers would fill the memory before
-the net could be compared with the tensors in the file.
+The description of a model may have been edited. A recipe with 10**9 layers would exhaust the memory before the network
+could be compared with the tensors in the file.
 """
 
 import math
@@ -14,24 +14,24 @@ from torch.overrides import TorchFunctionMode
 
 __all__ = ["Bounded", "TooLargeError"]
 
-# What makes a tensor of a size that is given.
+# Functions that create a tensor of a given size.
 _OF_SIZE = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.full)
 _OF_NUMBERS = (torch.arange, torch.eye, torch.linspace)
-# Building a net also makes tables, and may make a weight twice.
+# Building a network also creates tables, and may create a weight twice.
 _TIMES, _MORE = 3, 1_000_000
-# Each tensor costs time as well, so it counts as this many more numbers.
+# Each tensor also costs time, so it counts as this many additional numbers.
 _EACH = 2_000
 
 
 class TooLargeError(Exception):
-    """The net would be larger than the tensors in the file."""
+    """The network would be larger than the tensors in the file."""
 
 
 class Bounded(TorchFunctionMode):
-    """A context that refuses to make more tensors than a net with these tensors needs.
+    """A context in which no more tensors can be created than a network with these tensors needs.
 
     Args:
-        tensors: those that the net will hold.
+        tensors: the tensors of the network.
 
     Example:
         >>> with Bounded({"weight": torch.zeros(4, 4)}):
@@ -63,7 +63,7 @@ class Bounded(TorchFunctionMode):
 
 
 def _numbers(size: Any) -> list[int]:
-    """The sizes of (3, 4), ((3, 4),) and 3."""
+    """All numbers in a size such as (3, 4), ((3, 4),) or 3."""
     if isinstance(size, int):
         return [size]
     return [number for each in size for number in (_numbers(each) if not isinstance(each, int) else [each])]

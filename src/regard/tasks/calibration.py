@@ -17,12 +17,12 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far probabilities are from how often they come true.
+    """The calibration of probabilities, before and after temperature scaling.
 
     Args:
-        error: the expected calibration error, with the temperature.
-        before: without it.
-        temperature: what the net's numbers are divided by before they become probabilities.
+        error: the expected calibration error with the temperature.
+        before: the expected calibration error without it.
+        temperature: the divisor of the logits.
     """
 
     error: float
@@ -31,13 +31,13 @@ class Calibration:
 
 
 def calibration_error(probabilities: Float[Tensor, " answer"], true: Shaped[Tensor, " answer"]) -> float:
-    """The expected calibration error: how far, on average, a probability is from how often such answers come true.
+    """The expected calibration error: the mean difference between a probability and the accuracy at that probability.
 
-    Answers go into 15 bins by their probability; of each the mean probability is compared with the share that is true.
+    Predictions are sorted into 15 bins by probability. In each bin, the mean probability is compared with the accuracy.
 
     Args:
-        probabilities: of the answers that were given.
-        true: whether each is.
+        probabilities: the probability of each prediction.
+        true: whether each prediction is right.
 
     Example:
         >>> calibration_error(torch.tensor([0.75, 0.75, 0.5, 0.5]), torch.tensor([True, True, True, False]))
@@ -52,10 +52,10 @@ def calibration_error(probabilities: Float[Tensor, " answer"], true: Shaped[Tens
 
 
 def best_temperature(loss: Callable[[float], float]) -> float:
-    """The temperature of the lowest loss, between 1/100 and 100.
+    """The temperature with the lowest loss, between 1/100 and 100.
 
     Args:
-        loss: of the answers at a temperature; as a function of its logarithm it falls, then rises.
+        loss: the loss at a temperature; as a function of the logarithm of the temperature it falls, then rises.
 
     Example:
         >>> round(best_temperature(lambda temperature: (temperature - 1.5) ** 2), 4)

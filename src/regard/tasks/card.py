@@ -1,4 +1,4 @@
-"""The model card: README.md of a model's folder, written from what model.json says and nothing else."""
+"""The model card: README.md of a model's folder, written from model.json alone."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 from regard.page.numbers import plural
 from regard.tasks.evaluation import saved_evaluation
-from regard.tasks.intervals import interval_said
+from regard.tasks.intervals import format_interval
 from regard.tasks.measure import ACCURACY
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 
-__all__ = ["model_card", "readings_said", "score_said", "spearman_said"]
+__all__ = ["describe_spearman", "describe_test_reads", "format_score", "model_card"]
 
 
 def model_card(name: str, model: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
 
     Args:
         name: the model's name.
-        model: what model.json holds; its "about" part says where the model comes from. What isn't there is left out.
+        model: the content of model.json; its key "about" says where the model comes from. Missing keys are left out.
 
     Example:
         >>> answer = {"kind": "label", "names": ["A", "B"]}
@@ -48,7 +48,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _terms(data: Mapping[str, Any]) -> list[str]:
-    """What whoever passes the model on must know before anything else, where its data is not free to use."""
+    """The first line of the card, if the terms of the data restrict the use of the model."""
     licence = data.get("licence", "")
     if licence.startswith("none stated"):
         return ["**For research and learning: the data that this model was trained on states no terms of use.**"]
@@ -58,7 +58,7 @@ def _terms(data: Mapping[str, Any]) -> list[str]:
 
 
 def _what(model: Mapping[str, Any]) -> str:
-    """What it gives, in a sentence."""
+    """What the model predicts, in a sentence."""
     answer = model["answer"]
     names = answer.get("names", ())
     parts = {
@@ -71,7 +71,7 @@ def _what(model: Mapping[str, Any]) -> str:
 
 
 def _input(model: Mapping[str, Any]) -> str:
-    """What kind its sources are of."""
+    """The kind of its sources."""
     return model.get("recipe", {}).get("input", {}).get("kind", "words")
 
 
@@ -113,7 +113,7 @@ def _net(model: Mapping[str, Any]) -> str:
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    """A source, as Python."""
+    """A source, as a Python expression."""
     if "example" in about:
         return json.dumps(about["example"], ensure_ascii=False)
     return TASKS[model["kind"]].examples.get(_input(model), _EXAMPLES[_input(model)])
@@ -165,25 +165,25 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | No
     )
     said = f"{about}Interval: {methods}. {rounded}"
     if reads and "test" in scores:
-        said = f"{said} {readings_said(reads)}"
+        said = f"{said} {describe_test_reads(reads)}"
     return ["## Scores", "\n".join(rows), said, *_calibration(scores)]
 
 
-def readings_said(count: int) -> str:
-    """How often test was read for a recipe, in a sentence: what was chosen between two readings may fit test.
+def describe_test_reads(count: int) -> str:
+    """A sentence with the number of times that test was read for a recipe: choices made in between may overfit test.
 
     Args:
-        count: the readings that are written down, this one included.
+        count: the number of recorded reads, including this one.
 
     Example:
-        >>> readings_said(1), readings_said(3)
+        >>> describe_test_reads(1), describe_test_reads(3)
         ('Test was read once for this recipe.', 'Test was read 3 times for this recipe.')
     """
     return f"Test was read {'once' if count == 1 else f'{count:,} times'} for this recipe."
 
 
 def _calibration(scores: Mapping[str, Any]) -> list[str]:
-    """How far the probabilities are off, of answers that have some."""
+    """The calibration error, for predictions with probabilities."""
     found = {split: score["calibration"] for split, score in scores.items() if score.get("calibration")}
     if not found:
         return []
@@ -194,24 +194,24 @@ def _calibration(scores: Mapping[str, Any]) -> list[str]:
 
 
 def _more(scores: Mapping[str, Any]) -> str:
-    """Further figures beside the measure, for each split and for all of them."""
+    """Further figures, for each split and for all of them."""
     said: dict[str, None] = {}
     for split, score in scores.items():
         for name, value in score.get("more", {}).items():
             said[f"{name} of {split}: {value:.2f}. " if isinstance(value, float) else f"{name}: {value}. "] = None
-        # Models that were saved before it was computed have none.
+        # Models saved by versions that didn't compute it have none.
         if score["measure"] == "RMSE" and "spearman" in score:
-            said[f"On {split}: {spearman_said(score['spearman'], score['examples'])}. "] = None
+            said[f"On {split}: {describe_spearman(score['spearman'], score['examples'])}. "] = None
     return "".join(said)
 
 
-def spearman_said(correlation: float | None, count: int) -> str:
-    """Spearman's rank correlation, for people.
+def describe_spearman(correlation: float | None, count: int) -> str:
+    """A sentence with Spearman's rank correlation.
 
     Example:
-        >>> spearman_said(0.8312, 120)
+        >>> describe_spearman(0.8312, 120)
         "Spearman's rank correlation is 0.8312 (n = 120)"
-        >>> spearman_said(None, 120)
+        >>> describe_spearman(None, 120)
         "Spearman's rank correlation is undefined (n = 120): all numbers given, or all true ones, are the same"
     """
     if correlation is None:
@@ -221,7 +221,7 @@ def spearman_said(correlation: float | None, count: int) -> str:
 
 
 def _items(scores: Mapping[str, Any], called: str) -> list[str]:
-    """The rows of a tagger's scores; which items training never had is known of words alone."""
+    """The rows of a tagger's scores; the accuracy on out-of-vocabulary items is known for words alone."""
     rows = [
         f"| split | accuracy | 95 % interval | {called} | macro F1 | out of vocabulary |",
         "|---|---|---|---|---|---|",
@@ -229,27 +229,27 @@ def _items(scores: Mapping[str, Any], called: str) -> list[str]:
     for split, score in scores.items():
         new = score.get("out_of_vocabulary_accuracy")
         rows.append(
-            f"| {split} | {_percent(score['score'])} | {interval_said(score['interval'], _percent)} "
+            f"| {split} | {_percent(score['score'])} | {format_interval(score['interval'], _percent)} "
             f"| {score['examples']} | {_percent(score['macro_f1'])} | {'' if new is None else _percent(new)} |"
         )
     return rows
 
 
 def _answers(scores: Mapping[str, Any]) -> list[str]:
-    """The rows of scores by whatever measure."""
+    """The rows of scores by any measure."""
     rows = ["| split | measure | score | 95 % interval | examples |", "|---|---|---|---|---|"]
     for split, score in scores.items():
-        said = partial(score_said, score["measure"])
-        interval = interval_said(score["interval"], said)
+        said = partial(format_score, score["measure"])
+        interval = format_interval(score["interval"], said)
         rows.append(f"| {split} | {score['measure']} | {said(score['score'])} | {interval} | {score['examples']} |")
     return rows
 
 
-def score_said(measure: str, value: float) -> str:
-    """A figure of a measure of this name, for people.
+def format_score(measure: str, value: float) -> str:
+    """Format a value of the measure with this name.
 
     Example:
-        >>> score_said("word error rate", 0.0557), score_said("RMSE", 0.88), score_said("BLEU", 36.512)
+        >>> format_score("word error rate", 0.0557), format_score("RMSE", 0.88), format_score("BLEU", 36.512)
         ('5.57 %', '0.8800', '36.51')
     """
     if measure.endswith(("accuracy", "error rate", "error")):

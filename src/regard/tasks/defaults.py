@@ -20,15 +20,15 @@ from regard.tasks.text_statistics import mostly_unspaced, vocabulary_settings
 __all__ = ["default_recipe", "inputs_of", "sized", "task_of"]
 
 _SAMPLE = 64
-"""So many examples, evenly spread, show how large the others are."""
+"""The number of examples, evenly spread, whose sizes are measured."""
 _UPDATES = 2000
-"""Of fewer examples an epoch has fewer updates: so many in all is what they get, in at most `Task.most_epochs`."""
+"""The number of updates in all. Fewer examples get more epochs for it, at most `Task.most_epochs`."""
 
 _PICTURES = 16
 _LONGEST_SIDE = 64  # pixels
 _COLOURED = 0.01
 
-# What differs from the defaults of `Recipe` by the kind of input; what differs by task stands in its `Task`.
+# The settings that differ from the defaults of `Recipe` for each kind of source; those for each task are in its `Task`.
 _BY_INPUT: dict[str, dict[str, Any]] = {
     "speech": {
         "width": 64,
@@ -39,7 +39,7 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "average": 0.98,
     },
     "pictures": {
-        # What changes no picture's class: each is seen a hundred times, and never twice the same.
+        # Augmentation that keeps the class: each picture is seen a hundred times, differently each time.
         "input": {"stem": 64, "normalise": True, "zoom": 0.25, "turn": 15, "invert": 0.5},
         "optimizer": "muon",
         "width": 96,
@@ -56,7 +56,7 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "width": 64,
         "hidden": 128,
         "layers": 3,
-        # The nodes of a graph come in no order.
+        # The nodes of a graph have no order.
         "position": "none",
         "attention_dropout": 0.0,
         "dropout": 0.1,
@@ -74,7 +74,7 @@ _BY_INPUT: dict[str, dict[str, Any]] = {
         "weight_decay": 0.05,
     },
 }
-# Volume, noise, microphone and voice change no label and no text; but a number may measure just these.
+# Volume, noise, microphone and voice don't change a label or a text; a number may measure one of them.
 _AUGMENTED_SPEECH = {
     "normalise": False,
     "standardise": True,
@@ -84,8 +84,8 @@ _AUGMENTED_SPEECH = {
     "clip_db": 20.0,
     "vtlp": 0.1,
 }
-# What stands between two marks is an item, with its characters and pairs of them as features: the recipe that was found
-# on Chinese reviews.
+# Each stretch of text between two punctuation marks is an item, with its characters and pairs of them as features. This
+# recipe was tuned on Chinese reviews.
 _UNSPACED_WORDS = {
     "features": {
         "fold": "width",
@@ -108,19 +108,19 @@ _UNSPACED_WORDS = {
 
 
 def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: str | None = None) -> Recipe:
-    """A recipe for these training examples: for their kind, their size and their number.
+    """The default recipe for these training examples; it depends on their kind, their size and their number.
 
-    Few examples are seen more often: an epoch is then short, and a model needs a number of updates, not of epochs.
+    Fewer examples get more epochs, because a model needs a certain number of updates.
 
     Args:
         examples: as `regard.train` takes them.
-        task: the kind of the task, a name in `TASKS`; by default what the targets are says it. A text for each source
-            is a label where labels repeat, else it is to be written.
-        input: the kind of input, a name in `INPUTS`; by default what the sources are says it.
+        task: the kind of the task, a name in `TASKS`; by default it follows from the targets. Texts that repeat are
+            labels; other texts are targets of a seq2seq model.
+        input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
 
     Raises:
-        UnknownNameError: a task that there isn't, or an input that doesn't read these sources.
-        ArgumentError: there are no examples, or they are no pairs.
+        UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
+        ArgumentError: there are no examples, or they aren't pairs.
 
     Example:
         >>> recipe = default_recipe([("a good film", "positive"), ("a bad film", "negative")] * 40)
@@ -138,7 +138,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     if input is not None and input not in kinds:
         raise UnknownNameError("input", input, kinds)
     if input is None:
-        input = TASKS[task].reads_text_as if kinds[0] == "words" else kinds[0]
+        input = TASKS[task].text_source if kinds[0] == "words" else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     usual = TASKS[task].defaults
     for more in (_BY_INPUT.get(input, {}), usual.get(input, {}), usual.get("", {})):
@@ -151,7 +151,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
 
 
 def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
-    """What sources of this kind are read like, as far as they show it themselves."""
+    """The settings of this kind of source that follow from the sources themselves."""
     texts = [source for source in sources if isinstance(source, str)]
     if kind == "texts":
         return vocabulary_settings(texts)
@@ -161,17 +161,17 @@ def _of_sources(kind: str, sources: Sequence[Any]) -> dict[str, Any]:
 
 
 def _are_numbers(targets: Sequence[Any]) -> bool:
-    """Whether targets are numbers, for each source or for each item of one; 1 and 0 of several questions are none."""
+    """Whether targets are numbers, one for each source or item; the answers 1 and 0 to questions don't count."""
     return any(
         any(isinstance(each, float) for each in target)
         if isinstance(target, list | tuple)
-        else Regression.takes(target)
+        else Regression.accepts(target)
         for target in targets
     )
 
 
 def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
-    """Pictures of one size, small enough that a few hundred train in minutes; in colours where they have some."""
+    """Scale pictures to one size, small enough to train a few hundred in minutes; keep colours if they have any."""
     shown = spread(sources, _PICTURES)
     pictures = [np.asarray(read_picture(each) if isinstance(each, str | Path) else each) for each in shown]
     sides = [max(picture.shape[place] for picture in pictures) for place in (0, 1)]
@@ -189,10 +189,10 @@ def _pictures(sources: Sequence[Any]) -> dict[str, Any]:
 
 
 def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
-    """The recipe with smaller batches and more epochs, where there are few examples.
+    """The recipe with smaller batches and more epochs, if there are few examples.
 
     Args:
-        recipe: for many.
+        recipe: the recipe for many examples.
         pairs: the training examples.
     """
     sources = [source for source, _ in spread(pairs, _SAMPLE)]
@@ -204,13 +204,13 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     updates = max(1.0, items / batch_items)
     most = task.most_epochs.get(recipe.input.kind, task.most_epochs[""])
     epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
-    # On a few dev examples the score stays for long before it rises, and jumps; and the last epochs are the best.
+    # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
 
 
 def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
-    """The kind of task that targets are for, a name in `TASKS`.
+    """The kind of task that the targets belong to, a name in `TASKS`.
 
     Example:
         >>> task_of([(["I", "saw"], ["PRON", "VERB"])]), task_of([("hi", "salut"), ("yes", "oui")])
@@ -221,7 +221,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
     if isinstance(first, Sound | Path):
         return "synthesis"
     if isinstance(first, list | tuple):
-        # 1, 0 and None for each of several questions; else an answer for each item.
+        # A list of 1, 0 and None answers several questions; any other list has a target for each item.
         questions = isinstance(first, BinaryLabels) or all(each is None or type(each) is int for each in first)
         return "classifier" if questions and not isinstance(pairs[0][0], Graph) else "tagger"
     if isinstance(first, str) and 2 * len({*targets}) > len(targets):
@@ -230,7 +230,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
 
 
 def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
-    """Which kinds of input read sources, names in `INPUTS`, the usual one first.
+    """The kinds of source that these sources may be, names in `INPUTS`, the default first.
 
     Example:
         >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
@@ -243,10 +243,10 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
         return ("speech",)
     if isinstance(source, Path):
         ending = source.suffix.lower()
-        # Their libraries read more kinds of files than are listed.
+        # The libraries read more file formats than those listed.
         return ("pictures",) if ending in PICTURES else ("speech",) if ending in SOUNDS else ("speech", "pictures")
     if isinstance(source, Tensor | np.ndarray):
-        # Grey levels or colours; what is (length, width) may also be a picture (height, width).
+        # A two-dimensional array may be vectors (length, width) or a grey picture (height, width).
         return ("vectors", "pictures") if source.ndim == 2 else ("pictures",)
     if isinstance(source, list | tuple):
         return ("words",)

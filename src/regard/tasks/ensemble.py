@@ -1,4 +1,4 @@
-"""Ensembles: several networks that are trained side by side, whose mean is the prediction."""
+"""Ensembles: several networks that are trained together; the prediction is made from the mean of their outputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,16 +16,15 @@ __all__ = ["Ensemble", "source_network"]
 
 
 class Ensemble(nn.Module):
-    """Nets of one recipe: the mean of the numbers that they give.
+    """The mean of the outputs of several networks of one recipe.
 
-    Where they err, they err in different ways, and the mean errs less than they do on average.
+    The members make different errors, so the error of the mean is smaller than the mean of their errors.
 
     Args:
-        members: the nets, two or more, from other first weights.
+        members: two or more networks with different initial weights.
 
-    Source: Lakshminarayanan et al. 2017 (arXiv 1612.01474), section 2.4. There the mean is of probabilities; here it is
-        of the numbers before softmax or sigmoid, the same for labels, for yes or no, and for numbers, which have
-        neither.
+    Source: Lakshminarayanan et al. 2017 (arXiv 1612.01474), section 2.4. They average probabilities. Here the outputs
+        before softmax or sigmoid are averaged, so that labels, several labels and numbers are treated alike.
     """
 
     def __init__(self, members: Sequence[SourceNetwork]):
@@ -34,23 +33,23 @@ class Ensemble(nn.Module):
 
     @property
     def pooling(self) -> Pooling | None:
-        """The first member's; there is one in all of them, or in none."""
+        """The pooling of the first member; either all members have one, or none."""
         return self.members[0].pooling
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
-        """The numbers of each item, as `SourceNetwork.item_numbers` has them."""
+        """The outputs for each item, as in `SourceNetwork.item_numbers`."""
         return torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
-        """The numbers that an answer makes sense of."""
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
+        """The outputs, which a `Target` decodes."""
         return torch.stack([member(batch) for member in self.members]).mean(0)
 
 
 def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork | Ensemble:
-    """The net of a recipe for a tagger or a classifier, with the weights that training begins with.
+    """The network of a recipe for a tagger or a classifier, with its initial weights.
 
     Args:
-        recipe, encoder, outputs: as in `SourceNetwork`; the recipe also says how many members it has.
+        recipe, encoder, outputs: as in `SourceNetwork`; `members` of the recipe is the number of members.
     """
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     return Ensemble(members) if len(members) > 1 else members[0]

@@ -31,32 +31,32 @@ class LabelScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model's `evaluate` found.
+    """The result of a model's `evaluate`.
 
     Args:
-        measure: what the score is.
-        score: the figure.
-        interval: between which it lies with 95 % confidence; None where there are too few examples to say.
-        method: how the interval was found, and of what: of examples; of a tagger sources, or, of a single one, its
-            items.
-        examples: how many were evaluated: those of which something is known; of a tagger, items.
-        sources: of a tagger, the sources that these items are of; else None.
-        macro_f1: the mean F1 over the labels that truly occur; None where answers are no labels.
-        labels: of a tagger of labels, label -> `LabelScore`, the labels that truly occur, most frequent first.
-        confusions: (true label, label given, how often), most frequent first; of labels only.
-        roc_auc: of a tagger of two labels, the area under the ROC curve: how often, of two items whose labels differ,
-            the one with the second label (in alphabetical order) has the higher score for it. None of others, and
-            where all items have the same label.
-        out_of_vocabulary: of a tagger of words, how many have a form that training never had; None of others.
-        out_of_vocabulary_accuracy: the accuracy on those; None if there are none.
-        more: what else is usually told, by name: the chrF of translations.
-        r2: of numbers, the share of their variance that is explained: 1 is perfect, 0 what their mean would do, and
-            less is worse; None of others, and where the numbers wanted are all the same.
-        spearman: of numbers, Spearman's rank correlation with those wanted: 1 if their order is right, -1 if it is
-            turned round; None of others, and where it is undefined: either are all the same.
-        calibration: how far the probabilities are from how often they come true; None where there are none.
-        empty: sources that held nothing, which no answer was given for.
-        seconds: how long prediction took, without the evaluation; None if it wasn't timed.
+        measure: the name of the measure.
+        score: its value.
+        interval: its 95 % confidence interval; None if there are too few examples.
+        method: the method of the interval, and the units that it resamples or counts: examples; for a tagger sources,
+            or the items of a single source.
+        examples: the number of evaluated examples, those with a known target; for a tagger, of items.
+        sources: for a tagger, the number of sources that these items are from; else None.
+        macro_f1: the mean F1 over the labels that occur among the targets; None for targets that aren't labels.
+        labels: for a tagger of labels, label -> `LabelScore` of the labels that occur, the most frequent first.
+        confusions: (true label, predicted label, count), the most frequent first; for labels only.
+        roc_auc: for a tagger with two labels, the area under the ROC curve: of two items with different labels, the
+            probability that the one with the second label (in alphabetical order) has the higher score for it. None for
+            other models, and if all items have the same label.
+        out_of_vocabulary: for a tagger of words, the number of words that don't occur in training; else None.
+        out_of_vocabulary_accuracy: the accuracy on these words; None if there are none.
+        more: further figures by name, such as the chrF of translations.
+        r2: for numbers, the coefficient of determination: 1 is perfect, 0 is as good as always predicting the mean, and
+            less is worse. None for other targets, and if all true numbers are equal.
+        spearman: for numbers, Spearman's rank correlation with the true numbers: 1 for the same order, -1 for the
+            reverse order. None for other targets, and if all true or all predicted numbers are equal.
+        calibration: the calibration of the probabilities; None for predictions without probabilities.
+        empty: the number of empty sources, which have no prediction.
+        seconds: the time for prediction, without the evaluation; None if it wasn't measured.
     """
 
     measure: str
@@ -80,7 +80,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """The score, where it is an accuracy.
+        """The score, if it is an accuracy.
 
         Raises:
             AttributeError: the score is another measure.
@@ -104,12 +104,12 @@ _FORMER_NAMES = {
 
 
 def saved_evaluation(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the description of a model holds of an evaluation, under today's names.
+    """Read a saved evaluation, with the current names of its fields.
 
-    Earlier versions saved the evaluation of a tagger's labels under names of its own.
+    Earlier versions used other names for the evaluation of a tagger's labels.
 
     Args:
-        values: one of a description's scores.
+        values: one of the scores in model.json.
 
     Example:
         >>> saved_evaluation({"accuracy": 0.5, "words": 9})
@@ -127,11 +127,11 @@ def evaluate_predictions(
     """Compare a network's outputs with the targets.
 
     Args:
-        target: what the numbers mean.
-        given: (thing, outputs) the numbers.
-        wanted: (thing, ...) the targets, some of them known.
-        lengths: where the things are the items of sources, one source after the other, how many each has: items of
-            one source are right or wrong together, so sources are drawn for the interval; of one alone, its items.
+        target: the kind of target, which decodes the outputs.
+        given: (target, output), the outputs.
+        wanted: (target, ...), the targets, which may be unknown.
+        lengths: for targets of items, the number of items in each source. Items of one source depend on each other, so
+            the interval resamples sources; if there is only one, it resamples items.
 
     Example:
         >>> found = evaluate_predictions(Label(("a", "b")), torch.eye(2), torch.tensor([0, 0]))
@@ -151,7 +151,7 @@ def evaluate_predictions(
         sources = torch.arange(len(given)).split(counts) if called == "sources" else ()
 
         def draw(count: int) -> list[float]:
-            # One after the other: a thousand times the frames of an hour would take gigabytes.
+            # One resample at a time: a thousand resamples of the frames of an hour would take gigabytes.
             return [target.score(given[each], wanted[each]) for each in _drawn(count, sources)]
 
         interval, method = resampled(len(sources) or len(given), draw, called)
@@ -166,7 +166,7 @@ def evaluate_predictions(
 
 
 def _drawn(count: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
-    """As many as there are, again and again: of the things, or of the sources that hold them, if there are any."""
+    """Bootstrap resamples: the indices of targets, drawn one by one or, if `sources` are given, by source."""
     generator = np.random.default_rng(0)
     for _ in range(_RESAMPLES):
         chosen = generator.integers(count, size=count)

@@ -1,4 +1,4 @@
-"""Checks of examples, in both forms that users have: pairs, or objects with attributes."""
+"""Checks of examples, which may be pairs or objects with attributes."""
 
 import dataclasses
 import hashlib
@@ -19,14 +19,14 @@ Pair = tuple[Any, Any]
 
 
 def as_examples(sentences: Iterable[Any], *, argument: str = "examples") -> list[Example]:
-    """Check sentences with labels, and give them one form.
+    """Check sentences with labels, and convert them to pairs of tuples.
 
     Args:
         sentences: (words, labels) pairs, or objects with `words` and `labels`.
-        argument: what to call them in an error.
+        argument: their name in an error.
 
     Raises:
-        ArgumentError: an item is something else, or has not one label for each word.
+        ArgumentError: an example has another form, or doesn't have one label for each word.
 
     Example:
         >>> as_examples([(["I", "saw"], ["PRON", "VERB"])])
@@ -37,14 +37,14 @@ def as_examples(sentences: Iterable[Any], *, argument: str = "examples") -> list
 
 
 def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pair]:
-    """Check examples of any kind for their form, a source and a target, and give them one.
+    """Check that each example has a source and a target, and convert them to pairs.
 
     Args:
         examples: (source, target) pairs, or objects with `source` and `target`, or with `words` and `labels`.
-        argument: what to call them in an error.
+        argument: their name in an error.
 
     Raises:
-        ArgumentError: an item is something else.
+        ArgumentError: an example has another form.
 
     Example:
         >>> as_pairs([("a good film", "positive"), ["a bad one", "negative"]])
@@ -64,7 +64,7 @@ def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pai
 
 
 def spread(examples: Sequence[Any], most: int) -> list[Any]:
-    """At most so many of the examples, evenly spaced.
+    """At most `most` of the examples, evenly spaced.
 
     Example:
         >>> spread([1, 2, 3, 4, 5, 6], 3)
@@ -75,7 +75,7 @@ def spread(examples: Sequence[Any], most: int) -> list[Any]:
 
 
 def digest_pairs(pairs: Iterable[Pair]) -> str:
-    """A SHA-256 of sources and targets; of a source that is a file, of what is in it.
+    """A SHA-256 of sources and targets; for a source that is a file, of its content.
 
     Example:
         >>> digest_pairs([("a", 1)]) == digest_pairs([("a", 1)]) != digest_pairs([("a", "1")])
@@ -89,7 +89,7 @@ def digest_pairs(pairs: Iterable[Pair]) -> str:
 
 
 def _take(running: Any, value: Any) -> None:
-    """Add a value to a digest: its type, its size and what it holds, so that other values give another digest."""
+    """Add a value to a digest: its type, size and content, so that different values have different digests."""
     if isinstance(value, Path):
         value = value.read_bytes()
     if isinstance(value, torch.Tensor):

@@ -1,9 +1,9 @@
-"""Writing a whole folder as one step: a kill, Ctrl-C or a full disk leaves the old folder or the new one.
+"""Replace a whole folder atomically: after a kill, Ctrl-C or a full disk there is the old folder or the new one.
 
-A folder can't be renamed over another that holds files, so there are two renames: the old folder steps aside to
-`.NAME.old`, the new one, complete and on the disk, takes its name. A kill between the two leaves only `.NAME.old`:
-readers find it by `standing`, writers bring it back by `settle`. What is still being written is called `.NAME.*.part`
-and is never read. A folder that only has such a name, but holds a file that isn't ours, is left alone.
+No system call replaces a folder that holds files, so there are two renames. First the old folder NAME becomes
+`.NAME.old`, then the new folder, which is complete and synced to disk, becomes NAME. A kill between the two leaves only
+`.NAME.old`: `find_folder` returns it to readers, and `recover` renames it back for writers. A folder that is being
+written is called `.NAME.*.part` and is never read. Folders with such names that hold any other file are left alone.
 """
 
 import errno
@@ -14,18 +14,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["filling", "settle", "standing", "sweep", "write_folder"]
+__all__ = ["clean_up", "find_folder", "recover", "replace_folder", "write_folder"]
 
 
 def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder of files in one step, in the place of the folder of that name, if there is one.
+    """Write a folder of files atomically; it replaces a folder of the same name.
 
     Args:
-        folder: the folder to write; all that it held before is gone afterwards.
-        files: file name -> content.
+        folder: the folder to write; its former content is deleted.
+        files: the content of each file, by file name.
 
     Raises:
-        OSError: the disk is full or the place can't be written; `folder` is then as it was.
+        OSError: the disk is full or not writable; `folder` is then unchanged.
 
     Example:
         >>> import tempfile
@@ -36,29 +36,29 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
         ['a', 'a/two.txt']
         >>> place.cleanup()
     """
-    settle(folder, files)
-    with filling(folder) as put:
+    recover(folder, files)
+    with replace_folder(folder) as put:
         for name, content in files.items():
             put(name, content)
 
 
 @contextmanager
-def filling(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
-    """Fill a folder file by file: it takes the place of the folder of that name when all is written, or never does.
+def replace_folder(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
+    """Write a folder file by file; when the block ends without an error, it replaces a folder of the same name.
 
     Args:
-        folder: the folder to write; all that it held before is gone afterwards.
+        folder: the folder to write; its former content is deleted.
 
     Yields:
-        what writes a file: is given its name and its content.
+        a function that writes a file, given its name and its content.
 
     Raises:
-        OSError: the disk is full or the place can't be written; `folder` is then as it was.
+        OSError: the disk is full or not writable; `folder` is then unchanged.
 
     Example:
         >>> import tempfile
         >>> place = tempfile.TemporaryDirectory()
-        >>> with filling(Path(place.name) / "a") as put:
+        >>> with replace_folder(Path(place.name) / "a") as put:
         ...     put("one.txt", b"1")
         ...     (Path(place.name) / "a").exists()
         False
@@ -66,12 +66,12 @@ def filling(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
         b'1'
         >>> place.cleanup()
     """
-    # The real place behind a link, so that a link to a folder stays a link.
+    # Resolved, so that a link to a folder stays a link.
     folder = Path(folder).resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     old = _aside(folder)
     if old.exists() and folder.exists():
-        raise FileExistsError(errno.EEXIST, "it stands in the way and holds other files; move it", str(old))
+        raise FileExistsError(errno.EEXIST, "it is in the way and holds other files; move it", str(old))
     aside = folder.exists()
     part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
 
@@ -82,7 +82,7 @@ def filling(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
             os.fsync(file.fileno())
 
     try:
-        # mkdtemp makes folders that only the owner can enter; a model is meant to be shared.
+        # mkdtemp makes folders that only the owner can enter, but models are shared.
         umask = os.umask(0)
         os.umask(umask)
         part.chmod(0o777 & ~umask)
@@ -101,20 +101,20 @@ def filling(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def settle(folder: str | Path, files: Collection[str]) -> None:
-    """Put right what a kill in the middle of `write_folder` left: bring the old folder back, or drop it.
+def recover(folder: str | Path, files: Collection[str]) -> None:
+    """Undo or finish a `write_folder` that was killed: rename the old folder back, or delete it.
 
-    Only for the one process that writes the folder; who only reads it asks `standing`.
+    Only the one process that writes the folder may call this; readers call `find_folder`.
 
     Args:
         folder: the folder that `write_folder` writes.
-        files: the names of the files that it may hold; with any other, it isn't ours.
+        files: the names of the files that it may hold; a folder with any other file is left alone.
 
     Example:
         >>> import tempfile
         >>> place = tempfile.TemporaryDirectory()
         >>> write_folder(Path(place.name) / ".a.old", {"one.txt": b"1"})
-        >>> settle(Path(place.name) / "a", ["one.txt"])
+        >>> recover(Path(place.name) / "a", ["one.txt"])
         >>> [path.name for path in Path(place.name).iterdir()]
         ['a']
         >>> place.cleanup()
@@ -128,8 +128,8 @@ def settle(folder: str | Path, files: Collection[str]) -> None:
             os.rename(old, folder)
 
 
-def standing(folder: str | Path, files: Collection[str]) -> Path:
-    """Where the folder is to be read: under its name, or aside, if a kill left only that. Nothing is touched.
+def find_folder(folder: str | Path, files: Collection[str]) -> Path:
+    """The folder to read: the folder itself, or `.NAME.old` if a kill left only that. Nothing is changed.
 
     Args:
         folder: the folder that `write_folder` writes.
@@ -140,10 +140,10 @@ def standing(folder: str | Path, files: Collection[str]) -> Path:
     return old if not folder.exists() and _holds_only(old, files) and any(old.iterdir()) else folder
 
 
-def sweep(folder: str | Path, files: Collection[str]) -> None:
-    """Drop the half-written neighbours of `folder` that killed runs left. Only for the one process that writes it."""
+def clean_up(folder: str | Path, files: Collection[str]) -> None:
+    """Delete the incomplete copies of `folder` that killed runs left; only the one process that writes it may do so."""
     folder = Path(folder).resolve()
-    settle(folder, files)
+    recover(folder, files)
     for part in folder.parent.glob(f".{folder.name}.*.part"):
         if _holds_only(part, files):
             shutil.rmtree(part, ignore_errors=True)
@@ -158,7 +158,7 @@ def _aside(folder: Path) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    # A rename is on the disk only when the folder that holds the name is; not every system can sync a folder.
+    # A rename is durable only after the parent folder is synced; not every system can sync a folder.
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

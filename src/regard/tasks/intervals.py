@@ -1,9 +1,9 @@
 """95 % confidence intervals of scores.
 
-A share of independent things that are right or wrong has Wilson's score interval. Things that come in groups, such as
-the words of sentences, and figures that are no shares have the interval of a percentile bootstrap over the groups. The
-bootstrap is not defined for a few groups, or for groups that are all alike. A share then has Wilson's interval with one
-thing for each group; another figure has no interval.
+The share of independent observations that are right has Wilson's score interval. Observations in clusters, such as the
+words of sentences, and figures that aren't shares have a percentile bootstrap interval over the clusters. The bootstrap
+fails for a few clusters, and for clusters that are all alike. A share then has Wilson's interval with one observation
+for each cluster; another figure has no interval.
 
 Source: Wilson 1927, Probable inference, the law of succession, and statistical inference; Efron and Tibshirani 1993, An
     Introduction to the Bootstrap, chapter 13.
@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FEWEST", "Interval", "interval_of_share", "interval_of_sums", "interval_said", "resampled", "wilson"]
+__all__ = ["FEWEST", "Interval", "format_interval", "interval_of_share", "interval_of_sums", "resampled", "wilson"]
 
 Interval = tuple[float, float] | None
 """The lower and the upper end, or None where there are too few examples to say."""
 
 FEWEST = 10
-"""Of fewer groups, resampling finds far too narrow an interval."""
+"""For fewer clusters, the bootstrap gives an interval that is far too narrow."""
 
 _RESAMPLES = 2000
 _QUANTILE = 1.959963984540054
-"""Of the normal distribution, at 97.5 %."""
+"""The 97.5 % quantile of the normal distribution."""
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's score interval of a share that was found among so many things, 95 %.
+    """Wilson's 95 % score interval of a share of `count` observations.
 
     Example:
         >>> [round(end, 4) for end in wilson(1.0, 50)], [round(end, 4) for end in wilson(0.5, 2)]
@@ -44,41 +44,41 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 def interval_of_share(
     right: np.ndarray, lengths: np.ndarray | None = None, called: tuple[str, str] = ("sources", "items")
 ) -> tuple[Interval, str]:
-    """Between which figures the share of right things lies, and how that was found.
+    """The 95 % interval of the share of right observations, and the method.
 
     Args:
-        right: (thing,) bool.
-        lengths: (group,) how many things each group holds, 1 or more, where those of one group are right or wrong
-            together; of a single group, a graph, its things are taken for themselves.
-        called: what groups and things are called.
+        right: (observation,) bool.
+        lengths: (cluster,) the number of observations in each cluster, 1 or more, if those of one cluster depend on
+            each other; a single cluster, such as a graph, counts as independent observations.
+        called: the plural nouns for clusters and observations.
 
     Example:
         >>> interval_of_share(np.array([True] * 9 + [False]), called=("", "examples"))[1]
         '95 % Wilson score interval over examples'
     """
-    groups, things = called
+    clusters, observations = called
     share = float(right.mean())
     if lengths is None or len(lengths) == 1:
-        return wilson(share, len(right)), f"95 % Wilson score interval over {things}"
+        return wilson(share, len(right)), f"95 % Wilson score interval over {observations}"
     ends = np.cumsum(lengths)
     sums = np.diff(np.concatenate([[0], np.cumsum(right)[ends - 1]]))
     counts = np.stack([sums, lengths], axis=1)
-    interval, method = interval_of_sums(counts, lambda drawn: float(drawn[0] / drawn[1]), groups)
+    interval, method = interval_of_sums(counts, lambda drawn: float(drawn[0] / drawn[1]), clusters)
     if interval is not None:
         return interval, method
-    # As if a group were one thing: things of a group say less than as many that are independent.
-    return wilson(share, len(lengths)), f"95 % Wilson score interval over {groups}"
+    # One observation for each cluster: dependent observations tell less than as many independent ones.
+    return wilson(share, len(lengths)), f"95 % Wilson score interval over {clusters}"
 
 
 def interval_of_sums(
     counts: np.ndarray, figure: Callable[[Any], float], called: str = "examples"
 ) -> tuple[Interval, str]:
-    """Between which values a figure lies that is made of sums over examples, and how that was found.
+    """The 95 % interval of a figure that is computed from sums over examples, and the method.
 
     Args:
-        counts: (example, count) what each example adds to the sums.
-        figure: of the sums.
-        called: what examples are called.
+        counts: (example, count), the contribution of each example to the sums.
+        figure: computes the figure from the sums.
+        called: the plural noun for examples.
 
     Example:
         >>> interval_of_sums(np.array([[1.0, 2.0]] * 9), lambda sums: float(sums[0] / sums[1]))
@@ -94,12 +94,12 @@ def interval_of_sums(
 
 
 def resampled(count: int, draw: Callable[[int], Any], called: str) -> tuple[Interval, str]:
-    """The interval of the percentile bootstrap, where it is defined, and how it was found.
+    """The percentile bootstrap interval, if it is defined, and the method.
 
     Args:
-        count: how many groups there are.
-        draw: of how many to draw -> the figure of each of `_RESAMPLES` samples.
-        called: what the groups are called.
+        count: the number of clusters.
+        draw: computes the figures of all resamples, given the number of clusters to draw.
+        called: the plural noun for clusters.
     """
     if count < FEWEST:
         return None, f"too few {called} to say: an interval takes {FEWEST}"
@@ -110,11 +110,11 @@ def resampled(count: int, draw: Callable[[int], Any], called: str) -> tuple[Inte
     return (low, high), f"95 % percentile bootstrap over {called}, {len(figures)} resamples, seed 0"
 
 
-def interval_said(interval: Interval, said: Callable[[float], str], between: str = " to ") -> str:
-    """An interval, for people.
+def format_interval(interval: Interval, format_value: Callable[[float], str], between: str = " to ") -> str:
+    """Format an interval.
 
     Example:
-        >>> interval_said((0.5, 0.75), "{:.1%}".format), interval_said(None, str)
+        >>> format_interval((0.5, 0.75), "{:.1%}".format), format_interval(None, str)
         ('50.0% to 75.0%', 'too few to say')
     """
-    return "too few to say" if interval is None else between.join(map(said, interval))
+    return "too few to say" if interval is None else between.join(map(format_value, interval))

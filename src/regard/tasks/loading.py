@@ -1,4 +1,4 @@
-"""`regard.load`: a bundled model by its name, or a model of the user's own by its folder."""
+"""`regard.load`: load a bundled model by its name, or another model by its folder."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.tasks.bounded import Bounded, TooLargeError
-from regard.tasks.folders import standing
+from regard.tasks.folders import find_folder
 from regard.tasks.model import SEEN
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
@@ -21,7 +21,7 @@ _MODELS = Path(__file__).parent / "models"
 
 
 def bundled() -> dict[str, Path]:
-    """The models that come with the package: name -> folder.
+    """The models that come with the package, as name -> folder.
 
     Example:
         >>> all((folder / "model.json").is_file() for folder in bundled().values())
@@ -34,13 +34,13 @@ def load(name_or_folder: str | Path) -> Any:
     """Load a saved model.
 
     Args:
-        name_or_folder: the name of a model that comes with the package, else a folder that `Tagger.save` or
-            `regard train` wrote. (For a folder of the same name as a bundled model write ./NAME.)
+        name_or_folder: the name of a bundled model, or a folder that `Model.save` or `regard train` wrote. (For a
+            folder with the name of a bundled model, write ./NAME.)
 
     Raises:
-        ArgumentError: neither a name nor a path.
-        UnknownNameError: neither a bundled model nor a folder; names the nearest.
-        ModelError: the folder doesn't hold a model that this version can use; says which file and why.
+        ArgumentError: it is neither a name nor a path.
+        UnknownNameError: there is no such model or folder; the error suggests the nearest name.
+        ModelError: the folder doesn't hold a model that this version can use; the error names the file and the reason.
 
     Example:
         >>> import regard
@@ -54,16 +54,16 @@ def load(name_or_folder: str | Path) -> Any:
     known = bundled()
     if isinstance(name_or_folder, str) and name_or_folder in known:
         return _load(known[name_or_folder], name_or_folder)
-    folder = standing(name_or_folder, FILES)
+    folder = find_folder(name_or_folder, FILES)
     is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
     if is_name and (not name_or_folder or not folder.exists()):
         error = UnknownNameError("model", str(name_or_folder), known)
-        # Not a name like the others: it must not be what is suggested.
+        # Added afterwards, so that "or a folder" isn't suggested as a name.
         error.args = (str(error).replace(", but is", " or a folder, but is", 1),)
         raise error
     name = Path(name_or_folder).resolve().name
-    # A folder that `regard train` wrote holds the model beside the checkpoints.
-    inner = standing(folder / "model", FILES)
+    # The folder of a run holds the model in a folder of its own, beside the checkpoints.
+    inner = find_folder(folder / "model", FILES)
     if not (folder / DESCRIPTION).exists() and (inner / DESCRIPTION).exists():
         folder = inner
     return _load(folder, name)
@@ -86,18 +86,20 @@ def _load(folder: Path, name: str) -> Any:
     except (ArgumentError, ModelError) as error:
         raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
     except (MemoryError, OverflowError) as error:  # an encoder of a thousand million suffixes
-        raise ModelError(f"{folder / DESCRIPTION} can't be used: its encoder asks for too much ({error}).") from error
+        raise ModelError(
+            f"{folder / DESCRIPTION} can't be used: its encoder needs too much memory ({error})."
+        ) from error
     seen = tensors.pop(SEEN, None)
-    # The random weights that a new net begins with are overwritten; torch's generator must stay as it was all the same.
-    # (The meta device would draw none, but its first use imports a second's worth of modules.)
+    # The initial weights are drawn and then overwritten; the state of torch's generator must not change.
+    # (The meta device would draw none, but its first use imports modules for a second.)
     with torch.random.fork_rng(devices=[]):
         try:
             with Bounded(tensors):
                 network = kind.new_network(recipe, encoder, target)
         except TooLargeError as error:
             raise ModelError(
-                f"{folder / DESCRIPTION} can't be used: its recipe asks for a larger net than model.safetensors holds. "
-                "Copy the whole folder again."
+                f"{folder / DESCRIPTION} can't be used: its recipe describes a larger network than model.safetensors "
+                "holds. Copy the whole folder again."
             ) from error
         except (RuntimeError, MemoryError, OverflowError) as error:  # a width of a thousand million
             raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error
@@ -123,7 +125,7 @@ def _check_tensors(folder: Path, tensors: dict[str, Tensor], wanted: dict[str, T
     for name, tensor in wanted.items():
         if name not in tensors:
             raise ModelError(
-                f"{path} has no tensor {name!r}, which the recipe in {DESCRIPTION} asks for. Copy it "
+                f"{path} has no tensor {name!r}, which the recipe in {DESCRIPTION} needs. Copy it "
                 "again or, if another version of regard wrote it, train it anew."
             )
         if tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
@@ -134,5 +136,5 @@ def _check_tensors(folder: Path, tensors: dict[str, Tensor], wanted: dict[str, T
     for name in tensors:
         if name not in wanted:
             raise ModelError(
-                f"{path}: no net of the recipe in {DESCRIPTION} has {name!r}. Copy the whole folder again."
+                f"{path}: a network of the recipe in {DESCRIPTION} has no tensor {name!r}. Copy the whole folder again."
             )

@@ -1,4 +1,4 @@
-"""Measures: the name of a score, how it is shown, and which of two values is better."""
+"""Measures: the name of a score, its format, and which of two values is better."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ class Measure:
     """A figure that says how good a model is.
 
     Args:
-        name: what it is called.
-        share: whether it is a share of something, shown in percent.
-        falls: whether lower is better, as with an error.
-        digits: behind the point, where it is no share.
+        name: its name.
+        share: whether it is a fraction, which is shown in percent.
+        falls: whether lower is better, as for an error.
+        digits: the number of decimal places, if it isn't a fraction.
 
     Example:
-        >>> ACCURACY.said(0.9512), Measure("RMSE", falls=True).said(0.88)
+        >>> ACCURACY.format(0.9512), Measure("RMSE", falls=True).format(0.88)
         ('95.12 %', '0.8800')
         >>> Measure("RMSE", falls=True).better(0.8, than=0.9), ACCURACY.better(0.8, than=0.9)
         (True, False)
@@ -28,11 +28,11 @@ class Measure:
     digits: int = 4
 
     def better(self, score: float, *, than: float) -> bool:
-        """Whether a figure is better than another."""
+        """Whether one value is better than another."""
         return score < than if self.falls else score > than
 
-    def said(self, score: float) -> str:
-        """The figure, for people."""
+    def format(self, score: float) -> str:
+        """Format a value."""
         return f"{100 * score:.2f} %" if self.share else f"{score:.{self.digits}f}"
 
 

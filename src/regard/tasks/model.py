@@ -31,7 +31,7 @@ from regard.tasks.training.batching import batches_by_length
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
-# The name under which a saved model keeps the keys of the words of its training.
+# The name of the tensor that holds the keys of the words in training.
 SEEN = "seen_words"
 
 
@@ -39,30 +39,30 @@ _Given = TypeVar("_Given", bound=Target | TextTarget | SpeechTarget)
 
 
 class Model(Generic[_Given]):
-    """What every trained model has; `regard.train` makes one, `regard.load` reads one.
+    """The base of trained models; `regard.train` makes one, `regard.load` loads one.
 
     Args:
-        network: the net: sources in, numbers out.
-        encoder: of the sources.
-        target: what the numbers mean.
-        recipe: how it was trained.
-        seen: the keys of the words of training (`word_keys`), to tell apart the words it has never seen.
-        about: where it comes from: plain values, for the card.
-        name: what to call it.
+        network: the network, which maps encoded sources to outputs.
+        encoder: the encoder of the sources.
+        target: the target, which decodes the outputs.
+        recipe: the recipe that it was trained with.
+        seen: the keys of the words in training (`word_keys`), by which out-of-vocabulary words are found.
+        about: where it comes from, as plain values for the card.
+        name: its name.
     """
 
     @classmethod
     def read_target(cls, saved: Any) -> Any:
-        """What the numbers of a saved model mean.
+        """The target of a saved model.
 
         Raises:
-            ArgumentError or ModelError: it isn't what an answer's `to_json` writes.
+            ArgumentError or ModelError: `saved` isn't a result of the target's `to_json`.
         """
         return target_from_json(saved)
 
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: Any) -> Any:
-        """The net of a recipe, with the weights that training begins with."""
+        """The network of a recipe, with its initial weights."""
         return source_network(recipe, encoder, target.outputs)
 
     def __init__(
@@ -85,80 +85,84 @@ class Model(Generic[_Given]):
         self.name = self.kind if name is None else name
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.target.said}, {self.parameters:,} parameters)"
+        return f"{type(self).__name__}({self.name!r}, {self.target.description}, {self.parameters:,} parameters)"
 
     @property
     def kind(self) -> str:
-        """The name of its kind of task, one in `TASKS`."""
+        """The name of its task in `TASKS`."""
         return self.recipe.task.kind
 
     @property
     def task(self) -> Task:
-        """What differs from one kind of task to another."""
+        """Its task."""
         return TASKS[self.kind]
 
     @property
     def measure(self) -> Measure:
-        """The figure that says how good it is."""
+        """The measure of its score."""
         return self.target.measure  # pyright: ignore[reportAttributeAccessIssue]  # a seq2seq model has its own
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a table of its predictions, beside the source."""
+        """The columns of a table of its predictions, without the source."""
         raise NotImplementedError(f"{type(self).__name__} must name what it predicts")
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Those of the columns that JSON has, as null, for a source that holds nothing."""
+        """The columns that are null in the JSON for an empty source; the others are left out."""
         return self.columns[:1]
 
     @property
     def parameters(self) -> int:
-        """How many numbers the net has learned."""
+        """The number of parameters."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     @cached_property
-    def places(self) -> int | None:
-        """How many items a source may have, where positions were learned one by one; None where any number will do."""
+    def position_limit(self) -> int | None:
+        """The largest number of items in a source, for learned positions; None for no limit."""
         return maximum_positions(self.network)
 
     @cached_property
     def ood_thresholds(self) -> dict[str, Threshold]:
-        """For each statistic, how much of it the sources have that it was made for; none where that isn't known."""
+        """The threshold of each out-of-distribution statistic; empty if dev gave none."""
         return saved_thresholds(self.about.get("training", {}).get("out_of_distribution"))
 
     @cached_property
     def script(self) -> str | None:
-        """The script of Chinese that it has learned, a name in `inputs.SCRIPTS`; None where it's none, or both."""
+        """The Chinese script of its training data, a name in `inputs.SCRIPTS`; None for none or both."""
         return detect_script(self.recipe.input.known_text(self.encoder))
 
     def other_script(self, source: Any) -> str | None:
-        """The script of a source, if it is Chinese in another script than the model has learned; else None."""
+        """The script of a source, if it is Chinese in another script than the training data; else None."""
         if self.script is None or not self.recipe.input.is_text:
             return None
         script = detect_script("".join(source))
         return None if script == self.script else script
 
     def read(self, source: Any, longest: int | None = None) -> Any:
-        """A source, read: its length is the number of its items.
+        """Read a source. The length of the result is the number of its items.
 
         Args:
-            source: what the recipe's `input` reads.
-            longest: how many items it may have; None for any number.
+            source: a source of the kind in the recipe's `input`.
+            longest: the largest number of items; None for no limit.
 
         Raises:
             ArgumentError: the model can't read it, or it has too many items.
             DataError: it is a file that can't be used.
 
         Warns:
-            LongerThanTrained: it has more items than any source of the training of a model that decides how long its
-                answer is. Such models seldom learn to go on for longer than they have seen.
-            OutOfDistribution: it is Chinese in another script than the model has learned; or it has more of what is
-                rare in dev (unknown words, pieces, hardly any contrast) than all but one in two hundred sources of dev.
+            LongerThanTrained: it has more items than any source in training, and the model decides on the length of its
+                prediction. Such models seldom generalise to longer sources.
+            OutOfDistribution: it is Chinese in another script than the training data; or an out-of-distribution
+                statistic (unknown words, many pieces, low contrast) is higher than for all but one in 200 sources of
+                dev.
         """
         kind = self.recipe.input
         item = kind.item(self.encoder, source)
-        limits = ((self.places, f"as many as {self.name} has learned positions of"), (longest, "for the time it takes"))
+        limits = (
+            (self.position_limit, f"the number of positions that {self.name} has learned"),
+            (longest, "for the time it takes"),
+        )
         for most, why in limits:
             if most is not None and len(item) > most:
                 raise ArgumentError(
@@ -168,7 +172,7 @@ class Model(Generic[_Given]):
         if self.task.decides_length and isinstance(trained, int) and len(item) > trained:
             warnings.warn(
                 f"a source has {counted(len(item), kind.noun)}, but none that {self.name} was trained on has more than "
-                f"{trained:,}: what it makes of it may end too early, or be wrong. {kind.shorten}",
+                f"{trained:,}: the prediction may end too early, or be wrong. {kind.shorten}",
                 LongerThanTrained,
                 stacklevel=2,
             )
@@ -184,7 +188,8 @@ class Model(Generic[_Given]):
         for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
                 warnings.warn(
-                    f"{_shown(source)} is unlike what {self.name} was made for: {each.said}. The answer may be wrong.",
+                    f"{_shown(source)} is unlike what {self.name} was made for: {each.description}. The answer may be "
+                    "wrong.",
                     OutOfDistribution,
                     stacklevel=2,
                 )
@@ -192,7 +197,7 @@ class Model(Generic[_Given]):
         return item
 
     def encode(self, sources: Iterable[Any]) -> Batch:
-        """Sources as one batch, in the order given, where the net is.
+        """Encode sources as one batch, in their order, on the device of the network.
 
         Raises:
             ArgumentError: a source that the model can't read.
@@ -200,7 +205,7 @@ class Model(Generic[_Given]):
         return self._batch([self.read(each) for each in as_list("sources", sources, "sources")])
 
     def numbers(self, items: Sequence[Any]) -> Sequence[Tensor]:
-        """What the net gives for sources that were `read`: for each (output,) or, of its items, (item, output)."""
+        """The outputs of the network for sources that were `read`: (output,) for each source, or (item, output)."""
         batch = self._batch(items)
         self._set_evaluation_mode()
         with torch.inference_mode():
@@ -208,27 +213,27 @@ class Model(Generic[_Given]):
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
-        """The answer for a source: its items' names, and the net's numbers; None where it has no item."""
-        raise NotImplementedError(f"{type(self).__name__} must say what its numbers mean")
+        """The prediction for a source, given the names of its items and the outputs; None for an empty source."""
+        raise NotImplementedError(f"{type(self).__name__} must decode its outputs")
 
     def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Prediction]:
         """Predict for each source, whatever kind of model it is.
 
-        | kind | the method of its own | a prediction's `value`, which that method returns |
+        | kind | its own method | the prediction's `value`, which that method returns |
         | --- | --- | --- |
         | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
-        | classifier | `classify` | (label, probability), a dict question -> probability, or a number |
+        | classifier | `classify` | (label, probability), a dict from questions to probabilities, or a number |
         | seq2seq | `write` | a `GeneratedText` |
         | synthesis | `say` | a `SynthesizedSpeech` |
 
-        Its own method has more settings; and a tagger of words takes texts here, too.
+        The model's own method has more settings. This one also accepts texts for a tagger of words.
 
         Args:
-            sources: what the recipe's `input` reads.
-            longest: how many items a source may have; None for any number.
+            sources: sources of the kind in the recipe's `input`.
+            longest: the largest number of items in a source; None for no limit.
 
         Returns:
-            for each source, in the order given, its prediction.
+            a prediction for each source, in their order.
 
         Raises:
             ArgumentError: a source that the model can't read, or that is longer than `longest`.
@@ -246,24 +251,25 @@ class Model(Generic[_Given]):
         return [self.prediction(source, value) for source, value in zip(given, values, strict=True)]
 
     def prediction(self, source: Any, value: Any) -> Prediction:
-        """The prediction for a source of which the method of its own, or a record, gives this value."""
+        """The prediction for a source, made from the value that the model's own method or a record returned."""
         return Prediction(source, value, self.columns, self.missing)
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
         """Predict for each source, and keep the attention weights.
 
-        Sources go through together where they are short. Of one of more than 2 000 items the record holds the weights
-        of the pooling, if it has any, but no layers: those alone would fill the memory.
+        Short sources are batched. For a source of more than 2,000 items, the record holds the weights of the pooling,
+        if there is one, but no layers, which would exhaust the memory.
 
         Args:
-            sources: what the recipe's `input` reads, one after the other: it may be an iterator that never ends.
-            longest: how many items a source may have; None for any number.
+            sources: an iterable of sources of the kind in the recipe's `input`; it may be infinite.
+            longest: the largest number of items in a source; None for no limit.
 
         Yields:
-            a record for each source, in the order given; `regard.inspection` makes pages of them.
+            a record for each source, in their order; `regard.inspection` makes pages of them.
 
         Raises:
-            ArgumentError: a source that the model can't read, or that is longer than `longest`; or a text alone.
+            ArgumentError: a source that the model can't read, or that is longer than `longest`, or a text
+                instead of a list.
 
         Example:
             >>> import regard
@@ -275,11 +281,11 @@ class Model(Generic[_Given]):
         return look(self, sources, longest)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model as one folder: the weights rounded to float16, their description in JSON, and a card.
+        """Save the model as a folder with the weights rounded to float16, their description in JSON, and a card.
 
         Raises:
             ArgumentError: `folder` holds something that isn't a model; nothing is overwritten.
-            OSError: the disk is full, or the place can't be written; what was there is as it was.
+            OSError: the disk is full or not writable; the folder is then unchanged.
         """
         description = {
             "kind": self.kind,
@@ -295,11 +301,11 @@ class Model(Generic[_Given]):
         return write_model(folder, tensors, description, model_card(self.name, description))
 
     def _itemised(self, sources: list[Any]) -> list[Any]:
-        """Sources as the method of its own takes them."""
+        """Convert sources to the form that the model's own method takes."""
         return sources
 
     def _set_evaluation_mode(self) -> None:
-        """Put the net into evaluation mode if it isn't: visiting each module takes a tenth of a sentence's time."""
+        """Switch the network to evaluation mode if needed; to visit all modules takes a tenth of a sentence's time."""
         if self.network.training:
             self.network.eval()
 
@@ -307,7 +313,7 @@ class Model(Generic[_Given]):
         return self.recipe.input.batch(self.encoder, items).to(next(self.network.parameters()).device)
 
     def _outputs(self, sources: list[Any], batch_items: int, longest: int | None = None) -> list[Tensor | None]:
-        """For each source the net's numbers, as `numbers` has them; None where it has no item."""
+        """The outputs for each source, as in `numbers`; None for an empty source."""
         items = [self.read(each, longest) for each in sources]
         found: list[Tensor | None] = [None] * len(items)
         present = [index for index, item in enumerate(items) if len(item)]
@@ -319,7 +325,7 @@ class Model(Generic[_Given]):
 
 
 def _shown(source: Any) -> str:
-    """What to call a source in a warning: a file by its name, a text by its beginning."""
+    """The name of a source in a warning: the path of a file, the beginning of a text."""
     if isinstance(source, Path):
         return str(source)
     text = " ".join(source) if isinstance(source, list | tuple) else source
@@ -327,6 +333,6 @@ def _shown(source: Any) -> str:
 
 
 def check_sources(sources: Any) -> None:
-    """Refuse a text where a list of sources is wanted: its letters would be taken for them."""
+    """Refuse a text instead of a list of sources: its letters would be taken for sources."""
     if isinstance(sources, str):
         raise ArgumentError(f"`sources` must be a list of sources, but is the text {sources!r:.60}. Put it in a list.")

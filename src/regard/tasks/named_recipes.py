@@ -14,17 +14,17 @@ __all__ = ["NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"]
 
 @dataclass(frozen=True)
 class NamedRecipe:
-    """A recipe, and what it was found on.
+    """A recipe, and the data that it was tuned on.
 
     Args:
-        name: of the recipe.
+        name: the name of the recipe.
         data: the name of the data set.
-        label: what its examples are labelled with.
-        recipe: how to train.
-        note: why it is as it is, where that isn't plain.
+        label: the label that is predicted.
+        recipe: the recipe.
+        note: the reasons for unusual settings.
 
     Raises:
-        ArgumentError: a name that is none.
+        ArgumentError: a name isn't a text.
     """
 
     name: str
@@ -41,7 +41,7 @@ class NamedRecipe:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of the command that trains by it, but for where to write.
+        """The command that trains with it, as words, without --out.
 
         Example:
             >>> " ".join(NAMED_RECIPES["english-pos"].command)
@@ -49,15 +49,15 @@ class NamedRecipe:
         """
         task = self.recipe.task.kind
         words = ("regard", "train", task, "--data", self.data, "--label", self.label)
-        # The first recipe of its data is the usual one; others have to be named.
+        # The first recipe for a data set is the default; the others have to be named.
         return words if recipe_for(self.data, self.label, task) == self else (*words, "--recipe", self.name)
 
     @classmethod
     def read(cls, path: Path) -> "NamedRecipe":
-        """Read NAME.json: an object of data, label, recipe (what differs from the default) and, if need be, a note.
+        """Read NAME.json: an object with data, label, recipe (the settings that differ from the default), maybe a note.
 
         Raises:
-            ArgumentError: something else stands in it.
+            ArgumentError: the file has another content.
             OSError: it can't be read.
         """
         try:
@@ -74,7 +74,7 @@ _KEYS = {"data", "label", "recipe", "note"}
 _FILES = Path(__file__).with_name("recipes").glob("*.json")
 
 NAMED_RECIPES: Mapping[str, NamedRecipe] = MappingProxyType(
-    # By the names alone: of two on the same data the shorter is the usual one.
+    # Sorted by name without the suffix, so that a name comes before longer ones that begin with it: it is the default.
     {path.stem: NamedRecipe.read(path) for path in sorted(_FILES, key=lambda path: path.stem)}
 )
 """The recipes by name, with their data."""
@@ -84,7 +84,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType({name: named.recipe for name, n
 
 
 def recipe_for(data: str, label: str, task: str) -> NamedRecipe | None:
-    """The recipe that was found on a data set with a label for a kind of task; None if there is none.
+    """The default recipe for a data set, a label and a kind of task; None if there is none.
 
     Example:
         >>> recipe_for("ud-english-ewt", "upos", "tagger").name

@@ -18,12 +18,12 @@ __all__ = ["SourceNetwork", "attention_parts", "own_relative_positions", "refuse
 
 
 class SourceNetwork(nn.Module):
-    """Sources in; out come numbers for each of their items, or for the whole.
+    """Maps a batch of sources to outputs for each source, or for each of their items.
 
     Args:
-        recipe: what the sources are, the network, and, where the whole is asked about, the pooling.
-        encoder: of the sources; it fixes the sizes of tables.
-        outputs: how many numbers.
+        recipe: the kind of source, the network and, for outputs for each source, the pooling.
+        encoder: the encoder of the sources, which determines the sizes of tables.
+        outputs: the number of outputs.
     """
 
     def __init__(self, recipe: Recipe, encoder: Any, outputs: int):
@@ -35,12 +35,12 @@ class SourceNetwork(nn.Module):
         )
         own_relative_positions(self.network, recipe)
         relations = recipe.input.relations if self.network.attends else 0
-        # For each relation a number to each head, as a bias on its scores; without any to begin with.
+        # A bias on the scores for each relation and head, initially 0.
         self.relations = nn.Embedding(relations, recipe.heads) if relations else None
         if self.relations is not None:
             nn.init.zeros_(self.relations.weight)
         if relations:
-            # The bias is a table of all pairs already: beside it the definition saves time, and costs no more memory.
+            # The bias already takes memory for all pairs, so the dense engine is faster and takes no more memory.
             for attention in _self_attentions(self.network):
                 attention.engine = "dense"
         pooling = getattr(recipe.task, "pooling", None)
@@ -49,11 +49,11 @@ class SourceNetwork(nn.Module):
 
     @property
     def members(self) -> tuple["SourceNetwork"]:
-        """Itself: so that it is asked for its parts as an ensemble is."""
+        """The network itself, so that it can be used like an `Ensemble`."""
         return (self,)
 
     def hidden(self, batch: Batch) -> Float[Tensor, "batch length width"]:
-        """Each item's vector in context."""
+        """The vector of each item in its context."""
         vectors = self.dropout(self.embedding(batch.vectors))
         bias = None
         if self.relations is not None:
@@ -61,24 +61,24 @@ class SourceNetwork(nn.Module):
             bias = self.relations(batch.relations).permute(0, 3, 1, 2)
         return self.network(vectors, batch.lengths, batch.mask, bias)
 
-    def features(self, batch: Batch) -> Float[Tensor, "thing width"]:
-        """A vector for each thing that is asked about: the sources, or their items one after the other."""
+    def features(self, batch: Batch) -> Float[Tensor, "target width"]:
+        """The vectors before the output layer: one for each source, or for each item, source by source."""
         hidden = self.hidden(batch)
         return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
-        """The numbers of each item where each is asked about; what is padding is noise."""
+        """The outputs for each item; those at padding are meaningless."""
         return self.output(self.hidden(batch))
 
-    def forward(self, batch: Batch) -> Float[Tensor, "thing output"]:
-        """The numbers that an answer makes sense of."""
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
+        """The outputs, which a `Target` decodes."""
         return self.output(self.features(batch))
 
 
 def own_relative_positions(network: nn.Module, recipe: Recipe) -> None:
-    """Where the recipe's positions are relative, give each layer's self-attention vectors of its own.
+    """Give each self-attention layer its own vectors of relative positions, if the recipe's positions are relative.
 
-    "Three words ago" matters differently in the second layer.
+    The same distance can mean something else in another layer.
     """
     if recipe.position != "relative":
         return
@@ -92,7 +92,7 @@ def _self_attentions(network: nn.Module) -> list[MultiHeadAttention]:
 
 
 def attention_parts(recipe: Recipe) -> dict[str, Any]:
-    """The recipe's settings of attention, as arguments; `own_relative_positions` adds the rest to the built network."""
+    """The arguments for attention from a recipe, without relative positions, which `own_relative_positions` adds."""
     return {
         "heads": recipe.heads,
         "score": recipe.score,
@@ -103,18 +103,20 @@ def attention_parts(recipe: Recipe) -> dict[str, Any]:
 
 
 def refuse_edges(recipe: Recipe) -> None:
-    """Refuse sources with edges where the net would not see them.
+    """Refuse sources with edges for a network that would ignore them.
 
     Raises:
         ArgumentError: the sources have edges.
     """
     if getattr(recipe.input, "edges", False):
         kind = recipe.task.kind
-        raise ArgumentError(f"`input.edges` must be false for {kind}, whose nets look at all of a source, but is true.")
+        raise ArgumentError(
+            f"`input.edges` must be false for {kind}, whose networks attend to all of a source, but is true."
+        )
 
 
 def _parts(recipe: Recipe) -> dict[str, Any]:
-    """What only this kind of network has."""
+    """The arguments that only this kind of network has."""
     match recipe.network:
         case "window":
             return {"before": recipe.reach, "after": recipe.reach}

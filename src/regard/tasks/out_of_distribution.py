@@ -1,4 +1,4 @@
-"""Out-of-distribution sources: a few statistics of each, and the thresholds that dev gives."""
+"""Out-of-distribution detection: a few statistics of each source, and thresholds determined on dev."""
 
 import math
 from collections.abc import Sequence
@@ -14,32 +14,33 @@ _MOST = 0.5
 
 
 class Statistic(NamedTuple):
-    """How much a source has of something that is rare in sources that a model was made for.
+    """The amount of something in a source that is rare in the data of a model, such as unknown words.
 
     Args:
-        name: what it is called where it is saved.
-        amount: how much the source has.
-        size: of how many parts.
-        said: that in words.
-        least: with less of it a source is never unusual: one unknown word is no other language.
-        always: whether it is unusual whatever dev has: nothing in the source is known.
+        name: its name in a saved model.
+        amount: the amount.
+        size: the number of parts of the source that it is counted in, such as all words.
+        description: the amount in words, for a warning.
+        least: smaller amounts never exceed a threshold: one unknown word doesn't make another language.
+        always: whether it exceeds any threshold, because nothing in the source is known.
     """
 
     name: str
     amount: float
     size: float
-    said: str
+    description: str
     least: float = -math.inf
     always: bool = False
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """How large a statistic usually is.
+    """The usual size of a statistic.
 
     Args:
-        rate: so much a part has on average.
-        limit: how far above that a source may be, over the square root of its size: of larger ones the mean is surer.
+        rate: the average amount in one part.
+        limit: the largest excess over the rate, times the square root of the number of parts: the mean over more parts
+            varies less.
     """
 
     rate: float
@@ -47,7 +48,7 @@ class Threshold:
 
     @classmethod
     def fit(cls, found: Sequence[Statistic]) -> Self:
-        """What is usual of sources: all but one in two hundred are, and of few sources all of them, with a margin."""
+        """The threshold that one in 200 sources exceeds; for few sources, one above all of them."""
         rate = sum(each.amount for each in found) / max(sum(each.size for each in found), 1e-9)
         usual = cls(rate, 0.0)
         above = [usual.above(each) for each in found]
@@ -55,22 +56,22 @@ class Threshold:
         return cls(rate, limit + (limit - float(np.median(above))) / math.sqrt(len(above)))
 
     def above(self, found: Statistic) -> float:
-        """How far above the rate a source is."""
+        """The excess of a source over the rate, scaled by the square root of its size."""
         return (found.amount - self.rate * found.size) / math.sqrt(max(found.size, 1e-9))
 
     def exceeded(self, found: Statistic) -> bool:
-        """Whether a source has more of it than is usual."""
-        # Where most of dev is unknown, too, it says nothing.
+        """Whether a source exceeds the threshold."""
+        # If most of dev is unknown too, the statistic tells nothing.
         if found.always and self.rate < _MOST:
             return True
         return found.amount >= found.least and self.above(found) > self.limit
 
 
 def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[str, float]]:
-    """The threshold of each statistic, as JSON holds it.
+    """The threshold of each statistic, as a JSON object.
 
     Args:
-        statistics: of each source; one that holds nothing has none.
+        statistics: the statistics of each source; empty sources have none.
     """
     named: dict[str, list[Statistic]] = {}
     for each in (each for own in statistics for each in own):
@@ -79,7 +80,7 @@ def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[s
 
 
 def saved_thresholds(saved: Any) -> dict[str, Threshold]:
-    """What `thresholds_of` gave; nothing of what isn't of that form, as in models that were saved before."""
+    """Read a result of `thresholds_of`; other content, from models of earlier versions, gives no thresholds."""
     found: dict[str, Threshold] = {}
     for name, values in saved.items() if isinstance(saved, dict) else ():
         numbers = [values.get(key) for key in ("rate", "limit")] if isinstance(values, dict) else []

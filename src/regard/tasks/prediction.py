@@ -1,4 +1,4 @@
-"""Predictions: what a model predicts for a source, as a value, as JSON, as rows of a table and as text."""
+"""Predictions: a model's prediction for a source as a value, as JSON, as rows of a table and as text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _CUT = "(cut: it had not ended at the longest that is allowed)"
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model's `predict` gives for a source, whatever kind of model it is; `str` is a text for people.
+    """A model's prediction for a source; `str` formats it for people.
 
     Args:
-        source: the source, as it was given.
-        value: what the method of the model's kind (`tag`, `classify`, `write` or `say`) gives for it. A source that
-            holds nothing has None, or, from a tagger, no items.
-        columns: the columns of a table of such predictions, beside the source.
-        missing: those of them that JSON has, as null, where there is no value.
+        source: the source that was passed to `predict`.
+        value: the result of the model's own method (`tag`, `classify`, `write` or `say`) for it. For an empty source it
+            is None, or for a tagger an empty list.
+        columns: the columns of a table of such predictions, without the source.
+        missing: the columns that are null in JSON if there is no value; the others are left out.
 
     Example:
         >>> found = Prediction("a warm film", ("positive", 0.875), columns=("label", "score"))
@@ -43,7 +43,7 @@ class Prediction:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of a table: one for each item of a tagger's, else one. A source that holds nothing has one, too."""
+        """The rows of a table: one for each item from a tagger, else one. An empty source has one row too."""
         fields = self._fields
         rows = fields["items"] or [{}] if isinstance(self.value, list) else [fields]
         return [{"source": self._plain_source, **row} for row in rows]
@@ -53,13 +53,13 @@ class Prediction:
         shown = visible(source if isinstance(source, str) else " ".join(source or ()))
         match self.value:
             case None if self.missing == ("text",):
-                # Generated texts stand alone, line by line as their sources.
+                # A generated text is printed without its source, one line for each source.
                 return ""
             case None | []:
                 return f"{'nothing':>24}  {shown}"
             case list() as items:
-                pairs = [(visible(text), _said(value)) for text, value, *_ in items]
-                # Side by side, names and labels with blanks couldn't be told apart.
+                pairs = [(visible(text), _formatted(value)) for text, value, *_ in items]
+                # Names and labels that contain blanks would be ambiguous on one line.
                 if any(" " in each for text, value, *_ in items for each in (text, str(value))):
                     return "\n".join(map("\t".join, pairs))
                 return " ".join(map("/".join, pairs))
@@ -78,7 +78,7 @@ class Prediction:
 
     @property
     def _fields(self) -> Mapping[str, Any]:
-        """The value as names and plain values."""
+        """The value as a mapping from names to plain values."""
         match self.value:
             case None:
                 return dict.fromkeys(self.missing)
@@ -97,7 +97,7 @@ class Prediction:
 
     @property
     def _plain_source(self) -> Any:
-        """The source where it is text: of an array, a sound or a graph None."""
+        """The source if it is a text, a path or a list of words; None for an array, a sound or a graph."""
         match self.source:
             case str():
                 return self.source
@@ -108,5 +108,5 @@ class Prediction:
         return None
 
 
-def _said(value: Any) -> str:
+def _formatted(value: Any) -> str:
     return visible(value) if isinstance(value, str) else f"{value:.4g}"

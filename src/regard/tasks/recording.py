@@ -1,4 +1,4 @@
-"""Records of predictions: for each source the prediction, and the attention weights behind it."""
+"""Records of predictions: the prediction for each source, and the attention weights behind it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_ITEMS", "look"]
 
-# A record holds every weight, n x n of them a head: 2 000 words are 64 MB a layer of four heads, of each member.
+# A record holds n x n weights for each head: 2,000 words take 64 MB for each layer of four heads and each member.
 MOST_ITEMS = 2000
-# As many weights a head and layer of all members at a time as one net has of a sentence of 500 words.
+# The number of weights for one head and layer, in a batch over all members: as many as for one sentence of 500 words.
 _MOST_WEIGHTS = 500 * 500
 
 
@@ -44,7 +44,7 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
         numbers, layers, pooling = next(seen)
         names = kind.names(model.encoder, source)
         answer = model.answer_of(names, numbers)
-        # An item's answer is its name, what is said of it and, of a label, how sure that is.
+        # The prediction for an item is its name, a label or number and, for a label, its probability.
         own = [] if model.network.pooling is not None else answer
         yield Record(
             tuple(names),
@@ -62,7 +62,7 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
 def _watched(
     model: "Model[Any]", items: Sequence[Any]
 ) -> Iterator[tuple[Tensor, tuple[LayerRecord, ...], LayerRecord | None]]:
-    """For each source that was read the net's numbers, the weights of its layers, and those of its pooling."""
+    """For each source: the outputs of the network, the weights of its layers, and those of its pooling."""
     if not items:
         return
     members, nothing = model.network.members, nn.Identity()
@@ -83,7 +83,7 @@ def _watched(
 
 
 def _side_by_side(members: Sequence[Sequence[CapturedAttention]]) -> list[CapturedAttention]:
-    """What was seen in each layer, where each member has it: the heads of the first, of the second, and so on."""
+    """Concatenate the heads of all members, layer by layer."""
     return [
         same[0]._replace(weights=torch.cat([each.weights for each in same], dim=1))
         for same in zip(*members, strict=True)

@@ -1,4 +1,4 @@
-"""The base of targets: what a saved model's `answer` holds."""
+"""The base of targets, which are saved under the key `answer` of a model."""
 
 import sys
 from typing import Any, ClassVar, Self
@@ -10,7 +10,7 @@ __all__ = ["SavedTarget", "check_positive"]
 
 
 class SavedTarget(Saved):
-    """A target, saved with its kind before its fields. Subclasses are frozen dataclasses that check their fields."""
+    """A target, saved as its kind and its fields. Subclasses are frozen dataclasses that check their fields."""
 
     kind: ClassVar[str]
     """The name of the target in JSON."""
@@ -30,12 +30,12 @@ class SavedTarget(Saved):
         """
         if not isinstance(saved, dict) or saved.get("kind") != cls.kind:
             raise ModelError(f"`answer` must be of kind {cls.kind!r}, but is {saved!r:.60}.")
-        # As tuples, so that targets check lists themselves: only they know what the names are.
+        # As tuples: each target checks the entries itself.
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
         del values["kind"]
         keys = cls.json_keys()
         missing = [name for name, needed in keys.items() if needed and name not in values]
-        # Of a misspelt key the error below says which one is meant.
+        # For a misspelt key, the error below suggests the right one.
         if missing and values.keys() <= keys.keys():
             raise ModelError(f"`answer` must have all fields of kind {cls.kind!r}, but has no {missing[0]!r}.")
         try:

@@ -1,7 +1,7 @@
-"""Settings: frozen dataclasses whose fields say what they may be, read from JSON and written to it.
+"""Settings: frozen dataclasses with validated fields, read from JSON and written to it.
 
-A field is made by one of the functions below; what it may not be is refused when the settings are made, in a sentence
-that names the field. A section is a field that holds settings itself, one of several kinds, which JSON names.
+Each field is declared by one of the functions below. An invalid value raises an error that names the field when the
+settings are created. A section is a field that holds settings of one of several kinds, whose name is in the JSON.
 """
 
 import dataclasses
@@ -30,17 +30,17 @@ Check = Callable[[str, Any], Any]
 
 
 class Settings:
-    """The base of frozen dataclasses whose fields are made by the functions of this file."""
+    """The base of frozen dataclasses whose fields are declared by the functions of this file."""
 
     kind: ClassVar[str]
-    """What JSON calls these settings, where they are a section."""
+    """The name of these settings in JSON, if they are a section."""
 
     def __init_subclass__(cls) -> None:
-        # In the class itself, where `dataclass` leaves it alone: its own would fail at a read-only view.
+        # Set in the class itself, so that `dataclass` keeps it: the generated method can't hash a read-only view.
         cls.__hash__ = Settings.__hash__
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        # Before the dataclass's own, whose message for a mistyped name has no nearest one.
+        # Checked before the dataclass does, whose error for a mistyped name suggests no other.
         known = [entry.name for entry in _fields(cls)]
         for name in given:
             if name not in known:
@@ -56,24 +56,24 @@ class Settings:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view can't be copied or sent to another process; what it shows can.
+        # A read-only view can't be copied or sent to another process, but its content can.
         return type(self).from_json, (self.to_json(),)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as plain values, for a JSON file."""
+        """The settings as a JSON object."""
         return {entry.name: _plain(getattr(self, entry.name)) for entry in _fields(self)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, name: str = "recipe") -> Self:
-        """The settings that these values describe; what is left out has its default.
+        """The settings of a JSON object; missing keys have their defaults.
 
         Args:
-            values: what `to_json` gives, or a part of it.
-            name: what to call them in an error.
+            values: a result of `to_json`, or a part of one.
+            name: the name of the settings in an error.
 
         Raises:
-            UnknownNameError: a key that there isn't; names the nearest.
-            ArgumentError: a value that can't be.
+            UnknownNameError: an unknown key; the error suggests the nearest one.
+            ArgumentError: an invalid value.
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"`{name}` must be a JSON object, but is {values!r:.60}.")
@@ -110,7 +110,7 @@ def real(default: float, low: float, high: float | None = None, *, above: bool =
 
 
 def fraction(default: float) -> Any:
-    """A share of something, from 0 to below 1."""
+    """A number from 0 to below 1."""
     return real(default, 0.0, 1.0, below=True)
 
 
@@ -143,20 +143,20 @@ def one_of(default: str, *names: str) -> Any:
 
 
 def named_weights() -> Any:
-    """Names, each with a number of 0 or more; none by default."""
+    """An object from names to numbers of 0 or more; empty by default."""
     number = real(0.0, 0.0).metadata["check"]
 
     def check(name: str, value: Any) -> Mapping[str, float]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
             raise ArgumentError(f"`{name}` must be an object, from names to numbers, but is {value!r}.")
-        # A view that can't be written to: settings are frozen through and through.
+        # A read-only view, so that the settings are frozen as a whole.
         return MappingProxyType({key: number(f"{name}[{key!r}]", item) for key, item in value.items()})
 
     return dataclasses.field(default_factory=dict, metadata={"check": check})
 
 
 def features(default: WordFeatures) -> Any:
-    """What is read off a word: a `WordFeatures`, or those of its fields that differ from the default."""
+    """A `WordFeatures`, or an object of its fields that differ from the default."""
 
     def check(name: str, value: Any) -> WordFeatures:
         if isinstance(value, WordFeatures):
@@ -169,7 +169,7 @@ def features(default: WordFeatures) -> Any:
 
 
 def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
-    """Settings of one of these kinds, its name, or an object of those of their fields that differ from the default."""
+    """Settings of one of these kinds, the name of a kind, or an object of the fields that differ from the default."""
 
     def check(name: str, value: Any) -> Settings:
         if isinstance(value, tuple(kinds.values())):
@@ -188,7 +188,7 @@ def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
             raise UnknownNameError(f"{name}.kind", str(kind), kinds)
         usual = default.to_json() if kind == default.kind else {}
         usual.pop("kind", None)
-        # Dotted: the command line has an option --input, which isn't meant.
+        # The dot tells the name apart from the option --input of the command line.
         return kinds[kind].from_json({**usual, **given}, name=f"recipe.{name}")
 
     return _field(default, check)
@@ -215,7 +215,7 @@ def _check_range(
 ) -> None:
     over = value > low if above else value >= low
     under = high is None or (value < high if below else value <= high)
-    # Not `value < low`: a NaN must fail too. Nor may a number without an upper limit be infinite.
+    # Not `value < low`, so that NaN fails too. Numbers without an upper limit must still be finite.
     if not (over and under and value < float("inf")):
         first = f"above {low}" if above else f"at least {low}"
         second = "" if high is None else f" and below {high}" if below else f" and at most {high}"
@@ -223,7 +223,7 @@ def _check_range(
 
 
 def _unknown_key(settings: str, name: str, known: list[str]) -> UnknownNameError:
-    """Say which name is near: with dozens of names, naming them all would hide the one that was meant."""
+    """An error that suggests the nearest name; a list of dozens of names would hide it."""
     error = UnknownNameError(settings, name, known)
     _, asks, near = str(error).partition(" Did you mean")
     hint = f".{asks}{near}" if near else f", only {', '.join(known)}."

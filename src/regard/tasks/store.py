@@ -1,10 +1,10 @@
-"""A saved model: one folder that needs nothing else.
+"""Saved models: one self-contained folder for each.
 
     model.safetensors   the weights, rounded to float16
-    model.json          the format's version, what kind of model, its recipe, labels, vocabulary, where it comes from
-    README.md           the card, for people
+    model.json          the format version, the kind, the recipe, the target, the encoder, and where it comes from
+    README.md           the model card
 
-Nothing here knows what a tagger is; `loading.py` does.
+This file knows no kinds of models; `loading.py` does.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.tasks.folders import settle, standing, write_folder
+from regard.tasks.folders import find_folder, recover, write_folder
 
 __all__ = ["DESCRIPTION", "FILES", "FORMAT", "read_model", "round_weights", "write_model"]
 
@@ -29,27 +29,27 @@ DESCRIPTION = "model.json"
 _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
 FILES = (_WEIGHTS, DESCRIPTION, _CARD)
-"""What the folder of a model holds."""
+"""The files in the folder of a model."""
 _KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
-_DIGEST = "sha256"  # of the file of weights; a model that was saved before there was one has none
+_DIGEST = "sha256"  # of the file of weights; models saved by earlier versions have none
 
 
 def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any], card: str) -> Path:
-    """Write a model's folder in one step; a model that was there before is replaced, anything else is not.
+    """Write the folder of a model atomically; it replaces a model, and nothing else.
 
     Args:
-        folder: where.
-        tensors: floating-point tensors become float16, others stay as they are.
+        folder: the folder to write.
+        tensors: the weights; floating-point tensors are rounded to float16.
         description: the content of model.json, without "format" and the weights' SHA-256.
         card: the content of README.md.
 
     Raises:
         ArgumentError: `folder` holds something that isn't a model, or a weight is too large for float16.
-        OSError: the disk is full, or the place can't be written.
+        OSError: the disk is full or not writable.
     """
     folder = Path(folder)
-    settle(folder, FILES)
-    # All that the folder holds will be gone: a model.json is no sign of a model, other programs write one too.
+    recover(folder, FILES)
+    # The whole content of the folder will be deleted; model.json alone proves nothing, other programs write one too.
     others = sorted(set(os.listdir(folder)) - set(FILES)) if folder.is_dir() else [folder.name]
     if folder.exists() and others:
         raise ArgumentError(
@@ -69,10 +69,10 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
 
 
 def round_weights(tensor: Tensor, name: str = "weights") -> Tensor:
-    """A floating-point tensor in float16, as on the disk; other tensors as they are.
+    """Round a floating-point tensor to float16, as it is saved; other tensors stay unchanged.
 
     Raises:
-        ArgumentError: a number is not finite, or too large for float16.
+        ArgumentError: a number isn't finite, or is too large for float16.
     """
     tensor = tensor.detach().cpu().contiguous()
     if not tensor.is_floating_point():
@@ -85,12 +85,12 @@ def round_weights(tensor: Tensor, name: str = "weights") -> Tensor:
 
 
 def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a model's folder: the tensors, float16 widened to float32, and what model.json holds.
+    """Read the folder of a model: the tensors, float16 widened to float32, and the content of model.json.
 
     Raises:
-        ModelError: the folder or a file is missing, broken, or of a format that this version doesn't know.
+        ModelError: the folder or a file is missing or damaged, or has a format that this version doesn't know.
     """
-    folder = standing(folder, FILES)
+    folder = find_folder(folder, FILES)
     if folder.is_file():
         raise ModelError(f"{folder} is a file, not the folder of a model. Name the folder that holds {DESCRIPTION}.")
     if not folder.is_dir():
@@ -122,7 +122,7 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def _read_description(path: Path) -> dict[str, Any]:
     try:
         description = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:  # the latter of brackets in brackets, thousands deep
+    except (ValueError, RecursionError) as error:  # RecursionError: thousands of nested brackets
         raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
     if not isinstance(description, dict):
         raise ModelError(f"{path} must hold a JSON object, but holds {description!r:.60}. Copy it again.")

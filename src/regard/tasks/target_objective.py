@@ -15,20 +15,20 @@ from regard.tasks.training.objective import DevScore, Loss, Objective, Term
 
 __all__ = ["TargetObjective"]
 
-# How often a batch is seen, each time with other dropout, where the net is to agree with itself; four are what
-# Feng et al. 2020 (arXiv 2005.11079) have for Cora.
+# The number of passes with different dropout in consistency training; Feng et al. 2020 (arXiv 2005.11079) use four for
+# Cora.
 _DRAWINGS = 4
 
 
 class TargetObjective(Objective):
-    """A net that learns to answer, each member with a head for each auxiliary answer beside its own.
+    """A network that learns targets for sources or items; each member has a further head for each auxiliary target.
 
     Args:
-        network: the net to train.
-        recipe: how; its task says how much each auxiliary answer counts beside 1 for the net's own.
-        dataset: the training examples, with the targets of each output.
-        dev: the dev examples, and their targets for the net's own output.
-        answers: what the net's numbers mean (`regard.tasks.targets`), then what those of each auxiliary head do.
+        network: the network to train.
+        recipe: the recipe; its task has the weight of each auxiliary target, beside 1 for the main target.
+        dataset: the training examples, with the main and the auxiliary targets.
+        dev: the dev examples, with the main targets.
+        answers: the main target (`regard.tasks.targets`), then the auxiliary targets.
     """
 
     network: SourceNetwork | Ensemble
@@ -52,7 +52,7 @@ class TargetObjective(Objective):
         return Batches(self.dataset.batch, places)
 
     def loss(self, batch: TrainingBatch) -> Loss:
-        # Each member has a loss of its own: of their mean's, one could leave its errors to the others.
+        # Each member has its own loss: with a loss of the mean output, members could leave their errors to each other.
         both = zip(self.network.members, self.auxiliary, strict=True)
         own = [self._terms(member, heads, batch) for member, heads in both]
         means = (torch.stack([term.mean for term in same]).mean() for same in zip(*own, strict=True))
@@ -73,7 +73,7 @@ class TargetObjective(Objective):
 
     @staticmethod
     def _mean(answer: Any, drawings: Tensor, wanted: Tensor, smoothing: float) -> Term:
-        """The mean loss over drawings."""
+        """The mean loss over the passes with different dropout."""
         losses = [answer.loss(given, wanted, smoothing) for given in drawings]
         return Term(torch.stack([mean for mean, _ in losses]).mean(), losses[0][1])
 

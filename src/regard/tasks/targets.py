@@ -1,7 +1,7 @@
-"""Targets: a label, several labels, or a number. What each kind means for loss, score and prediction.
+"""Targets: a label, several labels, or a number. Each kind defines its loss, its score and how outputs are decoded.
 
-The net gives `outputs` numbers for each thing; an answer says what they mean. The same answers are given for each item
-of a source, by a tagger, and for the whole, by a classifier.
+The network has `outputs` outputs for each target. A classifier has one target for each source, a tagger one for each
+item of a source.
 """
 
 import math
@@ -25,48 +25,48 @@ from regard.tasks.saved_target import SavedTarget, check_positive
 
 __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
 
-# The number of a label that training never had: no answer is right there.
+# The index of a label that doesn't occur in training: every prediction is wrong.
 _NEW = IGNORED - 1
 
 
 class Target(SavedTarget, ABC):
-    """What the numbers that a net gives mean."""
+    """A kind of target, which decodes the outputs of a network."""
 
     measure: ClassVar[Measure]
 
     @classmethod
     @abstractmethod
     def fit(cls, targets: Sequence[Any], argument: str = "targets") -> "Target":
-        """Learn what there is to answer from the training targets; None among them isn't known.
+        """Determine the labels, or the mean and spread, from the training targets.
 
         Args:
-            targets: the targets.
-            argument: what to call them in an error.
+            targets: the training targets; None for unknown ones.
+            argument: their name in an error.
         """
 
     @classmethod
     @abstractmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         """Whether a known target is of this kind."""
 
     @property
     @abstractmethod
-    def wants(self) -> str:
-        """What a target must be, in a few words."""
+    def expected(self) -> str:
+        """The form of a target, in a few words for an error."""
 
-    def fits(self, target: Any) -> bool:
-        """Whether it is what `wants` says, so that what is given can be compared with it."""
-        return target is None or self.takes(target)
+    def is_valid(self, target: Any) -> bool:
+        """Whether a target has the form that `expected` describes."""
+        return target is None or self.accepts(target)
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
-        """Refuse targets that what is given can't be compared with: a figure would come out, but of nothing.
+        """Refuse targets that predictions can't be compared with: the score would be meaningless.
 
         Args:
-            rows: for each example its target alone, or those of its items.
-            argument: what to call the examples in an error.
+            rows: a list for each example, with its one target or those of its items.
+            argument: the name of the examples in an error.
 
         Raises:
-            ArgumentError: a target of another kind, or none that is known.
+            ArgumentError: a target of another kind, or no known target.
 
         Example:
             >>> Regression(mean=0.0, spread=1.0).check([[1.5, None], ["cat"]], "examples")
@@ -75,9 +75,9 @@ class Target(SavedTarget, ABC):
         """
         for place, row in enumerate(rows):
             for target in row:
-                if not self.fits(target):
+                if not self.is_valid(target):
                     raise ArgumentError(
-                        f"the target of `{argument}[{place}]` must be {self.wants}, but is {target!r:.60}."
+                        f"the target of `{argument}[{place}]` must be {self.expected}, but is {target!r:.60}."
                     )
         if not self.known(self.tensor([target for row in rows for target in row])).any():
             raise ArgumentError(f"`{argument}` must hold a target that is known, but holds none.")
@@ -85,78 +85,79 @@ class Target(SavedTarget, ABC):
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """How many numbers the net has to give."""
+        """The number of outputs of the network for each target."""
 
     @abstractmethod
     def tensor(self, targets: Sequence[Any]) -> Tensor:
-        """The targets as the loss wants them, (target, ...)."""
+        """Encode the targets for the loss, as (target, ...)."""
 
     @abstractmethod
     def known(self, wanted: Tensor) -> Tensor:
-        """Of which targets, as `tensor` gives them, anything is known: (target,) bool."""
+        """Whether each encoded target is known, at least in part: (target,) bool."""
 
     @abstractmethod
     def loss(self, given: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, int]:
-        """The mean loss of (thing, outputs) numbers, and of how many known targets it is the mean; 0 of none."""
+        """The mean loss of (target, output) outputs, and the number of known targets; 0 if there are none."""
 
     @abstractmethod
     def disagreement(self, given: Tensor) -> Tensor:
-        """How far (drawing, thing, outputs) numbers, drawn with other dropout each, are from what they say together.
+        """The distance of (pass, target, output) outputs, from passes with different dropout, to their consensus.
 
-        That is their mean, which learns nothing from it; of labels and of yes or no it is sharpened, so that it also
-        makes up its mind. Nothing has to be known of a thing.
+        The consensus is the mean over the passes, without gradient. For probabilities it is sharpened, which favours
+        confident predictions. No target has to be known.
 
         Source: after Feng et al. 2020 (arXiv 2005.11079), section 3.2, with their temperature of 1/2 for Cora; they
-            drop whole nodes, too.
+            also drop whole nodes.
         """
 
     @abstractmethod
     def score(self, given: Tensor, wanted: Tensor) -> float:
-        """The figure by which models are chosen, `measure`."""
+        """The score by which models are chosen; its measure is `measure`."""
 
     @abstractmethod
-    def read(self, given: Tensor) -> list[Any]:
-        """What (thing, outputs) numbers say, for people: for each the answer and how sure it is, or more."""
+    def decode(self, given: Tensor) -> list[Any]:
+        """Decode (target, output) outputs to predictions: a label with its probability, a dict, or a number."""
 
     def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
-        """The same answer, with the temperature at which its probabilities fit the targets best."""
+        """The same target, with the temperature at which the probabilities fit the targets best."""
         return self
 
     def calibration(self, given: Tensor, wanted: Tensor) -> Calibration | None:
-        """How far the probabilities are from how often they come true; None of what has none."""
+        """The calibration of the probabilities; None without probabilities."""
         return None
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """What a prediction holds, as the columns of a table."""
+        """The columns of a prediction in a table."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The columns that are there, and empty, where there is no prediction."""
+        """The columns that are null in JSON if there is no prediction."""
         return self.columns
 
     @property
     @abstractmethod
-    def said(self) -> str:
-        """What is answered, in a few words."""
+    def description(self) -> str:
+        """The target in a few words, such as "2 labels"."""
 
 
 @dataclass(frozen=True)
 class Label(Target):
-    """One of several labels. An unknown label is neither learned nor evaluated; one that training never had is wrong.
+    """One of several labels.
 
-    Where training had none of them, they are refused: they are the labels of something else.
+    Unknown targets (None) are neither learned nor evaluated. For a label that doesn't occur in training, every
+    prediction is wrong. If none of the labels occurs in training, they are refused as those of another data set.
 
     Args:
         names: the labels.
-        temperature: what the numbers are divided by before the softmax, above 0.
+        temperature: the divisor of the logits before the softmax, above 0.
 
     Example:
         >>> answer = Label.fit(["cat", "dog", None, "cat"])
         >>> answer.names, answer.tensor(["dog", None, "cow"]).tolist()
         (('cat', 'dog'), [1, -100, -101])
-        >>> answer.read(torch.tensor([[0.0, 2.0]]))
+        >>> answer.decode(torch.tensor([[0.0, 2.0]]))
         [('dog', 0.8807970285415649)]
     """
 
@@ -175,11 +176,11 @@ class Label(Target):
         return cls(tuple(sorted({target for target in targets if target is not None})))
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, str)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return "a label or None"
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
@@ -188,8 +189,8 @@ class Label(Target):
         if not set(given) & set(self.names):
             listed = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
             raise ArgumentError(
-                f"`{argument}` must have labels that training had ({listed}), but has none of them: the first is "
-                f"{given[0]!r:.60}. Take the data, or the column, with the labels that the model learned."
+                f"`{argument}` must have labels that occur in training ({listed}), but has none of them: the first is "
+                f"{given[0]!r:.60}. Choose the data, or the column, with the labels that the model has learned."
             )
 
     @property
@@ -205,32 +206,32 @@ class Label(Target):
         return wanted != IGNORED
 
     def loss(
-        self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"], smoothing: float
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = int((wanted >= 0).sum())
-        # The mean of nothing is NaN, and its gradient too.
+        # The mean of no values is NaN, and so is its gradient.
         wanted = wanted.clamp(min=IGNORED)
         loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
         return loss / max(known, 1), known
 
-    def disagreement(self, given: Float[Tensor, "drawing thing label"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target label"]) -> Float[Tensor, ""]:
         return _undecided(given.softmax(-1)).mean()
 
-    def score(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> float:
+    def score(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> float:
         asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
-    def read(self, given: Float[Tensor, "thing label"]) -> list[tuple[str, float]]:
+    def decode(self, given: Float[Tensor, "target label"]) -> list[tuple[str, float]]:
         best = (given / self.temperature).softmax(-1).max(-1)
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.names[number], share) for number, share in pairs]
 
-    def calibrated(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> "Label":
+    def calibrated(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> "Label":
         asked = wanted >= 0
         given, wanted = given[asked].double(), wanted[asked]
         if not len(wanted) or len(self.names) < 2:
             return self
-        # Of a few examples that are all right, the coldest would fit best: what is certain is left a little in doubt.
+        # If a few examples are all right, the lowest temperature would fit best; smoothing the targets prevents this.
         smoothing = _doubt(len(wanted)) * len(self.names) / (len(self.names) - 1)
 
         def loss(temperature: float) -> float:
@@ -238,7 +239,9 @@ class Label(Target):
 
         return replace(self, temperature=best_temperature(loss))
 
-    def calibration(self, given: Float[Tensor, "thing label"], wanted: Shaped[Tensor, " thing"]) -> Calibration | None:
+    def calibration(
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]
+    ) -> Calibration | None:
         asked = self.known(wanted)
         given, wanted = given[asked].double(), wanted[asked]
         if not len(wanted):
@@ -258,20 +261,20 @@ class Label(Target):
         return ("label",)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"{len(self.names)} labels"
 
 
 @dataclass(frozen=True)
 class MultiLabel(Target):
-    """Yes or no to each of several questions; where nobody knows, nothing is learned.
+    """Yes or no (1 or 0) to each of several questions; unknown answers (None) are neither learned nor evaluated.
 
     Args:
         names: the questions.
-        temperature: what the numbers are divided by before the sigmoid, above 0.
+        temperature: the divisor of the logits before the sigmoid, above 0.
 
-    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean over the questions of the area under the ROC
-        curve, of those to which the examples have both answers.
+    Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean of the areas under the ROC curves, over the
+        questions with both answers in the examples.
 
     Example:
         >>> answer = MultiLabel(("toxic", "bitter"))
@@ -299,8 +302,8 @@ class MultiLabel(Target):
         if len(counts) != 1:
             raise ArgumentError(f"`{argument}` must answer the same questions, but there are {sorted(counts)} answers.")
         count = counts.pop()
-        # A list says no questions: it is taken as it stands.
-        names = list(dict.fromkeys(asked for target in known if (asked := _asked(target)) is not None))
+        # A plain list doesn't name its questions, so nothing can be compared.
+        names = list(dict.fromkeys(asked for target in known if (asked := _question_names(target)) is not None))
         if len(names) > 1:
             raise ArgumentError(
                 f"`{argument}` must answer the same questions in the same order, but answer {', '.join(names[0])}; and "
@@ -309,28 +312,28 @@ class MultiLabel(Target):
         return cls(names[0] if names else _numbers(count))
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, list | tuple) and all(each is None or each in (0, 1) for each in target)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return f"a list of as many answers as training had questions, {len(self.names)}, each 1, 0 or None, or None"
 
-    def fits(self, target: Any) -> bool:
-        return target is None or (self.takes(target) and len(target) == len(self.names))
+    def is_valid(self, target: Any) -> bool:
+        return target is None or (self.accepts(target) and len(target) == len(self.names))
 
     def check(self, rows: Sequence[Sequence[Any]], argument: str) -> None:
         super().check(rows, argument)
         unnamed = self.names == _numbers(len(self.names))
-        # Other questions, or these in another order, would be evaluated as if they were these.
+        # Other questions, or the same in another order, would be mistaken for these.
         for place, row in enumerate(rows):
             for target in row:
-                asked = _asked(target) or self.names
+                asked = _question_names(target) or self.names
                 if asked != self.names and (not unnamed or {*asked} == {*self.names}):
                     raise ArgumentError(
                         f"the target of `{argument}[{place}]` must answer {', '.join(self.names)}, in this order, but "
-                        f"answers {', '.join(asked)}. If these are the same questions, call their columns alike; a "
-                        "list of 1, 0 and None is taken as it stands."
+                        f"answers {', '.join(asked)}. If these are the same questions, rename the columns; a plain "
+                        "list of 1, 0 and None isn't checked."
                     )
 
     @property
@@ -346,32 +349,32 @@ class MultiLabel(Target):
         return ~wanted.isnan().all(-1)
 
     def loss(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"], smoothing: float
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = ~wanted.isnan()
         smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
         loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
         return loss / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing thing question"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target question"]) -> Float[Tensor, ""]:
         yes = given.sigmoid()
         return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
 
-    def score(self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]) -> float:
+    def score(self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]) -> float:
         areas = require("sklearn.metrics", extra="train").roc_auc_score
         found = []
         for ours, theirs in zip(given.T, wanted.T, strict=True):
             known = ~theirs.isnan()
             if len(theirs[known].unique()) == 2:
                 found.append(areas(theirs[known].numpy(), ours[known].numpy()))
-        # Without both answers to any question there is nothing to rank: as good as guessing.
+        # Without both answers to any question there is nothing to rank, so the score is that of guessing.
         return sum(found) / len(found) if found else 0.5
 
-    def read(self, given: Float[Tensor, "thing question"]) -> list[dict[str, float]]:
+    def decode(self, given: Float[Tensor, "target question"]) -> list[dict[str, float]]:
         return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
 
     def calibrated(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
     ) -> "MultiLabel":
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known].double()
@@ -385,7 +388,7 @@ class MultiLabel(Target):
         return replace(self, temperature=best_temperature(loss))
 
     def calibration(
-        self, given: Float[Tensor, "thing question"], wanted: Float[Tensor, "thing question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
     ) -> Calibration | None:
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known]
@@ -399,21 +402,21 @@ class MultiLabel(Target):
         return self.names
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"{len(self.names)} questions"
 
 
 @dataclass(frozen=True)
 class Regression(Target):
-    """A number. The net gives it as so many spreads above the mean of training, in which numbers of any size are alike.
+    """A number. The output of the network is standardised by the mean and the standard deviation in training.
 
     Args:
-        mean: of the training targets.
+        mean: the mean of the training targets.
         spread: their standard deviation, above 0.
 
     Example:
         >>> answer = Regression.fit([1.0, 3.0, None])
-        >>> answer.read(torch.tensor([[0.0], [1.0]]))
+        >>> answer.decode(torch.tensor([[0.0], [1.0]]))
         [2.0, 3.0]
         >>> round(answer.score(torch.tensor([[0.0], [1.0]]), answer.tensor([2.0, 5.0])), 4)
         1.4142
@@ -436,19 +439,19 @@ class Regression(Target):
         if not numbers or not all(map(_finite, numbers)):
             raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
         known = torch.tensor(numbers, dtype=torch.float64)
-        # Numbers that are all the same have no spread, and nothing to be learned about.
+        # If all numbers are equal, there is no spread and nothing to learn.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
 
     @classmethod
-    def takes(cls, target: Any) -> bool:
+    def accepts(cls, target: Any) -> bool:
         return isinstance(target, int | float | np.integer | np.floating) and not isinstance(target, bool)
 
     @property
-    def wants(self) -> str:
+    def expected(self) -> str:
         return "a finite number or None"
 
-    def fits(self, target: Any) -> bool:
-        return target is None or (self.takes(target) and _finite(target))
+    def is_valid(self, target: Any) -> bool:
+        return target is None or (self.accepts(target) and _finite(target))
 
     @property
     def outputs(self) -> int:
@@ -462,20 +465,20 @@ class Regression(Target):
         return ~wanted.isnan()
 
     def loss(
-        self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"], smoothing: float
+        self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = ~wanted.isnan()
         return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing thing 1"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "drawing target 1"]) -> Float[Tensor, ""]:
         return (given - given.mean(0).detach()).square().mean()
 
-    def score(self, given: Float[Tensor, "thing 1"], wanted: Float[Tensor, " thing"]) -> float:
+    def score(self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"]) -> float:
         known = ~wanted.isnan()
         gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
         return float(gaps.square().mean().sqrt())
 
-    def read(self, given: Float[Tensor, "thing 1"]) -> list[float]:
+    def decode(self, given: Float[Tensor, "target 1"]) -> list[float]:
         return (given[:, 0].double() * self.spread + self.mean).tolist()
 
     @property
@@ -483,15 +486,15 @@ class Regression(Target):
         return ("number",)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return "a number"
 
 
 def target_from_json(saved: Any) -> Target:
-    """The answer that was saved, whatever its kind.
+    """Read a saved target of any kind.
 
     Raises:
-        ModelError: it isn't what `to_json` writes.
+        ModelError: it isn't a result of `to_json`.
 
     Example:
         >>> target_from_json(Label(("a", "b")).to_json())
@@ -506,13 +509,13 @@ TARGETS: dict[str, Any] = {kind.kind: kind for kind in (Label, MultiLabel, Regre
 
 
 def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "drawing ..."]:
-    """How far each drawing's probabilities are from those of all, sharpened: the squared distance."""
+    """The squared distance of the probabilities of each pass to the sharpened mean over all passes."""
     sharp = shares.mean(0).square()
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)
 
 
-def _asked(target: Any) -> tuple[str, ...] | None:
-    """The names of the questions; those of a data set have some (`datasets.BinaryLabels`)."""
+def _question_names(target: Any) -> tuple[str, ...] | None:
+    """The names of the questions, if the target has them, as those of a data set do (`datasets.BinaryLabels`)."""
     names = getattr(target, "names", None)
     return None if names is None else tuple(names)
 
@@ -520,17 +523,17 @@ def _asked(target: Any) -> tuple[str, ...] | None:
 def _finite(number: float) -> bool:
     try:
         return math.isfinite(number)
-    except OverflowError:  # a whole number that is larger than any float
+    except OverflowError:  # an integer that is larger than any float
         return False
 
 
 def _numbers(count: int) -> tuple[str, ...]:
-    """What questions without names are called."""
+    """The names of questions without names: 1, 2, ..."""
     return tuple(str(number) for number in range(1, count + 1))
 
 
 def _doubt(count: int) -> float:
-    """How probable the opposite of what is known is taken for, where so many are known.
+    """The probability assigned to the opposite of a known target, given the number of known targets.
 
     Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
     """

@@ -1,4 +1,4 @@
-"""A kind of task: what differs from one kind to another."""
+"""Tasks: everything that depends on the kind of a task."""
 
 import importlib
 from collections.abc import Mapping
@@ -10,36 +10,37 @@ __all__ = ["Task"]
 
 @dataclass(frozen=True)
 class Task:
-    """A kind of task. One value for each stands in `registry.TASKS`; nothing else compares the names of kinds.
+    """A kind of task. `registry.TASKS` has one value for each kind; no other code compares the names of kinds.
 
-    Classes and functions are named as "module:name" and imported when they are first used: `regard train --help` needs
-    no PyTorch, and a tagger no sound.
+    Classes and functions are given as "module:name" and imported when they are first used: `regard train --help` needs
+    no PyTorch, and a tagger needs no sound libraries.
 
     Args:
-        name: what recipes, saved models and `regard train` call it.
-        noun: what one of its models is.
-        verb: the method of its models that predicts.
-        settings_at: the class of its part of a recipe, a subclass of `Settings`.
-        data_at: what checks examples and makes of them what is trained, a `TrainingData`.
+        name: its name in recipes, in saved models and in `regard train NAME`.
+        noun: the noun for one of its models.
+        verb: the name of the method of its models that predicts.
+        settings_at: the class of the section `task` of its recipes, a subclass of `Settings`.
+        data_at: the class that checks the examples and makes an `Objective` of them, a `TrainingData`.
         model_at: the class of its models, a subclass of `Model`.
-        targets: what the target of an example may be, in the words of `ExampleSet.gives`.
-        help: what `regard train NAME --help` says.
-        summary: the same in one line.
-        options_without: the options of `regard train` that it has no use for.
-        gives: what one of its models gives, for its card: a sentence for each kind of target, in which {item} stands
-            for an item of a source, {labels} for the labels, {count} and {names} for the questions.
-        limits: what its card warns of, for each kind of target; {knows} stands for what the kind of source limits.
-        commands: the command that asks its models, by kind of source; "" stands for all others.
-        examples: a source to show on the card, as Python, by kind of source, where it isn't the usual one.
-        per_item: whether a target is a target for each item of a source.
-        decides_length: whether its models decide how long a prediction is.
-        sounds: whether a prediction is a sound.
-        reads_text_as: the kind of source that a text is by default.
-        fixed: fields of a recipe that must have one value: name -> (value, why).
-        defaults: what differs from the defaults of `Recipe` in a default recipe, by kind of source; "" is for all.
-        fitted_at: a function (pairs, kind of source) -> settings that a default recipe takes from the examples.
-        most_epochs: how many epochs a default recipe has at most, by kind of source; "" is for all others.
-        batches: how many batches an epoch of a default recipe should have, however few examples there are.
+        targets: the types of target that it accepts, as in `datasets.Dataset.target_type`.
+        help: the help of `regard train NAME`.
+        summary: the help in one line.
+        options_without: the options that `regard train NAME` lacks.
+        gives: for the model card: a sentence on the predictions for each kind of target. {item} is replaced by an item
+            of a source, {labels} by the labels, {count} and {names} by the number and the names of several questions.
+        limits: for the model card: the limits of a model for each kind of target. {knows} is replaced by the limits of
+            the kind of source, {attention} by a sentence on attention.
+        commands: the command that uses its models, by kind of source; "" stands for all others.
+        examples: for the model card: an example of a source as Python, by kind of source, if not the usual one.
+        per_item: whether a source has a target for each of its items.
+        decides_length: whether its models decide on the length of a prediction.
+        predicts_sound: whether a prediction is a sound.
+        text_source: the default kind of source for texts.
+        fixed: the fields of a recipe that can't be changed: name -> (value, why).
+        defaults: the fields of a default recipe that differ from `Recipe()`, by kind of source; "" stands for all.
+        fitted_at: a function (pairs, kind of source) that returns the settings that depend on the examples.
+        most_epochs: the largest number of epochs in a default recipe, by kind of source; "" stands for all others.
+        batches: the least number of batches in an epoch of a default recipe.
 
     Example:
         >>> from regard.tasks.registry import TASKS
@@ -63,8 +64,8 @@ class Task:
     examples: Mapping[str, str] = field(default_factory=dict)
     per_item: bool = False
     decides_length: bool = False
-    sounds: bool = False
-    reads_text_as: str = "words"
+    predicts_sound: bool = False
+    text_source: str = "words"
     fixed: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fitted_at: str | None = None
@@ -73,12 +74,12 @@ class Task:
 
     @property
     def settings(self) -> Any:
-        """The class of its part of a recipe."""
+        """The class of the section `task` of its recipes."""
         return _imported(self.settings_at)
 
     @property
     def data(self) -> Any:
-        """The class that checks examples and makes of them what is trained."""
+        """The class that checks the examples and makes an `Objective` of them."""
         return _imported(self.data_at)
 
     @property
@@ -87,11 +88,11 @@ class Task:
         return _imported(self.model_at)
 
     def command(self, source: str) -> str:
-        """The command that asks a model that reads this kind of source."""
+        """The command that uses a model for this kind of source."""
         return self.commands.get(source, self.commands[""])
 
     def fitted(self, pairs: Any, source: str) -> Mapping[str, Any]:
-        """Settings of a default recipe that the examples decide."""
+        """The settings of a default recipe that depend on the examples."""
         return {} if self.fitted_at is None else _imported(self.fitted_at)(pairs, source)
 
 

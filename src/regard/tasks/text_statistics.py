@@ -13,7 +13,7 @@ _FEW_TEXTS = 5000
 
 
 def vocabulary_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """How texts are cut: words that are spelt, and short texts of few, into characters, others into subwords."""
+    """The vocabulary for texts: characters for single words and for a few short texts, else subwords."""
     characters = {*"".join(texts)}
     short = sum(map(len, texts)) <= _SHORT * len(texts)
     spelt = not any(len(text.split()) > 1 for text in texts)
@@ -23,6 +23,6 @@ def vocabulary_settings(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def mostly_unspaced(texts: Sequence[str]) -> bool:
-    """Whether most characters are of a script that puts no spaces between words."""
+    """Whether most characters belong to a script without spaces between words."""
     letters = sum(map(len, texts))
     return bool(letters) and 2 * sum(len(_UNSPACED.findall(text)) for text in texts) > letters

@@ -29,7 +29,7 @@ Examples:
   regard evaluate mine --data my-reviews/
 """
 _PROBABILITIES = (
-    "{knows} Its probabilities fit dev: on sources unlike its data it is wrong more often than they say. {attention}"
+    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
 )
 
 TASK = Task(
@@ -41,16 +41,16 @@ TASK = Task(
     model_at="regard.tasks.classifier.model:Classifier",
     targets=("label", "number", "labels"),
     help=_HELP,
-    summary="Give each source a label, or a number.",
+    summary="Predict a label or a number for each source.",
     gives={
-        "label": "A classifier: it gives a source one of {labels}.",
+        "label": "A classifier: it predicts one of {labels} for a source.",
         "several": "A classifier: it answers {count} questions about a source with yes or no ({names}).",
-        "number": "A classifier: it gives a number for a source.",
+        "number": "A classifier: it predicts a number for a source.",
     },
     limits={
         "label": _PROBABILITIES,
         "several": _PROBABILITIES,
-        "number": "{knows} Of sources unlike its data its numbers are further off than the scores say. {attention}",
+        "number": "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}",
     },
     defaults={
         "words": {"layers": 1, "dropout": 0.4, "average": 0.98},

@@ -23,13 +23,13 @@ class ClassifierData(PairsData):
     """Checked examples for a classifier: sources with their targets.
 
     Args:
-        recipe: how.
+        recipe: the recipe.
         examples: (source, target) pairs, or `Example`s; the targets are all labels, all numbers, or all tuples of 1, 0
-            or None, the answers to several questions; None where the answer isn't known.
+            or None, the answers to several questions. Use None for unknown targets.
         dev, auxiliary: as in `PairsData`.
 
     Raises:
-        ArgumentError: what `PairsData` refuses, or targets of several kinds.
+        ArgumentError: as in `PairsData`, or targets of several kinds.
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
@@ -50,7 +50,7 @@ class ClassifierData(PairsData):
             wanted.append(answers[-1].tensor(own))
         answers[0].check([[target] for _, target in self.dev], "dev")
         known = torch.stack([answer.known(own) for answer, own in zip(answers, wanted, strict=True)]).any(0).tolist()
-        # Of one of which nothing is known only agreement is learned; else it would cost time alone.
+        # An example without any known target is useful only for consistency training.
         kept = [place for place, some in enumerate(known) if some or self.recipe.consistency]
         examples = [self.examples[place] for place in kept]
         encoder = self.recipe.input.fit([each for each, _ in examples])
@@ -85,12 +85,12 @@ class ClassifierData(PairsData):
 
 
 def _kind(targets: Sequence[Any], argument: str) -> type[Target]:
-    """What kind of answer the targets are, as far as they are known."""
+    """The kind of the known targets."""
     kinds: list[tuple[type[Target], Any]] = []
     for place, target in enumerate(targets):
         if target is None:
             continue
-        kind = next((kind for kind in TARGETS.values() if kind.takes(target)), None)
+        kind = next((kind for kind in TARGETS.values() if kind.accepts(target)), None)
         if kind is None:
             raise ArgumentError(
                 f"the target of `{argument}[{place}]` must be a label, a number, a list of 1, 0 and None, or None, "

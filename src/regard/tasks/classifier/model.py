@@ -20,7 +20,7 @@ __all__ = ["Classifier"]
 
 
 class Classifier(Model[Target]):
-    """A trained classifier; `regard.train` makes one, `regard.load` reads one.
+    """A trained classifier; `regard.train` makes one, `regard.load` loads one.
 
     Example:
         >>> import regard
@@ -48,13 +48,13 @@ class Classifier(Model[Target]):
         """Predict for each source.
 
         Args:
-            sources: what the recipe's `input` reads: texts, paths of recordings, pictures, ...
-            batch_items: about how many items (words, frames, ...) go through the net at a time.
-            longest: how many items a source may have; None for any number.
+            sources: sources of the kind in the recipe's `input`: texts, paths of recordings, pictures, ...
+            batch_items: the approximate number of items (words, frames, ...) in a batch.
+            longest: the largest number of items in a source; None for no limit.
 
         Returns:
-            for each source, in the order given: a pair (label, its softmax probability); or a dict, question ->
-            probability of yes; or a number. None for a source that holds nothing.
+            for each source, in their order: a pair (label, probability), a dict from questions to the probability of
+            yes, or a number; None for an empty source.
 
         Raises:
             ArgumentError: a source that the model can't read, or that is longer than `longest`.
@@ -63,36 +63,36 @@ class Classifier(Model[Target]):
         return [self.answer_of([], numbers) for numbers in given]
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
-        """The one answer, whatever the items are called; None where there are none."""
-        return None if numbers is None else self.target.read(numbers[None])[0]
+        """The one prediction, whatever the items; None without items."""
+        return None if numbers is None else self.target.decode(numbers[None])[0]
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Evaluation:
-        """Predict where the target is known, and compare.
+        """Predict for the examples with a known target, and compare.
 
         Args:
             examples: (source, target) pairs, or `Example`s.
             batch_items: as in `classify`.
 
         Raises:
-            ArgumentError: no examples, an example of another form, or its target is of another kind
-                than the answers, or they are labels of which training had none.
+            ArgumentError: no examples, an example of another form, a target of another kind than the model's, or
+                labels none of which occurs in training.
             MissingExtraError: scikit-learn is not installed.
         """
         given, wanted, empty, seconds = self._answered(examples, batch_items)
         return dataclasses.replace(evaluate_predictions(self.target, given, wanted), empty=empty, seconds=seconds)
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> None:
-        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        """Set the temperature of the probabilities by examples that weren't trained on, such as dev."""
         given, wanted, _, _ = self._answered(examples, batch_items)
         self.target = self.target.calibrated(given, wanted)
 
     def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[Tensor, Tensor, int, float]:
-        """The outputs and the targets, the number of empty sources, and the seconds that it took."""
+        """The outputs, the targets, the number of empty sources, and the time in seconds."""
         pairs = as_pairs(examples)
         self.target.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
         with warnings.catch_warnings():
-            # How much what is unlike training costs, the score tells.
+            # The score already shows the errors on unusual sources.
             warnings.simplefilter("ignore", UnreliablePrediction)
             given = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""What a recipe says of a classifier."""
+"""The settings of a classifier in a recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ __all__ = ["ClassifierSettings"]
 
 @dataclass(frozen=True)
 class ClassifierSettings(Settings):
-    """A label for each source, several yes or no, or a number: what the targets are says which.
+    """A label, answers to several questions, or a number for each source; the targets decide which.
 
     Args:
-        pooling: how the vectors of a source become one, a name in `POOLINGS`.
+        pooling: how the vectors of a source are combined into one, a name in `POOLINGS`.
         auxiliary: further targets that the network learns in training only, as for a tagger; they may be of any kind,
-            and of only some of the sources.
+            and unknown for some sources.
 
     Raises:
-        ArgumentError: there is no such pooling, or a share that is none.
+        ArgumentError: an unknown pooling, or an invalid weight.
     """
 
     kind: ClassVar[str] = "classifier"

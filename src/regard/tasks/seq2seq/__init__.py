@@ -39,12 +39,12 @@ TASK = Task(
     limits={
         "text": (
             "{knows} What it writes reads well even where it is wrong, above all "
-            "for sources longer than those of its training. {attention}"
+            "for sources longer than those in training. {attention}"
         )
     },
     decides_length=True,
-    reads_text_as="texts",
-    fixed={"members": (1, "is one net"), "consistency": (0, "gives no single answers")},
+    text_source="texts",
+    fixed={"members": (1, "is one network"), "consistency": (0, "predicts sequences")},
     defaults={
         "": {
             "position": "sinusoidal",

@@ -23,13 +23,13 @@ class Seq2SeqData(PairsData):
     """Sources, and the text that is to be written for each.
 
     Args:
-        recipe: how.
-        examples: (source, text) pairs, or `Example`s; a source may stand there several times, with other texts.
-        dev: more of them. Several texts of one source are all right.
+        recipe: the recipe.
+        examples: (source, text) pairs, or `Example`s; a source may occur several times, with different texts.
+        dev: the dev examples; if a source has several texts, all of them are right.
         auxiliary: as in `PairsData`.
 
     Raises:
-        ArgumentError: what `PairsData` refuses, or a target that is no text.
+        ArgumentError: as in `PairsData`, or a target that isn't a text.
     """
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
@@ -57,7 +57,7 @@ class Seq2SeqData(PairsData):
             seq2seq_network(self.recipe, encoder, text),
             self.recipe,
             dataset(items, [each for _, each in self.examples], "examples"),
-            # Of several right texts the first is what the loss is of.
+            # If there are several right texts, the loss is that of the first.
             dataset([item for item, _ in dev], [right[0] for _, right in dev], "dev"),
             text,
             dev,
@@ -70,7 +70,7 @@ class Seq2SeqData(PairsData):
 
 
 class TextDataset(Dataset):
-    """Examples of which a text is wanted, as ids: a batch has as much room as its longest source or text needs."""
+    """Examples with texts as targets, encoded as ids. The length of an example is that of its source or its text."""
 
     def __init__(self, source: Any, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]]):
         super().__init__(source, encoder, items, wanted)

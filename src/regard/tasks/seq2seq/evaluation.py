@@ -1,4 +1,4 @@
-"""Evaluation of generated texts: the recipe's measure, its interval, and the figures that usually go with it."""
+"""Evaluation of generated texts: the recipe's measure, its interval, and further figures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,13 @@ __all__ = ["evaluate_texts"]
 def evaluate_texts(
     task: Seq2SeqSettings, texts: Sequence[str], right: Sequence[Sequence[str]], *, thorough: bool = False
 ) -> Evaluation:
-    """Compare written texts with the right ones.
+    """Compare generated texts with the right ones.
 
     Args:
-        task: which measure, and its settings.
-        texts: what was written.
-        right: for each, the texts that are right.
-        thorough: also what is usually told beside the figure: of BLEU the chrF and sacrebleu's signature.
+        task: has the measure and its settings.
+        texts: the generated texts.
+        right: the right texts for each.
+        thorough: with further figures; for BLEU, chrF and sacrebleu's signature.
 
     Raises:
         MissingExtraError: sacrebleu or jiwer is not installed.
@@ -48,7 +48,7 @@ def evaluate_texts(
 def _beside_bleu(texts: Sequence[str], right: Sequence[Sequence[str]], settings: dict[str, Any]) -> dict[str, Any]:
     metrics = require("sacrebleu.metrics", extra="train")
     most = max(map(len, right))
-    # Sacrebleu takes first texts, second texts, ...; where one has fewer, None stands.
+    # Sacrebleu takes a list of first right texts, one of second right texts, and so on, with None for missing ones.
     columns = [[known[place] if place < len(known) else None for known in right] for place in range(most)]
     bleu, chrf = metrics.BLEU(**settings), metrics.CHRF(lowercase=settings["lowercase"])
     bleu.corpus_score(list(texts), columns)

@@ -15,12 +15,12 @@ __all__ = ["GeneratedText", "generated", "text_of", "written"]
 
 
 class GeneratedText(NamedTuple):
-    """A text that a model wrote.
+    """A text that a model generated.
 
     Args:
         text: the text.
         score: the logarithm of its probability, over ((5 + pieces) / 6)^length_penalty.
-        ended: whether the model ended it; False where it was cut at the longest that was allowed.
+        ended: whether the model predicted its end; False if it was cut at the largest length.
     """
 
     text: str
@@ -31,13 +31,13 @@ class GeneratedText(NamedTuple):
 def written(
     network: Seq2Seq, recipe: Recipe, encoder: Any, text: TextTarget, items: Sequence[Any], **options: Any
 ) -> list[GeneratedText | None]:
-    """What a net writes for each source, read by the encoder; the options are those of `Seq2SeqModel.write`."""
+    """Generate a text for each encoded source; the options are those of `Seq2SeqModel.write`."""
     said = generated(network, recipe, encoder, items, **options)
     return [None if each is None else text_of(each, text) for each in said]
 
 
 def text_of(said: Generated, text: TextTarget) -> GeneratedText:
-    """The text of ids."""
+    """Decode generated ids to a text."""
     return GeneratedText(text.vocabulary.decode(said.ids), said.score, said.ended)
 
 
@@ -52,7 +52,7 @@ def generated(
     no_repeat_ngram_size: int | None = None,
     batch_items: int = 4000,
 ) -> list[Generated | None]:
-    """The ids that `written` makes texts of."""
+    """Generate ids for each encoded source, as `written` does before it decodes them."""
     source, task = recipe.input, recipe.task
     beams = int(task.beams) if beams is None else beams
     if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:

@@ -1,6 +1,6 @@
-"""How good written texts are: each text gives a few counts, and their sums over all texts give the figure.
+"""Measures of generated texts: each text is reduced to a few counts, and the score is computed from their sums.
 
-So a figure over resampled texts, for its interval, costs a matrix product and no new comparison.
+The scores of all bootstrap resamples are then one matrix product, without comparing texts again.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,19 @@ from regard.tasks.measure import Measure
 __all__ = ["TEXT_MEASURES", "TOKENIZERS", "TextMeasure"]
 
 TOKENIZERS = ("13a", "zh", "char", "intl", "none")
-"""How sacrebleu cuts texts into what it compares."""
+"""The tokenizers of sacrebleu."""
 
 
 @dataclass(frozen=True)
 class TextMeasure:
-    """A figure over texts, each compared with one or several right ones.
+    """A measure of generated texts, each of which is compared with one or several right ones.
 
     Args:
-        measure: its name, and which of two is better.
-        counts: (text, right texts, settings) -> numbers; where several are right, the nearest counts. The settings are
-            those of sacrebleu: tokenize, lowercase.
-        figure: the sums of the numbers over all texts -> the figure.
-        counted: whether it is the share of texts whose first number is 1, not 0.
+        measure: its name, its format and its direction.
+        counts: (text, right texts, settings) -> counts; if several texts are right, the nearest one is compared. The
+            settings are those of sacrebleu: tokenize, lowercase.
+        figure: computes the score from the sums of the counts over all texts.
+        counted: whether the score is the share of texts whose first count is 1 instead of 0.
     """
 
     measure: Measure
@@ -36,14 +36,14 @@ class TextMeasure:
 
 
 def _bleu_counts(text: str, right: Sequence[str], settings: dict[str, Any]) -> list[float]:
-    """How many n-grams are right and how many there are, for n from 1 to 4, and both lengths."""
+    """The numbers of right n-grams and of all n-grams, for n from 1 to 4, and the lengths of both texts."""
     score = _bleu(**settings).sentence_score(text, list(right))
     return [*score.counts, *score.totals, score.sys_len, score.ref_len]
 
 
 @cache
 def _bleu(**settings: Any) -> Any:
-    # On the smoothing and the order, which a single sentence needs, the counts don't depend.
+    # The counts don't depend on smoothing and effective order, which a single sentence needs.
     return require("sacrebleu.metrics", extra="train").BLEU(effective_order=True, **settings)
 
 
@@ -62,10 +62,10 @@ def _edits(split: Callable[[str], list[str]]) -> Callable[[str, Sequence[str], d
 
 
 def _distance(given: list[str], right: list[str]) -> int:
-    """How many pieces have to be put in, taken out or replaced."""
+    """The edit distance: the number of insertions, deletions and substitutions."""
     if not given or not right:
         return len(given) + len(right)
-    # Each piece as one word for jiwer, whatever it holds.
+    # Each piece becomes one word for jiwer, even if it contains spaces.
     numbers = {piece: str(place) for place, piece in enumerate(dict.fromkeys([*given, *right]))}
     said, wanted = (" ".join(numbers[piece] for piece in pieces) for pieces in (given, right))
     found = require("jiwer", extra="train").process_words(wanted, said)

@@ -1,4 +1,4 @@
-"""A trained seq2seq model: a source in, a text of any length out: a translation, a transcript, a pronunciation."""
+"""A trained seq2seq model: it writes a text of any length for a source, such as a translation or a transcript."""
 
 import dataclasses
 import time
@@ -26,7 +26,7 @@ __all__ = ["Seq2SeqModel", "check_texts", "grouped"]
 
 
 class Seq2SeqModel(Model[TextTarget]):
-    """A trained seq2seq model; `regard.train` makes one, `regard.load` reads one.
+    """A trained seq2seq model; `regard.train` makes one, `regard.load` loads one.
 
     Example:
         >>> import regard
@@ -60,18 +60,17 @@ class Seq2SeqModel(Model[TextTarget]):
         return TEXT_MEASURES[self.recipe.task.measure].measure
 
     def read(self, source: Any, longest: int | None = None) -> Any:
-        """A source, read, as `Model.read` does.
+        """Read a source, as `Model.read` does.
 
         Warns:
-            LongerThanTrained: see there.
-            OutOfVocabulary: it has characters or words that the model hasn't learned, where its vocabulary is of these:
-                all of them are one to it.
+            LongerThanTrained: as in `Model.read`.
+            OutOfVocabulary: it has characters or words that aren't in the vocabulary; the model can't tell them apart.
         """
         item = super().read(source, longest)
         if isinstance(self.encoder, Characters | Words) and (unknown := self.encoder.unknown_pieces(source)):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
             warnings.warn(
-                f"a source has {shown}, which {self.name} hasn't learned: what it makes of it is a guess.",
+                f"a source has {shown}, which {self.name} hasn't learned: what it writes for them is a guess.",
                 OutOfVocabulary,
                 stacklevel=2,
             )
@@ -90,21 +89,19 @@ class Seq2SeqModel(Model[TextTarget]):
         """Write a text for each source.
 
         Args:
-            sources: what the recipe's `input` reads: texts, paths of recordings, ...
-            beams: how many texts are followed at a time; by default as the recipe has it.
-            length_penalty: how much longer texts are favoured, as in `modules.beam_search`; by default as the recipe
-                has it.
-            no_repeat_ngram_size: no text has the same so many pieces in a row twice; 0 for no limit; by default as the
-                recipe has it.
-            batch_items: about how many items go through the net at a time, with all beams.
-            longest: how many items a source may have; None for any number.
+            sources: sources of the kind in the recipe's `input`: texts, paths of recordings, ...
+            beams: the number of beams; None: as in the recipe.
+            length_penalty: larger values favour longer texts, as in `modules.beam_search`; None: as in the recipe.
+            no_repeat_ngram_size: the size of n-grams of pieces that can't occur twice in a text; 0: no limit; None: as
+                in the recipe.
+            batch_items: the approximate number of items in a batch, over all beams.
+            longest: the largest number of items in a source; None for no limit.
 
         Returns:
-            for each source, in the order given, what was written; None for a source that holds nothing.
+            the generated text for each source, in their order; None for an empty source.
 
         Raises:
-            ArgumentError: a source that the model can't read, or that is longer than `longest`, or a number that can't
-                be.
+            ArgumentError: a source that the model can't read, or that is longer than `longest`, or an invalid setting.
         """
         items = [self.read(each, longest) for each in as_list("sources", sources, "sources")]
         return written(
@@ -120,10 +117,10 @@ class Seq2SeqModel(Model[TextTarget]):
         )
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
-        """Write for each source, and keep where in it each piece of the text looked.
+        """Write a text for each source, and record the attention of each piece of the text to the source.
 
-        A record's `queries` are the pieces written, its `items` those of the source, and its layers the attention from
-        one to the other: none of a "recurrent" writer.
+        The `queries` of a record are the generated pieces, its `items` those of the source, and its layers the
+        cross-attention between them; a model with the architecture "recurrent" has none.
 
         Args:
             sources, longest: as in `Model.look`.
@@ -132,16 +129,16 @@ class Seq2SeqModel(Model[TextTarget]):
         return record_writing(self, sources, longest)
 
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Evaluation:
-        """Write where the right text is known, and compare. Where a source stands several times, all texts are right.
+        """Write texts for the sources, and compare them with the targets, any of which is right for a repeated source.
 
-        A source that holds nothing is left out, and counted.
+        Empty sources are left out, and counted.
 
         Args:
             examples: (source, text) pairs, or `Example`s.
             beams, batch_items: as in `write`.
 
         Raises:
-            ArgumentError: no examples, or an example of another form, or its target is no text.
+            ArgumentError: no examples, an example of another form, or a target that isn't a text.
             MissingExtraError: sacrebleu or jiwer is not installed.
         """
         given = as_pairs(examples)
@@ -149,7 +146,7 @@ class Seq2SeqModel(Model[TextTarget]):
         pairs = grouped(given)
         started = time.perf_counter()
         with warnings.catch_warnings():
-            # How much what is unlike training costs, the score tells.
+            # The score already shows the errors on unusual sources.
             warnings.simplefilter("ignore", UnreliablePrediction)
             said = self.write([source for source, _ in pairs], beams=beams, batch_items=batch_items)
         seconds = time.perf_counter() - started
@@ -162,7 +159,7 @@ class Seq2SeqModel(Model[TextTarget]):
 
 
 def check_texts(pairs: Sequence[Pair], argument: str) -> None:
-    """Refuse a target that is no text.
+    """Refuse a target that isn't a text.
 
     Example:
         >>> check_texts([("read", 3)], "examples")
@@ -175,7 +172,7 @@ def check_texts(pairs: Sequence[Pair], argument: str) -> None:
 
 
 def grouped(pairs: Iterable[tuple[Any, str]]) -> list[tuple[Any, tuple[str, ...]]]:
-    """Each source once, with all its right texts; only texts can be the same source twice.
+    """Each source once, with all its right texts; only sources that are texts can be compared.
 
     Example:
         >>> grouped([("read", "R EH D"), ("red", "R EH D"), ("read", "R IY D")])

@@ -1,4 +1,4 @@
-"""The network of a seq2seq model: sources to vectors, and a decoder that writes a text from them."""
+"""The network of a seq2seq model: an encoder of sources, and a decoder of texts."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ def seq2seq_network(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
     """The network that a recipe for a seq2seq model describes.
 
     Args:
-        recipe: what the sources are, and the net.
-        encoder: of the sources; it fixes the sizes of tables.
-        text: what is written.
+        recipe: the recipe.
+        encoder: the encoder of the sources, which determines the sizes of tables.
+        text: the target.
 
     Raises:
-        ArgumentError: sources with edges, which a seq2seq model would not see.
+        ArgumentError: sources with edges, which a seq2seq model would ignore.
     """
     refuse_edges(recipe)
     network = _of_architecture(recipe, encoder, text)

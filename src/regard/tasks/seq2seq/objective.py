@@ -1,4 +1,4 @@
-"""The objective of seq2seq models: each piece of a text from the source and the pieces before it."""
+"""The objective of seq2seq models: predict each piece of a text from the source and the preceding pieces."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,15 +21,15 @@ __all__ = ["Seq2SeqObjective"]
 
 
 class Seq2SeqObjective(Objective):
-    """A net that learns to write.
+    """A seq2seq network and its loss.
 
     Args:
-        network: the net to train.
-        recipe: how.
+        network: the network to train.
+        recipe: the recipe.
         dataset: the training examples; the targets are ids, -1 at padding.
-        text: what the ids mean.
         dev: the dev examples.
-        right: what is written after each epoch: sources, read, each with its right texts.
+        text: the target, which decodes the ids.
+        right: the encoded sources for which texts are generated after each epoch, each with its right texts.
     """
 
     network: Seq2Seq
@@ -54,17 +54,17 @@ class Seq2SeqObjective(Objective):
         loss, memory, ids, counts = self._of_pieces(batch, self.recipe.smoothing)
         if self.network.spelling is None:
             return Loss((loss,))
-        misspelled = self.network.spelling.loss(memory, ids, counts)
-        return Loss((loss, Term(self.recipe.task.monotonic * misspelled, len(counts))))
+        ctc = self.network.spelling.loss(memory, ids, counts)
+        return Loss((loss, Term(self.recipe.task.monotonic * ctc, len(counts))))
 
     def _of_pieces(self, batch: TrainingBatch, smoothing: float) -> tuple[Term, Memory, Tensor, Tensor]:
-        """The loss of the pieces; the sources, read; and of each source the ids of its text, and how many these are."""
+        """The loss of the pieces, the encoded sources, and the ids of each text with their number."""
         (text,) = batch.targets
         real = text >= 0
         counts = real.sum(1)
         ids = text.masked_fill(~real, PADDING)
         inputs = pad(ids, (1, 0), value=START)
-        # Behind the last piece stands the end; behind that nothing is learned.
+        # The end follows the last piece; nothing is learned after it.
         wanted = pad(ids, (0, 1), value=PADDING)
         wanted.scatter_(1, counts.unsqueeze(1), END)
         memory = self.network.encode(batch.sources.vectors, batch.sources.lengths)
@@ -75,7 +75,7 @@ class Seq2SeqObjective(Objective):
     def evaluate(self) -> DevScore:
         device = next(self.parameters()).device
         batches = batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items)
-        # Without what only helps to learn: smoothing, and the spelling.
+        # Without label smoothing and CTC, which only help training.
         losses = [self._of_pieces(self.dev.batch(members).to(device), 0.0)[0] for members in batches]
         items = [item for item, _ in self.right]
         greedily = {"beams": 1, "no_repeat_ngram_size": 0}

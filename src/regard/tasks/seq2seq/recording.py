@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["END_NAME", "record_writing"]
 
 END_NAME = "(end)"
-"""What the last row of a map is called: where the model looked when it decided that the text is over."""
+"""The name of the last row of a map: the attention from which the end of the text was predicted."""
 
 
 def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
     """The records of sources, in their order: the text as `Seq2SeqModel.write` has it, and the attention to the source.
 
-    What was written is read once more, all pieces at once, to see where each looked: a row is that of the piece which
-    was said then. A text that was cut has no row for its end.
+    The attention comes from a second pass over the whole generated text. Each row shows the attention from which its
+    piece was predicted. A text that was cut has no row for its end.
     """
     kind = model.recipe.input
     for source in sources:
@@ -45,14 +45,14 @@ def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int |
         )
 
 
-def _layers(model: "Seq2SeqModel", item: Any, heard: list[int], count: int) -> tuple[LayerRecord, ...]:
+def _layers(model: "Seq2SeqModel", item: Any, previous: list[int], count: int) -> tuple[LayerRecord, ...]:
     network = model.network
     batch = model.recipe.input.batch(model.encoder, [item]).to(next(network.parameters()).device)
-    inputs = torch.tensor([heard], device=batch.vectors.device)
+    inputs = torch.tensor([previous], device=batch.vectors.device)
     with torch.inference_mode(), capture_attention(_to_the_source(network)) as seen:
         network(network.encode(batch.vectors, batch.lengths), inputs)
     if isinstance(network, AttentionSeq2Seq):
-        # One layer, which is asked step by step.
+        # One layer, which runs step by step.
         return (_layer("source", seen[0], torch.cat([each.weights for each in seen], dim=2)[0], count),)
     return tuple(
         _layer(f"source, layer {number}", each, each.weights[0], count) for number, each in enumerate(seen, start=1)
@@ -60,7 +60,7 @@ def _layers(model: "Seq2SeqModel", item: Any, heard: list[int], count: int) -> t
 
 
 def _to_the_source(network: nn.Module) -> nn.Module:
-    """The attention from text to source, and no other; none of a net without."""
+    """The layers of cross-attention; none for a network without it."""
     if isinstance(network, TransformerSeq2Seq):
         layers: list[Any] = list(network.decoder.layers)
         return nn.ModuleList(layer.source_attention for layer in layers)

@@ -1,4 +1,4 @@
-"""What a recipe says of a seq2seq model."""
+"""The settings of a seq2seq model in a recipe."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from regard.tasks.settings import Settings, boolean, integer, one_of, real, real
 __all__ = ["ARCHITECTURES", "Seq2SeqSettings"]
 
 ARCHITECTURES = ("transformer", "attentive", "recurrent")
-"""How a text is made of a source: by attention alone, by RNNs with attention, by RNNs through one fixed vector."""
+"""The architectures: attention alone, RNNs with attention, RNNs through one vector of fixed size."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ __all__ = ["TextTarget"]
 
 @dataclass(frozen=True, eq=False)
 class TextTarget(SavedTarget):
-    """What the ids that a net says mean.
+    """A text as the ids of its pieces.
 
     Args:
-        vocabulary: ids to text and back.
-        rate: how many source items go by in one piece of text, in training: where a guide looks at a time.
+        vocabulary: converts texts to ids and back.
+        rate: the number of source items for one piece of text in training, from which a guide computes positions.
 
     Example:
         >>> text = TextTarget.fit(["saw", "was"], "characters", 20, source_items=12)
@@ -37,10 +37,10 @@ class TextTarget(SavedTarget):
         """Learn the pieces of the training texts.
 
         Args:
-            texts: of training.
-            vocabulary: how they are cut, a name in `inputs.VOCABULARIES`.
-            size: how many pieces there may be.
-            source_items: how many items the sources of training have together.
+            texts: the training texts.
+            vocabulary: how they are split, a name in `inputs.VOCABULARIES`.
+            size: the largest number of pieces.
+            source_items: the total number of items in the training sources.
         """
         known = Bytes() if vocabulary == "bytes" else VOCABULARIES[vocabulary].fit(texts, size)
         return cls(known, max(1, source_items) / max(1, cls._pieces(known, texts)))
@@ -50,6 +50,6 @@ class TextTarget(SavedTarget):
         return sum(len(vocabulary.encode(text)) for text in texts)
 
     @property
-    def said(self) -> str:
-        """What is given, in a few words."""
+    def description(self) -> str:
+        """The target in a few words."""
         return f"a text of {self.vocabulary.size:,} pieces"

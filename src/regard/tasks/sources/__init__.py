@@ -1,4 +1,4 @@
-"""What a model's sources may be: the settings of each kind, the encoder, and the module that makes vectors."""
+"""The kinds of sources: the settings of each, its encoder, and its embedding."""
 
 from regard.tasks.sources.graphs import Graphs, Molecules
 from regard.tasks.sources.pictures import Pictures

@@ -1,4 +1,4 @@
-"""Features of recordings: frames, standardised as in training, and augmented in training."""
+"""The encoder and the embedding of recordings: standardised frames, augmented in training."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -12,16 +12,16 @@ from regard.inputs import Sound, SpeechFrames, Standardise
 from regard.inputs.saved import Saved
 from regard.tasks.sources.vectors import VectorEmbedding
 
-__all__ = ["HeardFrames", "SpeechEmbedding"]
+__all__ = ["SpeechEmbedding", "SpeechEncoder"]
 
 
 @dataclass(frozen=True)
-class HeardFrames(Saved):
-    """The frames of a recording.
+class SpeechEncoder(Saved):
+    """Encodes a recording as frames.
 
     Args:
-        frames: makes them.
-        standard: scales their numbers; None leaves them as they are.
+        frames: computes the frames.
+        standard: standardises their features; None: no standardisation.
     """
 
     json_name: ClassVar[str] = "reader"
@@ -30,7 +30,7 @@ class HeardFrames(Saved):
     standard: Standardise | None = None
 
     def vectors(self, sound: Sound, *, warp: float = 1.0) -> Float[Tensor, "frame feature"]:
-        """The vectors of a sound, 100 a second; `warp` as in `SpeechFrames.frames`."""
+        """The vectors of a sound, 100 per second; `warp` is as in `SpeechFrames.frames`."""
         vectors = self.frames.frames(sound, warp=warp)
         return vectors if self.standard is None else self.standard.apply(vectors)
 
@@ -42,16 +42,17 @@ class HeardFrames(Saved):
 
 
 class SpeechEmbedding(VectorEmbedding):
-    """A linear map of frames, some of them together.
+    """A linear map of groups of frames.
 
     Args:
-        size: of a frame.
-        width: of the results.
-        together: how many frames make one vector.
-        frame_dropout: the share of frames that are zeros in training, five neighbours at a time.
-        band_dropout: in training up to so many neighbouring numbers, the same in all frames of a source, are zeros.
-        stretch: in training each source is heard faster or slower by up to this share; what no longer fits in at the
-            end is not heard.
+        size: the size of a frame.
+        width: the size of the results.
+        together: the number of frames in one vector.
+        frame_dropout: the fraction of frames that are set to zero in training, five neighbours at a time.
+        band_dropout: in training, up to this many neighbouring features are set to zero, the same in all frames of a
+            source.
+        stretch: in training, the speed of each source is changed by up to this fraction; frames beyond its original
+            length are cut off.
 
     Source: Park et al. 2019, SpecAugment (arXiv 1904.08779), section 2; Ko et al. 2015, Audio augmentation for speech
     recognition (Interspeech), section 2.2, for speed.
@@ -70,7 +71,7 @@ class SpeechEmbedding(VectorEmbedding):
         self.together, self.stretch = together, stretch
 
     def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
-        """The frames with what training changes in them."""
+        """Augment the frames, as in training."""
         batch, length, size = vectors.shape
         frames = vectors.reshape(batch, length * self.together, size // self.together)
         if self.stretch:
@@ -78,12 +79,12 @@ class SpeechEmbedding(VectorEmbedding):
         return super().blanked(frames).reshape(batch, length, size)
 
     def _stretched(self, frames: Float[Tensor, "batch frame feature"]) -> Float[Tensor, "batch frame feature"]:
-        """Each source with frames between its own: the n-th is what stood at n times its speed."""
+        """Change the speed of each source by linear interpolation: frame n is taken from position n * speed."""
         count, device = frames.shape[1], frames.device
         speed = 1 + self.stretch * (2 * torch.rand(len(frames), 1, device=device) - 1)
         places = torch.arange(count, device=device) * speed
         first = places.long()
-        # Behind the end there is nothing, twice: one for the last frame to be between, one for all places behind it.
+        # Two frames of zeros after the end: one to interpolate the last frame with, one for all positions beyond.
         padded = torch.nn.functional.pad(frames, (0, 0, 0, 2))
         before, after = (
             padded.take_along_dim(at.clamp(max=count + 1).unsqueeze(-1), dim=1) for at in (first, first + 1)

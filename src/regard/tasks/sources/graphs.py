@@ -1,4 +1,4 @@
-"""Graphs and molecules: nodes are items, and the mask says which may attend to which."""
+"""Graphs and molecules: nodes are items, and a mask restricts attention to edges."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 
 __all__ = ["Graphs", "Molecules"]
 
-# All pairs of atoms: with a bias for each of eight heads, half a gigabyte.
+# A bias for all pairs of atoms and eight heads takes half a gigabyte.
 _MOST_RELATED = 4000
 
 
@@ -53,14 +53,15 @@ class _GraphSource(Source):
 class Graphs(_GraphSource):
     """Sources that are graphs (`regard.inputs.Graph`), or folders with profiles and edges (`inputs.graph_files`).
 
-    A folder is read as the profiles of training were: a model that learned from other vectors reads none.
+    The profiles in a folder are encoded as in training; a model that was trained on plain vectors can't read folders.
 
     Args:
-        edges: whether a node may look only at itself and along the edges that lead to it; else at all nodes.
-        normalise: whether a node's numbers are divided by the sum of their sizes, so that who has many weighs no more.
-        standardise: whether each number of a node is scaled by its mean and spread in training, after that.
-        node_dropout: how often a node is left blank during training.
-        feature_dropout: how often a single number of a node is.
+        edges: whether a node attends only to itself and along the edges that lead to it; else to all nodes.
+        normalise: whether the features of a node are divided by the sum of their absolute values, so that the number of
+            its features has no effect.
+        standardise: whether each feature is then standardised by its mean and standard deviation in training.
+        node_dropout: the probability that a node is replaced by zeros in training.
+        feature_dropout: the probability of dropout for single features.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -68,8 +69,8 @@ class Graphs(_GraphSource):
 
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
-    called: ClassVar[str] = "graph"
-    given: ClassVar[str] = "folder"
+    source_noun: ClassVar[str] = "graph"
+    argument: ClassVar[str] = "folder"
 
     edges: bool = boolean(True)
     normalise: bool = boolean(False)
@@ -77,43 +78,43 @@ class Graphs(_GraphSource):
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
 
-    def fit(self, sources: Iterable[Graph]) -> "GraphReader":
+    def fit(self, sources: Iterable[Graph]) -> "GraphEncoder":
         graphs = [_graph(source) for source in sources]
         encoders = {graph.encoder for graph in graphs}
         if len(encoders) > 1:
             raise ArgumentError(
                 "`examples` must be graphs whose vectors one ProfileEncoder made, but they had several, so that the "
-                "same number means different things. Read the others with the first one's `encoder`."
+                "same feature has different meanings. Read the others with the first one's `encoder`."
             )
         vectors = [self._vectors(graph) for graph in graphs]
         width = vectors[0].shape[1] if vectors else 0
         standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
-        return GraphReader(standard, next(iter(encoders), None))
+        return GraphEncoder(standard, next(iter(encoders), None))
 
-    def encoder(self, saved: Any) -> "GraphReader":
-        return GraphReader.from_json(saved)
+    def encoder(self, saved: Any) -> "GraphEncoder":
+        return GraphEncoder.from_json(saved)
 
-    def item(self, encoder: "GraphReader", source: Graph | str | Path) -> Graph:
+    def item(self, encoder: "GraphEncoder", source: Graph | str | Path) -> Graph:
         graph = encoder.graph(source)
         return dataclasses.replace(graph, vectors=encoder.standard.apply(self._vectors(graph))).with_loops()
 
-    def names(self, encoder: "GraphReader", source: Graph | str | Path) -> list[str]:
+    def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
 
-    def unnamed(self, encoder: "GraphReader") -> str | None:
-        return None if encoder.profiles else "reads graphs, whose nodes were told by vectors instead of profiles"
+    def why_no_argument(self, encoder: "GraphEncoder") -> str | None:
+        return None if encoder.profiles else "reads graphs whose nodes have vectors instead of profiles"
 
     def _vectors(self, graph: Graph) -> Float[Tensor, "node width"]:
         return nn.functional.normalize(graph.vectors, p=1) if self.normalise else graph.vectors
 
 
 @dataclass(frozen=True)
-class GraphReader(Saved):
-    """What training learned to read graphs by.
+class GraphEncoder(Saved):
+    """Encodes graphs.
 
     Args:
-        standard: of each number of a node its mean and spread.
-        profiles: how a profile becomes a vector, where that is what they were made of.
+        standard: the mean and the standard deviation of each feature in training.
+        profiles: encodes profiles as vectors; None if the graphs in training had no profiles.
     """
 
     json_name: ClassVar[str] = "graphs"
@@ -129,15 +130,15 @@ class GraphReader(Saved):
 
     @property
     def width(self) -> int:
-        """How many numbers a node has."""
+        """The number of features of a node."""
         return self.standard.width
 
     def graph(self, source: Any) -> Graph:
-        """The graph that a source is, or that a folder holds.
+        """The graph of a source, which may be a graph or a folder.
 
         Raises:
-            ArgumentError: it is neither, or its numbers mean something else than those of training.
-            DataError: a file of the folder is missing or broken, or has a column that training hadn't; names it.
+            ArgumentError: it is neither, or its features have other meanings than in training.
+            DataError: a file of the folder is missing or broken, or has a column that is not in the training data.
         """
         if isinstance(source, str | Path):
             if self.profiles is None:
@@ -153,7 +154,7 @@ class GraphReader(Saved):
                 return dataclasses.replace(graph, vectors=vectors, encoder=self.profiles)
             raise ArgumentError(
                 "a source must have the vectors that training's ProfileEncoder makes, but has those of another, whose "
-                "numbers mean something else. Read it with encoder=model.encoder.profiles, or give its folder's name."
+                "features have other meanings. Read it with encoder=model.encoder.profiles, or give its folder's name."
             )
         return graph
 
@@ -163,18 +164,18 @@ class Molecules(_GraphSource):
     """Sources that are molecules, written as SMILES.
 
     Args:
-        features: what the vector of an atom holds, a name in `inputs.ATOM_FEATURES`.
-        descriptors: whether it also holds what RDKit computes of the whole molecule (`inputs.DESCRIPTORS`): 79 numbers,
-            the same for each atom, scaled by their means and spreads in training.
-        edges: whether an atom may look only at itself and along its bonds; else at all atoms.
-        reach: up to how many bonds apart atoms are told apart, neighbours by the kind of their bond, others by how many
-            bonds lie between: by a bias on the scores of attention, and by how many there are of each, behind what the
-            atom's vector holds; 0 for not at all.
-        node_dropout: how often an atom is left blank during training.
-        feature_dropout: how often a single number of an atom is.
+        features: the features of an atom, a name in `inputs.ATOM_FEATURES`.
+        descriptors: whether the descriptors of the whole molecule (`inputs.DESCRIPTORS`) are appended to each atom: 79
+            numbers from RDKit, standardised by their means and standard deviations in training.
+        edges: whether an atom attends only to itself and along its bonds; else to all atoms.
+        reach: the largest distance in bonds at which pairs of atoms are distinguished: neighbours by the type of their
+            bond, others by their distance. Each relation has a bias on the attention scores, and the number of atoms in
+            each relation is appended to the features. 0: none.
+        node_dropout: the probability that an atom is replaced by zeros in training.
+        feature_dropout: the probability of dropout for single features.
 
-    With `reach` a molecule has at most 4,000 atoms, as all pairs of them have a place in memory; with `descriptors`,
-    too, which take minutes for larger ones.
+    With `reach` a molecule has at most 4,000 atoms, because all pairs of them are in memory; with `descriptors` too,
+    which take minutes for larger ones.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -182,7 +183,7 @@ class Molecules(_GraphSource):
 
     kind: ClassVar[str] = "molecules"
     noun: ClassVar[str] = "atom"
-    called: ClassVar[str] = "molecule"
+    source_noun: ClassVar[str] = "molecule"
 
     features: str = one_of("rich", *ATOM_FEATURES)
     descriptors: bool = boolean(False)
@@ -211,10 +212,10 @@ class Molecules(_GraphSource):
                 f"but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
             )
         relations = graph.relations(self.reach)
-        # How many bonds of each kind: attention alone, a mean, couldn't tell the bonds between atoms that are alike.
+        # The number of bonds of each type, because attention computes a mean and can't count equal atoms.
         counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
         graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
-        # A byte each: every molecule is kept in memory.
+        # One byte for each pair, because all molecules are kept in memory.
         return _Related(graph.with_loops(), relations.to(torch.uint8))
 
     def batch(self, encoder: MoleculeAtoms, items: Sequence["_Related"]) -> Batch:
@@ -233,7 +234,7 @@ class Molecules(_GraphSource):
 
 @dataclass(frozen=True, eq=False)
 class _Related:
-    """A molecule, and what each of its atoms is to each other, where that is asked."""
+    """An encoded molecule, and the relations of its atoms if `reach` isn't 0."""
 
     graph: Graph
     relations: Tensor

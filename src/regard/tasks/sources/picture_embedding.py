@@ -1,4 +1,4 @@
-"""The embedding of patches of pictures of one size: augmented in training, and convolved."""
+"""The embedding of patches of pictures of one size, with augmentation and convolutions."""
 
 import math
 
@@ -12,17 +12,17 @@ __all__ = ["PictureEmbedding", "convolutions"]
 
 
 class PictureEmbedding(VectorEmbedding):
-    """A linear map of patches, of pictures that training changes: a shifted 7 is still one, and so is a wider one.
+    """A linear map of patches, after augmentation of the pictures and optional convolutions.
 
     Args:
-        size, width, item_dropout: as in `VectorEmbedding`. A vector begins with the patch; its place, which follows, is
-            not shifted.
-        shape: rows and columns of patches, rows and columns of pixels in a patch, channels.
-        most: by how many pixels a picture is shifted at most, up or down and to either side.
-        zoom: by how much it is made wider or narrower, and higher or lower, at most.
-        turn: by how many degrees it is turned at most, to either side.
-        invert: how often its levels change their sign: light becomes dark.
-        stem: how many channels convolutions make of a patch; 0: there are none, and the pixels are mapped themselves.
+        size, width, item_dropout: as in `VectorEmbedding`. A vector holds the pixels of a patch, then its position,
+            which isn't augmented.
+        shape: the rows and columns of patches, the rows and columns of pixels in a patch, and the channels.
+        most: the largest shift in pixels, in each direction.
+        zoom: the largest relative change of the width, and of the height.
+        turn: the largest rotation in degrees, to either side.
+        invert: the probability that the levels change their sign.
+        stem: the number of channels that convolutions make of a patch; 0: the pixels are mapped directly.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class PictureEmbedding(VectorEmbedding):
         return self.linear(super().blanked(vectors) if self.training else vectors)
 
     def split(self, vectors: Float[Tensor, "batch length size"]) -> tuple[Tensor, Tensor]:
-        """The pixels, and the places."""
+        """The pixels, and the positions."""
         _, _, high, wide, channels = self.shape
         pixels = high * wide * channels
         return vectors[..., :pixels], vectors[..., pixels:]
 
     def pictures(self, levels: Float[Tensor, "batch length pixel"]) -> Float[Tensor, "batch channel height width"]:
-        """The pictures that the patches are of."""
+        """Join patches to pictures."""
         rows, columns, high, wide, channels = self.shape
         # (b (rows columns) (high wide c)) -> (b c (rows high) (columns wide))
         split = levels.reshape(len(levels), rows, columns, high, wide, channels)
@@ -72,7 +72,7 @@ class PictureEmbedding(VectorEmbedding):
     def changed(
         self, pictures: Float[Tensor, "batch channel height width"]
     ) -> Float[Tensor, "batch channel height width"]:
-        """The pictures, each changed at random; what comes in at an edge repeats it."""
+        """Augment each picture at random; pixels from outside repeat the edge."""
         batch, device = len(pictures), pictures.device
         if self.zoom or self.turn:
             pictures = self._warped(pictures)
@@ -94,12 +94,12 @@ class PictureEmbedding(VectorEmbedding):
     def _warped(
         self, pictures: Float[Tensor, "batch channel height width"]
     ) -> Float[Tensor, "batch channel height width"]:
-        """Shifted, zoomed and turned at once."""
+        """Shift, zoom and rotate in one step."""
         height, width = pictures.shape[2:]
         drawn = 2 * torch.rand(5, len(pictures), device=pictures.device) - 1
         angle = drawn[0] * (self.turn * math.pi / 180)
         high, wide = 1 + self.zoom * drawn[1], 1 + self.zoom * drawn[2]
-        # From each place of the new picture to that of the old; sides are from -1 to 1.
+        # Maps positions in the new picture to positions in the old one; coordinates run from -1 to 1.
         rows = torch.stack(
             [
                 torch.stack(
@@ -114,7 +114,7 @@ class PictureEmbedding(VectorEmbedding):
         return nn.functional.grid_sample(pictures, grid, padding_mode="border", align_corners=False)
 
     def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
-        """The patches of the changed pictures."""
+        """The patches of the augmented pictures."""
         rows, columns, high, wide, channels = self.shape
         levels, places = self.split(vectors)
         changed = self.changed(self.pictures(levels))
@@ -124,11 +124,11 @@ class PictureEmbedding(VectorEmbedding):
 
 
 def convolutions(channels: int, made: int, patch: int) -> nn.Module:
-    """Convolutions that make one vector of each patch, step by step.
+    """Strided convolutions that map each patch to one vector.
 
     Args:
-        channels: of the picture.
-        made: how many channels there are in the end.
+        channels: the channels of the picture.
+        made: the channels of the result.
         patch: the side of a patch in pixels.
 
     Example:
@@ -139,13 +139,13 @@ def convolutions(channels: int, made: int, patch: int) -> nn.Module:
     """
     steps = []
     while patch > 1:
-        # Half as large each time; where that doesn't come out, all that is left at once.
+        # Each step halves the size; an odd rest is done in one step.
         steps.append(2 if patch % 2 == 0 else patch)
         patch //= steps[-1]
     widths = [channels, *(made // 2 or 1 for _ in steps[:1]), *(made for _ in steps)]
     layers: list[nn.Module] = []
     for step, have, width in zip(steps, widths, widths[1:], strict=False):
         layers.append(nn.Conv2d(have, width, step + (step == 2), stride=step, padding=int(step == 2)))
-        # Without it, pictures that differ in much else than their class aren't learned at all.
+        # Without normalisation, pictures that vary in much besides their class aren't learned at all.
         layers += [nn.GroupNorm(1, width), nn.GELU()]
     return nn.Sequential(*layers, nn.Conv2d(widths[len(steps)], made, 3, padding=1), nn.GELU())

@@ -1,4 +1,4 @@
-"""Pictures: pixels or patches, each with its place."""
+"""Pictures: pixels or patches, each with its position."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 __all__ = ["Pictures"]
 
 _SIZES = 64
-"""The sizes of this many pictures, evenly spread, are read before training."""
+"""The number of pictures, evenly spread, whose sizes are read before training."""
 _MANY = 1024
 """More patches than this make training slow."""
 
@@ -32,36 +32,36 @@ _MANY = 1024
 class Pictures(Source):
     """Sources that are pictures: the paths of picture files, or arrays (height, width) or (height, width, channel).
 
-    A patch's vector is followed by waves over its row and its column, so that a net knows where it stands, in a picture
-    of any size.
+    Sines and cosines of its row and column are appended to the pixels of a patch, so that the network knows its
+    position in a picture of any size.
 
     Args:
         patch: the side of a patch in pixels; 1 for pixels.
-        height, width: what every picture is scaled to first; 0 for both takes pictures as they are.
+        height, width: the size to which every picture is scaled; 0 for both: no scaling.
         channels: a name in `inputs.CHANNELS`.
-        waves: how many lengths of waves over the rows, and as many over the columns; 0 for a set without places.
-        patch_dropout: how often a patch is left blank during training.
-        shift: in training each picture is shifted by up to so many pixels, in both directions; only for pictures of one
-            size, which `height` and `width` say.
-        zoom: in training each picture is made wider or narrower, and higher or lower, by up to so large a share.
-        turn: in training each picture is turned by up to so many degrees, to either side.
-        invert: how often, in training, light becomes dark and dark light; only for pictures that are normalised.
-        stem: how many channels a few convolutions make of each patch, in place of its pixels; only for pictures of one
-            size, too. 0: no convolutions. They learn from fewer pictures.
-        normalise: whether each picture is shifted and scaled to mean 0 and variance 1, so that brightness and contrast
-            play no part.
+        waves: the number of wavelengths for the rows, and for the columns; 0: no positions.
+        patch_dropout: the probability that a patch is replaced by zeros in training.
+        shift: augmentation: the largest shift in pixels, in each direction; needs `height` and `width`.
+        zoom: augmentation: the largest relative change of the width, and of the height; needs `height` and `width`.
+        turn: augmentation: the largest rotation in degrees, to either side; needs `height` and `width`.
+        invert: augmentation: the probability that light and dark are swapped; needs `height`, `width` and
+            `normalise`.
+        stem: the number of channels that a few convolutions make of each patch; needs `height` and `width`. They learn
+            from fewer pictures. 0: no convolutions.
+        normalise: whether each picture is normalised to mean 0 and variance 1, so that brightness and contrast have no
+            effect.
 
     Raises:
-        ArgumentError: a value of the wrong type or outside its range, or a shift or a stem without a size.
+        ArgumentError: a value of the wrong type or outside its range, or augmentation or a stem without a size.
 
-    Source: waves over places: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions; the
+    Source: positions: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5, for each of the two directions; the
         stem: Xiao et al. 2021 (arXiv 2106.14881), section 4.
     """
 
     kind: ClassVar[str] = "pictures"
     noun: ClassVar[str] = "patch"
-    called: ClassVar[str] = "picture"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "picture"
+    argument: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
 
     patch: int = integer(4, 1, 1024)
@@ -79,7 +79,7 @@ class Pictures(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What can't be together is refused here.
+        # Invalid combinations are refused here.
         self._vectors()
         for name in ("shift", "zoom", "turn", "invert", "stem"):
             if getattr(self, name) and not self.height:
@@ -93,16 +93,16 @@ class Pictures(Source):
 
     def item(self, encoder: PictureVectors, source: Any) -> Float[Tensor, "item width"]:
         picture = self._picture(source)
-        # Around 0, as what is learned from has to be.
+        # Centred around 0, which training needs.
         levels = 2 * encoder.vectors(picture) - 1
         if self.normalise and len(levels):
-            # A picture of one colour has no spread.
+            # The levels of a picture of one colour have no spread.
             levels = (levels - levels.mean()) / levels.std(correction=0).clamp(min=1e-2)
         if not self.waves:
             return levels
         rows, columns = encoder.grid(picture) if len(levels) else (0, 0)
         place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float().reshape(-1, 2, 1)
-        # From two patches to ever longer waves, each half as long again as the one before.
+        # The shortest wave spans two patches; each next one is 1.5 times as long.
         turns = place * (math.pi * 1.5 ** -torch.arange(self.waves))
         return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
 

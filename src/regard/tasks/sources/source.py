@@ -1,4 +1,4 @@
-"""What every kind of source has: settings, an encoder, encoded sources, batches, and an embedding."""
+"""The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -13,54 +13,54 @@ __all__ = ["Source"]
 
 
 class Source(Settings):
-    """Settings that say what a source is and how it becomes vectors. Subclass it, one file for each kind.
+    """The settings of a kind of source, which determine how sources become vectors. Each kind is a subclass.
 
-    What is learned from the training sources to read others, a vocabulary or a mean, is the encoder: whatever the kind
-    needs, with `to_json`. A source that was read, as an item of a list, is kept in memory: it has a length.
+    The encoder holds what is learned from the training sources, such as a vocabulary or a mean. It may be any object
+    with `to_json`. An encoded source may be any object whose length is the number of its vectors.
     """
 
     noun: ClassVar[str]
-    """What one of its vectors is called."""
-    called: ClassVar[str] = "source"
-    """What one source is called."""
-    given: ClassVar[str] = "text"
-    """How one is given on the command line: "text" as it is, "file" or "folder" by its name."""
+    """The noun for one item of a source, which becomes one vector."""
+    source_noun: ClassVar[str] = "source"
+    """The noun for one source."""
+    argument: ClassVar[str] = "text"
+    """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
-    """Whether one is a text, or the words of one."""
+    """Whether a source is a text or a list of words."""
     shorten: ClassVar[str] = "Cut it into parts."
-    """What to do with a source that has too many of them."""
+    """The advice for a source with too many items."""
 
     def fit(self, sources: Iterable[Any]) -> Any:
-        """The encoder, having seen the training sources."""
+        """Make the encoder from the training sources."""
         raise NotImplementedError(f"{type(self).__name__} must make an encoder")
 
     def encoder(self, saved: Any) -> Any:
-        """The encoder that a model's description holds.
+        """Load the encoder of a saved model.
 
         Raises:
-            ArgumentError or ModelError: it isn't what the reader's `to_json` writes.
+            ArgumentError or ModelError: `saved` isn't a result of the encoder's `to_json`.
         """
         raise NotImplementedError(f"{type(self).__name__} must make an encoder")
 
     def item(self, encoder: Any, source: Any) -> Any:
-        """A source, read: its length is the number of its vectors.
+        """Encode a source. The length of the result is the number of its vectors.
 
         Raises:
-            ArgumentError: it is no source of this kind.
+            ArgumentError: it isn't a source of this kind.
             DataError: it is a file that can't be read.
         """
-        raise NotImplementedError(f"{type(self).__name__} must say how it is read")
+        raise NotImplementedError(f"{type(self).__name__} must encode sources")
 
     def training_item(self, encoder: Any, source: Any) -> Any:
-        """A source, read to be trained on: an item, or what `batch` makes another item of each time."""
+        """Encode a source for training; `batch` may augment the result differently each time."""
         return self.item(encoder, source)
 
     def preparation(self, sources: Sequence[Any]) -> str | None:
-        """A sentence on what is done to sources before they become vectors, where a user should know; else None."""
+        """A sentence on the preprocessing of sources, if users should know of it; else None."""
         return None
 
-    def unnamed(self, encoder: Any) -> str | None:
-        """Why no source can be given on the command line, of a model with this encoder; None where one can."""
+    def why_no_argument(self, encoder: Any) -> str | None:
+        """Why a source of a model with this encoder can't be an argument on the command line; None if it can."""
         return None
 
     def ood_statistics(self, encoder: Any, source: Any) -> tuple[Statistic, ...]:
@@ -68,26 +68,26 @@ class Source(Settings):
         return ()
 
     def known_text(self, encoder: Any) -> str:
-        """The words or pieces that an encoder of texts has learned, one after the other; "" where it learned none."""
+        """The concatenated vocabulary of an encoder of texts; "" for other encoders."""
         return ""
 
     def batch(self, encoder: Any, items: Sequence[Any]) -> Batch:
-        """Sources that were read, by `item` or `training_item`, side by side."""
+        """Make a batch of sources that `item` or `training_item` encoded."""
         return Batch.pad(items)
 
     def embedding(self, encoder: Any, width: int) -> nn.Module:
-        """The module that makes vectors of this size of a batch's."""
-        raise NotImplementedError(f"{type(self).__name__} must say its vectors")
+        """The module that maps the vectors of a batch to vectors of this width."""
+        raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
     @property
     def relations(self) -> int:
-        """How many relations between items a batch tells apart; 0 if none."""
+        """The number of relations between items that a batch distinguishes; 0 if it has none."""
         return 0
 
     def names(self, encoder: Any, source: Any) -> list[str]:
-        """What to call each vector of a source, for showing."""
+        """The names of the items of a source, for views of attention."""
         raise NotImplementedError(f"{type(self).__name__} must name its vectors")
 
     def grid(self, encoder: Any, source: Any) -> tuple[int, int] | None:
-        """Of how many rows and columns the vectors of a source are, row by row; None where they have no such places."""
+        """The (rows, columns) of the items of a source, if they form a grid; else None."""
         return None

@@ -18,7 +18,7 @@ from regard.inputs.sound_augmentation import (
     with_random_noise,
 )
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
-from regard.tasks.sources.features import HeardFrames, SpeechEmbedding
+from regard.tasks.sources.features import SpeechEmbedding, SpeechEncoder
 from regard.tasks.sources.source import Source
 
 __all__ = ["Speech"]
@@ -26,7 +26,7 @@ __all__ = ["Speech"]
 
 @dataclass(frozen=True, eq=False)
 class _Recording:
-    """A recording to be augmented anew in each batch, and how many items it has."""
+    """A recording that is augmented in each batch, and the number of its items."""
 
     sound: Sound
     count: int
@@ -40,30 +40,30 @@ class Speech(Source):
     """Sources that are recordings: the paths of sound files, or `Sound`s.
 
     Args:
-        features: what the vector of a frame holds, a name in `inputs.FEATURES`.
-        rate: samples a second that every recording is brought to.
-        filters: how many bands of pitch.
-        coefficients: how many cepstra, for "mfcc".
-        deltas: whether their changes stand beside them.
-        normalise: whether each recording is shifted and scaled to mean 0 and variance 1.
-        standardise: whether each number is scaled by the mean and the spread that it has in all of training: other than
-            `normalise` it leaves what a voice and a microphone sound like.
-        together: so many frames are one vector: a third of the items for 3. What is left at the end has zeros behind.
-        frame_dropout: the share of frames that are left blank during training, five neighbours at a time.
-        band_dropout: up to so many neighbouring numbers of a frame are left blank in all frames.
-        stretch: in training each recording is heard faster or slower by up to this share.
-        top_db: power is relative to the largest of the recording, and is raised to so many dB below that where it is
-            less. The vectors then don't depend on the volume. 0: absolute power.
-        gain_db: augmentation: applies a gain that varies over time, by up to so many dB up or down. 0: none. With
+        features: the features of a frame, a name in `inputs.FEATURES`.
+        rate: the sampling rate to which every recording is resampled.
+        filters: the number of mel filters.
+        coefficients: the number of cepstral coefficients, for "mfcc".
+        deltas: whether the differences over time are appended to the features.
+        normalise: whether each recording is normalised to mean 0 and variance 1.
+        standardise: whether each feature is standardised by its mean and standard deviation in all of training. Unlike
+            `normalise`, this keeps the characteristics of a voice and a microphone.
+        together: the number of frames that are joined to one item; the last item is padded with zeros.
+        frame_dropout: the fraction of frames that are set to zero in training, five neighbours at a time.
+        band_dropout: in training, up to this many neighbouring features are set to zero in all frames.
+        stretch: augmentation: changes the speed of each recording by up to this fraction. 0: none.
+        top_db: power is relative to the maximum of the recording, and values more than this many dB below it are
+            clipped. The vectors then don't depend on the volume. 0: absolute power.
+        gain_db: augmentation: applies a gain that varies over time, by up to this many dB up or down. 0: none. With
             `top_db`, it teaches a model to recognise what is much quieter than the loudest moment.
-        noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least so many
+        noise_snr: augmentation: adds noise of a random colour, at a random signal-to-noise ratio of at least this many
             dB. None: no noise.
         noise_probability: the probability that a recording gets noise. If some recordings stay clean, the model can
             still learn that pauses are silent.
-        filter_db: augmentation: applies a random filter with a gain of up to so many dB, and often limits the band.
+        filter_db: augmentation: applies a random filter with a gain of up to this many dB, and often limits the band.
             0: no filter.
-        clip_db: augmentation: clips half of the recordings, up to so many dB below their loudest sample. 0: none.
-        vtlp: augmentation: warps the frequencies by up to this share (vocal tract length perturbation). 0: none.
+        clip_db: augmentation: clips half of the recordings, up to this many dB below their loudest sample. 0: none.
+        vtlp: augmentation: warps the frequencies by up to this fraction (vocal tract length perturbation). 0: none.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -71,8 +71,8 @@ class Speech(Source):
 
     kind: ClassVar[str] = "speech"
     noun: ClassVar[str] = "frame"
-    called: ClassVar[str] = "recording"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "recording"
+    argument: ClassVar[str] = "file"
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = integer(8000, 2000, 192_000)
@@ -95,38 +95,38 @@ class Speech(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What can't be together is refused here.
+        # Invalid combinations are refused here.
         self._frames()
         if self.vtlp and self.features == "samples":
             raise ArgumentError(
                 f"`vtlp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 0, not {self.vtlp}."
             )
 
-    def fit(self, sources: Iterable[Any]) -> HeardFrames:
-        plain = HeardFrames(self._frames())
+    def fit(self, sources: Iterable[Any]) -> SpeechEncoder:
+        plain = SpeechEncoder(self._frames())
         if not self.standardise:
             return plain
-        return HeardFrames(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
+        return SpeechEncoder(plain.frames, Standardise.fit([plain.vectors(_sound(source)) for source in sources]))
 
-    def encoder(self, saved: Any) -> HeardFrames:
-        return HeardFrames.from_json(saved)
+    def encoder(self, saved: Any) -> SpeechEncoder:
+        return SpeechEncoder.from_json(saved)
 
-    def item(self, encoder: HeardFrames, source: Any) -> Float[Tensor, "item width"]:
+    def item(self, encoder: SpeechEncoder, source: Any) -> Float[Tensor, "item width"]:
         return self._together(encoder.vectors(_sound(source)))
 
-    def training_item(self, encoder: HeardFrames, source: Any) -> Any:
+    def training_item(self, encoder: SpeechEncoder, source: Any) -> Any:
         if not self._augments:
             return self.item(encoder, source)
         sound = _sound(source)
         return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), self._count(sound))
 
-    def batch(self, encoder: HeardFrames, items: Sequence[Any]) -> Batch:
+    def batch(self, encoder: SpeechEncoder, items: Sequence[Any]) -> Batch:
         return super().batch(
             encoder, [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
         )
 
-    def _augmented(self, encoder: HeardFrames, kept: "_Recording") -> Float[Tensor, "item width"]:
-        """A recording, augmented at random and read."""
+    def _augmented(self, encoder: SpeechEncoder, kept: "_Recording") -> Float[Tensor, "item width"]:
+        """Augment a recording at random, and encode it."""
         samples = kept.sound.samples[0]
         if self.gain_db:
             samples = with_random_gain(samples, self.rate, self.gain_db)
@@ -151,7 +151,7 @@ class Speech(Source):
         missing = -len(frames) % self.together
         return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
 
-    def embedding(self, encoder: HeardFrames, width: int) -> nn.Module:
+    def embedding(self, encoder: SpeechEncoder, width: int) -> nn.Module:
         return SpeechEmbedding(
             encoder.frames.width,
             width,
@@ -161,12 +161,12 @@ class Speech(Source):
             stretch=self.stretch,
         )
 
-    def names(self, encoder: HeardFrames, source: Any) -> list[str]:
+    def names(self, encoder: SpeechEncoder, source: Any) -> list[str]:
         step = 0.01 * self.together
         return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
 
     def _count(self, sound: Sound) -> int:
-        """How many items a recording becomes."""
+        """The number of items of a recording."""
         return -(-SpeechFrames.count(sound) // self.together)
 
     def _frames(self) -> SpeechFrames:

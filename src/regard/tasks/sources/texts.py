@@ -21,12 +21,12 @@ __all__ = ["PieceEmbedding", "Texts"]
 
 @dataclass(frozen=True)
 class Texts(Source):
-    """Sources that are texts, as they stand.
+    """Sources that are texts.
 
     Args:
-        vocabulary: how a text is cut, a name in `inputs.VOCABULARIES`.
-        size: at most so many pieces are known; bytes are all known.
-        piece_dropout: how often a piece is left blank during training.
+        vocabulary: how a text is split, a name in `inputs.VOCABULARIES`.
+        size: the largest number of pieces in the vocabulary; not for bytes.
+        piece_dropout: the probability that the vector of a piece is replaced by zeros in training.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -34,7 +34,7 @@ class Texts(Source):
 
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
-    called: ClassVar[str] = "text"
+    source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
@@ -42,7 +42,7 @@ class Texts(Source):
     piece_dropout: float = fraction(0.1)
 
     def fit(self, sources: Iterable[str]) -> Vocabulary:
-        # There are as many bytes as there are.
+        # The number of bytes is fixed.
         return Bytes() if self.vocabulary == "bytes" else VOCABULARIES[self.vocabulary].fit(sources, self.size)
 
     def encoder(self, saved: Any) -> Vocabulary:
@@ -54,7 +54,7 @@ class Texts(Source):
         return torch.tensor(encoder.encode(source), dtype=torch.int64).unsqueeze(1)
 
     def ood_statistics(self, encoder: Vocabulary, source: str) -> tuple[Statistic, ...]:
-        # Words that training had often are one piece; others fall apart.
+        # Words that are frequent in training are one piece; others are split into many.
         if not source or not isinstance(encoder, Subwords | Bytes):
             return ()
         pieces = len(encoder.encode(source))
@@ -75,9 +75,9 @@ class PieceEmbedding(nn.Module):
     """A learned vector for each piece of text.
 
     Args:
-        size: how many pieces there are.
+        size: the number of pieces.
         width: the size of the vectors.
-        dropout: how often, in training, a piece has no vector but zeros.
+        dropout: the probability that a vector is replaced by zeros in training.
     """
 
     def __init__(self, size: int, width: int, dropout: float):
@@ -86,7 +86,7 @@ class PieceEmbedding(nn.Module):
         self.dropout = dropout
 
     def forward(self, ids: Int64[Tensor, "batch length 1"]) -> Float[Tensor, "batch length width"]:
-        """The vectors of pieces; of padding, zeros."""
+        """The vectors of pieces; zeros at padding."""
         ids = ids.squeeze(-1)
         if self.training and self.dropout:
             ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.dropout, PADDING)

@@ -1,4 +1,4 @@
-"""Sequences of plain vectors, and what all sources of floating-point vectors share."""
+"""Sequences of plain vectors, and the embedding of all sources of floating-point vectors."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ __all__ = ["VectorEmbedding", "Vectors"]
 class Vectors(Source):
     """Sources that are sequences of vectors: tensors or arrays (item, width), all of one width.
 
-    Each number is standardised by the mean and the spread that it has in training.
+    Each feature is standardised by its mean and standard deviation in training.
 
     Args:
-        item_dropout: how often a whole vector is left blank during training.
+        item_dropout: the probability that a vector is replaced by zeros in training.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -33,8 +33,8 @@ class Vectors(Source):
 
     kind: ClassVar[str] = "vectors"
     noun: ClassVar[str] = "vector"
-    called: ClassVar[str] = "series"
-    given: ClassVar[str] = "file"
+    source_noun: ClassVar[str] = "series"
+    argument: ClassVar[str] = "file"
 
     item_dropout: float = fraction(0.0)
 
@@ -58,12 +58,13 @@ class VectorEmbedding(nn.Module):
     """A linear map of vectors.
 
     Args:
-        size: of the vectors.
-        width: of the results.
-        item_dropout: how often, in training, a whole vector is replaced by zeros.
-        span: of how many neighbours at once.
-        feature_span: in training, up to so many neighbouring numbers, the same in all vectors of a source, are zeros.
-        feature_dropout: how often, in training, a single number is zero; the others are that much larger.
+        size: the size of the vectors.
+        width: the size of the results.
+        item_dropout: the probability that a vector is replaced by zeros in training.
+        span: the number of neighbouring vectors that are dropped together.
+        feature_span: in training, up to this many neighbouring features are set to zero, the same in all vectors of a
+            source.
+        feature_dropout: the probability of dropout for single features.
 
     Source: Park et al. 2019, SpecAugment (arXiv 1904.08779), section 2, for spans in time and in frequency.
     """
@@ -85,14 +86,14 @@ class VectorEmbedding(nn.Module):
         self.feature_dropout = Dropout(feature_dropout)
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
-        """The vectors, mapped."""
+        """Map the vectors; in training, with augmentation."""
         return self.linear(self.blanked(vectors) if self.training else vectors)
 
     def blanked(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length size"]:
-        """The vectors with what training leaves out of them."""
+        """Drop vectors and features, as in training."""
         if self.item_dropout:
             begins = torch.rand(vectors.shape[:2], device=vectors.device) < self.item_dropout / self.span
-            # A span covers its first item and those behind it.
+            # A span covers its first item and those after it.
             covered = nn.functional.max_pool1d(nn.functional.pad(begins.float(), (self.span - 1, 0)), self.span, 1) > 0
             vectors = vectors.masked_fill(covered.unsqueeze(-1), 0.0)
         if self.feature_span:

@@ -1,4 +1,4 @@
-"""Sentences, split into words: the features of each word, and an embedding of these."""
+"""Sentences, split into words: the features of each word, and their embedding."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,22 @@ __all__ = ["CUTS", "Words"]
 
 
 CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
-"""The ways to cut a text into words, by name."""
+"""The ways to split a text into words, by name."""
 
 
 @dataclass(frozen=True)
 class Words(Source):
-    """Sources that are sentences: each a sequence of words, or a text, which is cut into words.
+    """Sources that are sentences: sequences of words, or texts, which are split into words.
 
     Args:
-        cut: where a text is cut, a name in `CUTS`. A sequence of words is taken as it is.
-        features: what is read off a word: a `WordFeatures`, or those of its fields that differ from
+        cut: how a text is split, a name in `CUTS`. A sequence of words isn't split further.
+        features: the features of a word: a `WordFeatures`, or a mapping of its fields that differ from
             `Words().features`.
         word_width, affix_width, ngram_width, shape_width: the sizes of the learned vectors of each kind of feature.
-        embedding_dropout: on the learned vectors of features.
-        word_dropout: how often a word counts as unknown during training, so that the net learns from its parts.
-        feature_dropout: how often one beginning, end or piece of a word is left out.
+        embedding_dropout: dropout on the learned vectors.
+        word_dropout: the probability that a word counts as unknown in training, so that the network learns from its
+            affixes and n-grams.
+        feature_dropout: the probability that a single affix or n-gram is left out in training.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -37,7 +38,7 @@ class Words(Source):
 
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
-    called: ClassVar[str] = "text"
+    source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
 
     cut: str = one_of("words", *CUTS)
@@ -57,7 +58,7 @@ class Words(Source):
         return WordEncoder.from_json(saved)
 
     def item(self, encoder: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
-        # The encoder caches each word, so that encoding again in every epoch costs next to nothing.
+        # The encoder caches each word, so encoding again in every epoch costs almost nothing.
         return self._words(source)
 
     def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:

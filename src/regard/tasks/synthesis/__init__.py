@@ -34,21 +34,19 @@ TASK = Task(
     summary="Say a sound for each source.",
     # A sound is no label.
     options_without=("renamed",),
-    gives={
-        "speech": "A speech synthesizer: it says a source, and decides how long that takes; its output is filter banks."
-    },
+    gives={"speech": "A speech synthesizer: it says a source, and decides its length; its output is filter banks."},
     limits={
         "speech": (
-            "It says what it was trained on, in the voices of its data; a word that it never heard is refused. What it "
-            "says are filter banks, whose phases are guessed: it sounds hollow. Its voices are those of real people; "
-            "don't let them say what they never would."
+            "It speaks with the voices of its data, and only words that occur in its data; it refuses others. It "
+            "predicts filter banks, without phases, so it sounds hollow. Its voices are those of real people; don't "
+            "let them say what they never would."
         )
     },
     commands={"": "say"},
     decides_length=True,
-    sounds=True,
-    reads_text_as="texts",
-    fixed={"members": (1, "is one net"), "consistency": (0, "gives no single answers")},
+    predicts_sound=True,
+    text_source="texts",
+    fixed={"members": (1, "is one network"), "consistency": (0, "predicts sequences")},
     defaults={
         "": {
             "position": "sinusoidal",

@@ -1,4 +1,4 @@
-"""Training data of speech synthesis: sources with the sounds to say."""
+"""Training data of speech synthesis: sources with the target sounds."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,16 +15,16 @@ __all__ = ["SynthesisData"]
 
 
 class SynthesisData(PairsData):
-    """Sources, and the sound that is to be heard for each.
+    """Checked examples for speech synthesis: sources with their sounds.
 
     Args:
-        recipe: how.
+        recipe: the recipe.
         examples: (source, sound) pairs, or `Example`s; a sound is a `Sound` or the path of a recording.
-        dev: more of them.
+        dev: the dev examples.
         auxiliary: as in `PairsData`.
 
     Raises:
-        ArgumentError: what `PairsData` refuses, or a target that is no sound.
+        ArgumentError: as in `PairsData`, or a target that isn't a sound.
     """
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:

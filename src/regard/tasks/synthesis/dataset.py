@@ -1,4 +1,4 @@
-"""Datasets of speech synthesis: sources beside the frames of their sounds."""
+"""Datasets of speech synthesis: sources with the frames of their sounds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,12 @@ __all__ = ["SpeechBatch", "SpeechDataset", "as_spoken", "frames_of"]
 
 
 class SpeechBatch(NamedTuple):
-    """A batch of train or dev.
+    """A batch of examples.
 
     Args:
         sources: the sources.
-        steps: what is to be said of each, zeros at padding.
-        counts: how many frames of it are real; the others of its last step are not.
+        steps: the target steps of each sound; zeros at padding.
+        counts: the number of frames of each sound; the rest of its last step is padding.
     """
 
     sources: Batch
@@ -31,20 +31,20 @@ class SpeechBatch(NamedTuple):
     counts: Int[Tensor, " source"]
 
     def to(self, device: Any) -> "SpeechBatch":
-        """The same on another device."""
+        """The batch on another device."""
         return SpeechBatch(self.sources.to(device), self.steps.to(device), self.counts.to(device))
 
     def frames(self, together: int) -> Float[Tensor, "source frame band"]:
-        """The steps, frame by frame."""
+        """The steps, split into frames."""
         return self.steps.unflatten(2, (together, -1)).flatten(1, 2)
 
     def real(self, together: int) -> Bool[Tensor, "source frame"]:
-        """Whether each frame of the steps is real."""
+        """Whether each frame is real, not padding."""
         places = torch.arange(self.steps.shape[1] * together, device=self.counts.device)
         return places < self.counts.unsqueeze(1)
 
     def ends(self, together: int) -> Int[Tensor, " source"]:
-        """Which step is the last of each."""
+        """The index of the last step of each sound."""
         return (self.counts - 1).div(together, rounding_mode="floor")
 
 
@@ -52,11 +52,11 @@ class SpeechDataset:
     """Encoded examples of train or dev. Examples whose source has no items are left out.
 
     Args:
-        source: what the sources are.
-        encoder: of the sources.
-        speech: what the frames are to the net.
-        items: the sources, read.
-        spoken: of each, the frames of its sound.
+        source: the kind of source.
+        encoder: the encoder of the sources.
+        speech: the target, which makes steps of frames.
+        items: the encoded sources.
+        spoken: the frames of the sound of each.
     """
 
     def __init__(
@@ -71,26 +71,26 @@ class SpeechDataset:
 
     @property
     def longest(self) -> int:
-        """How many items the longest source has."""
+        """The number of items in the longest source."""
         return max(self.source_lengths)
 
     @property
     def source_lengths(self) -> list[int]:
-        """How many items each source has."""
+        """The number of items in each source."""
         return [len(item) for item in self._items]
 
     def batch(self, members: Sequence[int]) -> SpeechBatch:
-        """Some of the examples, side by side."""
+        """Make a batch of some of the examples."""
         batch = self._source.batch(self.encoder, [self._items[index] for index in members])
         steps = torch.nn.utils.rnn.pad_sequence([self._steps[index] for index in members], batch_first=True)
         return SpeechBatch(batch, steps, torch.tensor([self._counts[index] for index in members]))
 
 
 def as_spoken(examples: Any, *, argument: str = "examples") -> list[Pair]:
-    """Check pairs of a source and a sound: each a `Sound`, or the path of a recording, which becomes a `Path`.
+    """Check pairs of a source and a sound; a sound is a `Sound` or the path of a recording, which becomes a `Path`.
 
     Raises:
-        ArgumentError: there are none, or one is something else.
+        ArgumentError: there are no pairs, or one has another form.
 
     Example:
         >>> as_spoken([("seven", "7.wav")])
@@ -112,7 +112,7 @@ def frames_of(frames: SpeechFrames, pairs: Sequence[Pair], *, argument: str = "e
     """The frames of each pair's sound.
 
     Raises:
-        ArgumentError: a sound of 0 seconds: of nothing, nothing can be learned.
+        ArgumentError: a sound of 0 seconds, from which nothing can be learned.
         DataError: a recording that can't be read.
     """
     found: list[Tensor] = []

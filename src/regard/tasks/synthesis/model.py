@@ -1,4 +1,4 @@
-"""A trained synthesizer: a source in, a sound of any length out."""
+"""A trained synthesizer: it makes a sound of any length for a source."""
 
 import math
 import time
@@ -27,13 +27,13 @@ __all__ = ["SynthesizedSpeech", "Synthesizer"]
 
 
 class SynthesizedSpeech(NamedTuple):
-    """A sound that a model made.
+    """A synthesized sound.
 
     Args:
         sound: the sound.
-        ended: whether the model ended it; False where it was cut at the longest that was allowed.
-        begins: when each item of the source begins, in seconds, for a model that keeps time; else nothing. Of what was
-            cut, that may be after its end.
+        ended: whether the model predicted its end; False if it was cut at the largest length.
+        begins: the time at which each item of the source begins, in seconds, from a model with a duration plan; else
+            empty. Items of a sound that was cut may begin after its end.
     """
 
     sound: Sound
@@ -42,7 +42,7 @@ class SynthesizedSpeech(NamedTuple):
 
 
 class Synthesizer(Model[SpeechTarget]):
-    """A trained synthesizer; `regard.train` makes one, `regard.load` reads one.
+    """A trained synthesizer; `regard.train` makes one, `regard.load` loads one.
 
     Example:
         >>> import regard
@@ -83,16 +83,16 @@ class Synthesizer(Model[SpeechTarget]):
         """Say each source.
 
         Args:
-            sources: what the recipe's `input` reads: texts, ...
-            batch_items: about how many steps are said at a time.
-            longest: how many items a source may have; None for any number.
+            sources: sources of the kind in the recipe's `input`, such as texts.
+            batch_items: the approximate number of steps in a batch.
+            longest: the largest number of items in a source; None for no limit.
 
         Returns:
-            for each source, in the order given, what is heard; None for a source that holds nothing.
+            the sound for each source, in their order; None for an empty source.
 
         Raises:
-            ArgumentError: a source that the model can't read, that is longer than `longest`, or that has a piece which
-                it never learned to say; or a number that can't be.
+            ArgumentError: a source that the model can't read, that is longer than `longest`, or that has an
+                out-of-vocabulary piece; or an invalid setting.
             MissingExtraError: the library `librosa` is not installed.
         """
         source, task = self.recipe.input, self.recipe.task
@@ -109,11 +109,11 @@ class Synthesizer(Model[SpeechTarget]):
             batch = source.batch(self.encoder, [items[index] for index in members]).to(device)
             said = generate_frames(self.network, batch.vectors, batch.lengths, **limits_of(task, self.target))
             for index, each in zip(members, said, strict=True):
-                found[index] = self.heard(each)
+                found[index] = self.to_speech(each)
         return found
 
-    def heard(self, said: GeneratedFrames) -> SynthesizedSpeech:
-        """What the net said, to be heard.
+    def to_speech(self, said: GeneratedFrames) -> SynthesizedSpeech:
+        """Convert generated frames to a sound.
 
         Raises:
             MissingExtraError: the library `librosa` is not installed.
@@ -122,10 +122,10 @@ class Synthesizer(Model[SpeechTarget]):
         return SynthesizedSpeech(self.target.sound(said.frames), said.ended, tuple(begins))
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
-        """Say each source, and keep where in it each step of the sound looked.
+        """Synthesize each source, and record the attention of each step of the sound to the source.
 
         The record's items are those of the source, its `queries` the times at which the steps begin, and its answer is
-        what `say` gives. Each layer of the decoder is one.
+        the result of `say`. It has the cross-attention of each decoder layer.
 
         Args:
             sources, longest: as in `Model.look`.
@@ -134,13 +134,13 @@ class Synthesizer(Model[SpeechTarget]):
         return record_speaking(self, sources, longest)
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> Evaluation:
-        """How far what the model says is from a recording of the same, frame by frame, whatever the pace of each.
+        """The distance of synthesized sounds to their recordings, frame by frame after alignment in time.
 
-        How well one understands it, a recogniser has to tell.
+        It doesn't measure intelligibility, for which a recogniser is needed.
 
         Args:
             examples: (source, sound) pairs, or `Example`s; a sound is a `Sound` or the path of a recording.
-            batch_items: about how many items go through the net at a time.
+            batch_items: the approximate number of items in a batch.
 
         Raises:
             ArgumentError: no examples, an example of another form, or `say` would refuse its source.
@@ -176,9 +176,9 @@ class Synthesizer(Model[SpeechTarget]):
         )
 
     def check_known(self, source: Any) -> None:
-        """Of words or characters, each must be one of training: what was never heard can't be said."""
+        """Refuse words or characters that aren't in the vocabulary: the model can't pronounce them."""
         if not isinstance(self.encoder, Characters | Words):
             return
         if unknown := self.encoder.unknown_pieces(source):
-            heard = ", ".join(self.encoder.listed[:20]) + (", ..." if len(self.encoder.listed) > 20 else "")
-            raise ArgumentError(f"`sources` must be made of {heard}, but {source!r:.60} has {unknown[0]!r:.40}.")
+            known = ", ".join(self.encoder.listed[:20]) + (", ..." if len(self.encoder.listed) > 20 else "")
+            raise ArgumentError(f"`sources` must be made of {known}, but {source!r:.60} has {unknown[0]!r:.40}.")

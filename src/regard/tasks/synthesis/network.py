@@ -1,4 +1,4 @@
-"""The network of a synthesizer: sources to vectors, and a decoder that predicts frames from them."""
+"""The network of a synthesizer: an encoder of sources, and a decoder that predicts frames."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ def synthesis_network(recipe: Recipe, encoder: Any, speech: SpeechTarget) -> Fra
     """The network that a recipe for speech synthesis describes.
 
     Args:
-        recipe: what the sources are, and the net.
-        encoder: of the sources; it fixes the sizes of tables.
-        speech: what is said.
+        recipe: the recipe.
+        encoder: the encoder of the sources, which determines the sizes of tables.
+        speech: the target.
 
     Raises:
-        ArgumentError: sources with edges, which a synthesizer would not see.
+        ArgumentError: sources with edges, which a synthesizer would ignore.
     """
     refuse_edges(recipe)
     task = recipe.task

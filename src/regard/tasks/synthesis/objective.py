@@ -1,4 +1,4 @@
-"""The objective of speech synthesis: each step from the source and the steps before it."""
+"""The objective of speech synthesis: predict each step from the source and the preceding steps."""
 
 import torch
 from torch import Tensor
@@ -16,20 +16,20 @@ __all__ = ["SynthesisObjective"]
 
 
 class SynthesisObjective(Objective):
-    """A net that learns to speak.
+    """A speech synthesis network and its loss.
 
-    The loss is the mean distance of the bands of real frames, in spreads of training, plus the cross-entropy of each
-    step's being the last; or, if the net goes by an outline, plus the distance of the outline's frames and of its
-    durations from what the recording has. In the first epoch the outline is spread evenly over the recording, then
-    aligned to it. Distances, not their squares: where two things may come next, the pause's end or more of
-    the pause, their mean is neither. More and more of the steps that the net hears are its own, from a first pass
-    in which it heard the true ones.
+    The loss is the mean absolute error of the bands of real frames, in standard deviations of training, plus the
+    cross-entropy of the prediction that a step is the last. With a duration plan, the errors of the plan's frames and
+    durations are added instead. In the first epoch the plan is spread evenly over the recording; then it is aligned to
+    it. The error is absolute, not squared: if a pause may either end or continue, the mean of both is wrong. By
+    scheduled sampling, a growing fraction of the previous steps that the decoder receives are its own predictions, from
+    a first pass with the true ones.
 
     Source: Mihaylova and Martins 2019, "Scheduled sampling for transformers" (arXiv 1906.07651), section 3.
 
     Args:
-        network: the net to train.
-        recipe: how.
+        network: the network to train.
+        recipe: the recipe.
         dataset: the training examples.
         dev: the dev examples.
     """
@@ -42,9 +42,9 @@ class SynthesisObjective(Objective):
         self.own, self.even = 0.0, False
 
     def batches(self, epoch: int) -> Batches:
-        # Of the epoch alone, so that a resumed run goes on with the same share.
+        # Depends on the epoch alone, so that a resumed run continues with the same fraction.
         self.own = self.recipe.task.own * epoch / max(1, self.recipe.epochs - 1)
-        # Who aligns recordings to frames that mean nothing yet never comes to use all parts.
+        # Alignment to untrained frames would never use all parts.
         self.even = epoch == 0
         members = shuffled_batches(self.dataset.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
         return Batches(self.dataset.batch, members)
@@ -52,43 +52,43 @@ class SynthesisObjective(Objective):
     def loss(self, batch: SpeechBatch) -> Loss:
         together = self.dataset.speech.together
         memory = self.network.encode(batch.sources.vectors, batch.sources.lengths)
-        outline = _outline_of(batch, memory, together, even=self.training and self.even)
-        heard = _behind(batch.steps)
+        plan = _duration_plan_of(batch, memory, together, even=self.training and self.even)
+        previous = _shifted(batch.steps)
         if self.training and self.own:
             with torch.no_grad():
-                own = _behind(self.network(memory, heard, outline)[0])
-            chosen = torch.rand(heard.shape[:2], device=heard.device) < self.own
-            heard = torch.where(chosen.unsqueeze(2), own, heard)
-        said, last = self.network(memory, heard, outline)
+                own = _shifted(self.network(memory, previous, plan)[0])
+            chosen = torch.rand(previous.shape[:2], device=previous.device) < self.own
+            previous = torch.where(chosen.unsqueeze(2), own, previous)
+        said, last = self.network(memory, previous, plan)
         real = batch.real(together)
         terms = [_distance(said.unflatten(2, (together, -1)).flatten(1, 2), batch, together)]
-        if memory.duration_plan is None or outline is None:
+        if memory.duration_plan is None or plan is None:
             places, ends = torch.arange(last.shape[1], device=last.device), batch.ends(together).unsqueeze(1)
             ending = binary_cross_entropy_with_logits(last, (places == ends).to(last.dtype), reduction="none")
             steps = places <= ends
             terms.append(Term(ending[steps].mean(), int(steps.sum())))
         else:
-            terms.append(_distance(outline.at(0, real.shape[1])[1], batch, together))
-            # By what share a part would be too long or too short, one frame more or less counting little.
-            shares = (memory.duration_plan.durations.log1p() - outline.durations.log1p()).abs()
-            counted = torch.arange(shares.shape[1], device=shares.device) < outline.counts.unsqueeze(1)
+            terms.append(_distance(plan.at(0, real.shape[1])[1], batch, together))
+            # The relative error of a duration, in which one frame more or less counts little.
+            shares = (memory.duration_plan.durations.log1p() - plan.durations.log1p()).abs()
+            counted = torch.arange(shares.shape[1], device=shares.device) < plan.counts.unsqueeze(1)
             terms.append(Term(shares[counted].mean(), int(counted.sum())))
         return Loss(tuple(terms))
 
     def evaluate(self) -> DevScore:
-        # It speaks step by step, so the more sources together the better.
+        # Generation runs step by step, so larger batches are faster.
         sums = frame_errors(self.network, self.dev, self.recipe.task, 20 * self.recipe.batch_items).sum(0)
         error = float(sums[0] / sums[1])
         return DevScore(error, error)
 
 
-def _behind(steps: Tensor) -> Tensor:
-    """What is heard before each step: the one before it, and zeros before the first."""
+def _shifted(steps: Tensor) -> Tensor:
+    """The previous step of each step; zeros before the first."""
     return pad(steps[:, :-1], (0, 0, 1, 0))
 
 
-def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> DurationPlan | None:
-    """How the sounds of a batch go along its sources, if the model keeps time."""
+def _duration_plan_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool = False) -> DurationPlan | None:
+    """The duration plan that aligns the sounds of a batch to its sources, for a model with a guide."""
     if memory.duration_plan is None:
         return None
     return (
@@ -99,6 +99,6 @@ def _outline_of(batch: SpeechBatch, memory: Memory, together: int, *, even: bool
 
 
 def _distance(said: Tensor, batch: SpeechBatch, together: int) -> Term:
-    """How far the bands of real frames are from the true ones."""
+    """The mean absolute error of the bands of real frames."""
     real = batch.real(together)
     return Term((said - batch.frames(together)).abs().mean(2)[real].mean(), int(real.sum()))

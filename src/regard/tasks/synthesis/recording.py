@@ -18,9 +18,9 @@ __all__ = ["record_speaking"]
 
 
 def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
-    """The records of sources, in their order: the sound as `Synthesizer.say` says it, and the attention to the source.
+    """The records of sources, in their order: the sound of `Synthesizer.say`, and the attention to the source.
 
-    What was said is heard once more, all steps at once, to see where each looked.
+    The attention comes from a second pass over all generated steps at once.
     """
     kind = model.recipe.input
     for source in sources:
@@ -38,14 +38,14 @@ def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int |
             model=model.name,
             layers=_layers(model, batch, said.frames),
             queries=tuple(f"{step * model.target.seconds:.2f} s" for step in range(len(said.frames))),
-            answer=model.heard(said),
+            answer=model.to_speech(said),
             noun=kind.noun,
         )
 
 
 def _layers(model: "Synthesizer", batch: Any, frames: Tensor) -> tuple[LayerRecord, ...]:
     network = model.network
-    # Each step was given the one before it, and the first one zeros.
+    # The input of each step is the previous one, and that of the first is zeros.
     heard = pad(frames, (0, 0, 1, 0))[: len(frames)].unsqueeze(0)
     to_the_source = nn.ModuleList(layer.source_attention for layer in network.decoder.layers)
     with torch.inference_mode(), capture_attention(to_the_source) as seen:

@@ -1,4 +1,4 @@
-"""What a recipe says of speech synthesis."""
+"""The settings of speech synthesis in a recipe."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,8 +23,8 @@ class SynthesisSettings(Settings):
         frame_dropout: dropout, in training, on the previous step that the decoder receives: a decoder that relies too
             much on its last step repeats it instead of reading on.
         own: scheduled sampling: the fraction of previous steps, in the last epoch, that are the model's own predictions
-            instead of the true ones. It rises from 0 in the first epoch: a model that hears only itself doesn't find
-            its position in the source.
+            instead of the true ones. It rises from 0 in the first epoch: a model that receives only its own predictions
+            doesn't find its position in the source.
         guide: how far, as a fraction of the source, each step may attend to either side of its position; None:
             anywhere, and the network isn't told its position.
         parts: with a guide: the number of parts, from beginning to end, that each item of the source is divided into.
@@ -49,9 +49,9 @@ class SynthesisSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What can't be together is refused here.
+        # Invalid combinations are refused here.
         self.frames()
 
     def frames(self) -> SpeechFrames:
-        """What a sound is made of, and back."""
+        """Converts sounds to frames and back."""
         return SpeechFrames(rate=self.rate, filters=self.filters, normalise=False)

@@ -19,22 +19,21 @@ from regard.tasks.synthesis.settings import SynthesisSettings
 __all__ = ["DECIBELS", "FRAME_ERROR", "SpeechTarget"]
 
 DECIBELS = 10 / torch.log(torch.tensor(10.0, dtype=torch.float64)).item()
-"""How many decibels one natural logarithm of power is."""
+"""The number of decibels in one unit of the natural logarithm of power."""
 
 FRAME_ERROR = Measure("error in dB", falls=True, digits=3)
-"""How far a frame that a net says is from the one of the recording that is put to it, whatever the pace of each
-(`speech_judging`): the mean distance of the bands."""
+"""The mean distance of the bands of generated and recorded frames, after alignment (`evaluation.warped_error`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpeechTarget(SavedTarget):
-    """What the numbers that a net says mean.
+    """A sound as steps of standardised log-mel frames.
 
     Args:
-        frames: how a sound becomes log-mel frames, and these a sound.
-        standard: the mean and spread of each band in training.
-        together: how many frames are one step.
-        rate: how many source items go by in one step, in training: how fast an outline goes before it is learned.
+        frames: converts a sound to log-mel frames and back.
+        standard: the mean and standard deviation of each band in training.
+        together: the number of frames in one step.
+        rate: the number of source items for one step in training: the initial pace of a duration plan.
 
     Example:
         >>> spoken = [torch.tensor([[0.0], [2.0], [4.0]])]
@@ -67,9 +66,9 @@ class SpeechTarget(SavedTarget):
         """Learn the bands of the training sounds.
 
         Args:
-            task: what a sound is made of.
-            spoken: the sounds of training, as `task.frames()` has them.
-            source_items: how many items the sources of training have together.
+            task: the settings, with the number of filters and of frames in a step.
+            spoken: the frames of the training sounds, from `task.frames()`.
+            source_items: the total number of items in the training sources.
         """
         steps = sum(-(-len(each) // task.together) for each in spoken)
         return cls(task.frames(), Standardise.fit(spoken), task.together, max(1, source_items) / max(1, steps))
@@ -81,25 +80,25 @@ class SpeechTarget(SavedTarget):
 
     @property
     def seconds(self) -> float:
-        """How long a step lasts."""
+        """The duration of a step."""
         return self.together * self.frames.step / self.frames.rate
 
     @property
-    def said(self) -> str:
-        """What is given, in a few words."""
+    def description(self) -> str:
+        """The target in a few words."""
         return f"sounds of {self.frames.rate:,} Hz"
 
     def steps(self, spoken: Float[Tensor, "frame band"]) -> Float[Tensor, "step feature"]:
-        """Frames as a net says them; what is left of the last step has zeros behind."""
+        """Standardise frames and join them to steps; the last step is padded with zeros."""
         missing = -len(spoken) % self.together
         return pad(self.standard.apply(spoken), (0, 0, 0, missing)).reshape(-1, self.width)
 
     def sound(self, steps: Float[Tensor, "step feature"]) -> Sound:
-        """What a net said, to be heard.
+        """Convert generated steps to a sound.
 
         Raises:
             MissingExtraError: the library `librosa` is not installed.
         """
         spoken = self.standard.undo(steps.float().cpu().reshape(-1, self.frames.width))
-        # A net may say what no sound is.
+        # The output of a network may be outside the range of real sounds.
         return self.frames.to_sound(spoken.clamp(max=LOUDEST))

@@ -23,7 +23,7 @@ Examples:
   regard evaluate mine --data my-treebank/
 """
 _PROBABILITIES = (
-    "{knows} Its probabilities fit dev: on sources unlike its data it is wrong more often than they say. {attention}"
+    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
 )
 
 TASK = Task(
@@ -36,15 +36,15 @@ TASK = Task(
     targets=("items",),
     help=_HELP,
     summary="Label each word, frame or node of a source.",
-    # No table holds items, so there would be no column to name.
+    # Tables don't hold targets for items, so there is no column to name.
     options_without=("column",),
     gives={
-        "label": "A tagger: it gives each {item} one of {labels}.",
-        "number": "A tagger: it gives each {item} a number.",
+        "label": "A tagger: it predicts one of {labels} for each {item}.",
+        "number": "A tagger: it predicts a number for each {item}.",
     },
     limits={
         "label": _PROBABILITIES,
-        "number": "{knows} Of sources unlike its data its numbers are further off than the scores say. {attention}",
+        "number": "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}",
     },
     commands={"words": "tag", "": "predict"},
     examples={"words": '["I", "saw", "a", "saw", "."]'},

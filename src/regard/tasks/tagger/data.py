@@ -21,15 +21,14 @@ class TaggerData:
     """Checked examples for a tagger: sources with a target for each item.
 
     Args:
-        recipe: how.
-        examples: pairs (source, labels), or `TaggedSentence`s, or `Example`s: for each item of a source a label, or a
-            number; None where it isn't known.
-        dev: more of them.
-        auxiliary: for each further answer that the recipe names, the targets of `examples`; None of an item where it
-            isn't known.
+        recipe: the recipe.
+        examples: pairs (source, targets), `TaggedSentence`s or `Example`s, with a label or a number for each item of a
+            source, or None if it is unknown.
+        dev: the dev examples.
+        auxiliary: the auxiliary targets of `examples`, by name; None for unknown ones.
 
     Raises:
-        ArgumentError: an example that is none, nothing that is wanted, or labels that don't fit.
+        ArgumentError: an example of another form, no known target, or targets that don't match the items.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class TaggerData:
         return model
 
     def _items(self, read: Callable[[Any, Any], Any], encoder: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
-        """The sources, read, each with as many items as there are targets."""
+        """Read the sources, and check that each has as many items as targets."""
         items = [read(encoder, source) for source, _ in pairs]
         for place, (item, (_, targets)) in enumerate(zip(items, pairs, strict=True)):
             if len(item) != len(targets):
@@ -112,12 +111,12 @@ class TaggerData:
 
 
 def _kind(pairs: Sequence[Pair], argument: str) -> type[Target]:
-    """What kind of answer the targets of the items are."""
+    """The kind of the items' targets."""
     found: Any = None
     check_rows(pairs, argument)
     for place, (_, targets) in enumerate(pairs):
         for each in targets:
-            if each is not None and not Label.takes(each) and not Regression.takes(each):
+            if each is not None and not Label.accepts(each) and not Regression.accepts(each):
                 raise ArgumentError(
                     f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
                 )

@@ -21,13 +21,13 @@ def evaluate_labels(
     seen: Sequence[Collection[bool]] | None = None,
     called: tuple[str, str] = ("sentences", "words"),
 ) -> Evaluation:
-    """Compare the labels given with the true ones.
+    """Compare predicted labels with the true ones.
 
     Args:
         true: the true labels of each sentence.
-        given: the labels that the tagger gave.
-        seen: whether each word occurred in training, for the accuracy on the others.
-        called: what to call sources and their items, where they are something else.
+        given: the predicted labels.
+        seen: whether each word occurs in training, for the accuracy on the others.
+        called: the plural nouns for sources and items.
 
     Raises:
         ArgumentError: there is no word to evaluate, or the shapes differ.

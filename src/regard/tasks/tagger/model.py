@@ -25,7 +25,7 @@ __all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_rows", "word_keys"]
 
 
 class TaggedWord(NamedTuple):
-    """A word, the label given, and its score: the softmax probability, from 0 to 1."""
+    """A word, its predicted label, and the probability of the label, from 0 to 1."""
 
     text: str
     label: str
@@ -33,14 +33,14 @@ class TaggedWord(NamedTuple):
 
 
 class NumberedItem(NamedTuple):
-    """An item, and the number given."""
+    """An item, and the predicted number."""
 
     text: str
     number: float
 
 
 class Tagger(Model[Target]):
-    """A trained tagger; `regard.train` makes one, `regard.load` reads one. Its `labels` are in the order of the scores.
+    """A trained tagger; `regard.train` makes one, `regard.load` loads one. `labels` are in the order of the outputs.
 
     Example:
         >>> import regard
@@ -57,11 +57,11 @@ class Tagger(Model[Target]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of the net's scores; none where the answers are numbers."""
+        """The labels, in the order of the outputs; empty if the targets are numbers."""
         return self.target.names if isinstance(self.target, Label) else ()
 
     def score(self, batch: Batch) -> Tensor:
-        """The scores (batch, length, label) of each word's labels, before the softmax; what is padding is noise."""
+        """The logits (batch, length, label) for each word; those at padding are meaningless."""
         self._set_evaluation_mode()
         with torch.inference_mode():
             return self.network.item_numbers(batch)
@@ -70,18 +70,18 @@ class Tagger(Model[Target]):
         """Predict for each item of each source.
 
         Args:
-            sources: what the recipe's `input` reads; of words, a list of lists of words (`regard.inputs.split_words`
-                makes one of a text).
-            batch_items: about how many words (frames, nodes, ...) go through the net at a time.
-            longest: how many items a source may have; None for any number.
+            sources: sources of the kind in the recipe's `input`; for words, a list of lists of words
+                (`regard.inputs.split_words` splits a text).
+            batch_items: the approximate number of items (words, frames, nodes, ...) in a batch.
+            longest: the largest number of items in a source; None for no limit.
 
         Returns:
-            for each source, in the order given, its items: each a `TaggedWord`, or, where the answer is a number, a
-            `NumberedItem`.
+            for each source, in their order, a list with a `TaggedWord` for each item, or a `NumberedItem` if the
+            targets are numbers.
 
         Raises:
-            ArgumentError: a source that the model can't read: of words, a string, or a word that isn't one; or one that
-                is longer than `longest`.
+            ArgumentError: a source that the model can't read, such as a string instead of a list of words, or that is
+                longer than `longest`.
         """
         source = self.recipe.input
         words = isinstance(source, Words)
@@ -92,60 +92,60 @@ class Tagger(Model[Target]):
             for each, numbers in zip(checked, outputs, strict=True)
         ]
         known = [numbers for numbers in outputs if numbers is not None]
-        # All at once: thousands of sentences one by one would take as long as the net.
+        # Decoded at once: thousands of sentences one by one would take as long as the network.
         said = iter(self.answer_of([*chain.from_iterable(names)], torch.cat(known) if known else None))
         return [list(islice(said, len(own))) for own in names]
 
     def _itemised(self, sources: list[Any]) -> list[Any]:
-        """A text is cut into its words."""
+        """Split texts into words."""
         if not isinstance(self.recipe.input, Words):
             return sources
         return [self.recipe.input.names(self.encoder, each) if isinstance(each, str) else each for each in sources]
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
-        """The answer for each item, beside its name."""
-        answers = [] if numbers is None else self.target.read(numbers)
+        """The prediction for each item, with its name."""
+        answers = [] if numbers is None else self.target.decode(numbers)
         if isinstance(self.target, Label):
             return [TaggedWord(name, *answer) for name, answer in zip(names, answers, strict=True)]
         return [NumberedItem(name, number) for name, number in zip(names, answers, strict=True)]
 
     def evaluate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> Evaluation:
-        """Predict for items whose answer is known, and compare.
+        """Predict for the items with a known target, and compare.
 
         Args:
-            examples: what a tagger is trained on: pairs (source, targets), `TaggedSentence`s or `Example`s.
+            examples: pairs (source, targets), `TaggedSentence`s or `Example`s.
             batch_items: as in `tag`.
 
         Raises:
-            ArgumentError: no examples, an example of another form, or its targets are of another kind
-                than the answers, or labels of which training had none.
+            ArgumentError: no examples, an example of another form, a target of another kind than the model's, or
+                labels none of which occurs in training.
             MissingExtraError: scikit-learn is not installed.
         """
         pairs, outputs, seconds = self._answered(examples, batch_items)
         given = self._rows(pairs, outputs)
-        scores = (self._scores if isinstance(self.target, Label) else self._judged)(pairs, given)
+        scores = (self._evaluate_labels if isinstance(self.target, Label) else self._evaluate_numbers)(pairs, given)
         return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:
-        """Set the temperature of the probabilities by examples that training had no part in, such as dev."""
+        """Set the temperature of the probabilities by examples that weren't trained on, such as dev."""
         pairs, outputs, _ = self._answered(examples, batch_items)
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
         self.target = self.target.calibrated(torch.cat(self._rows(pairs, outputs)), wanted)
 
     def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[list[Any], list[Tensor | None], float]:
-        """The examples, checked; what the net gives for each; and how many seconds it took."""
+        """The checked examples, the outputs for each, and the time in seconds."""
         pairs: list[Any] = [*(as_examples if isinstance(self.recipe.input, Words) else as_pairs)(examples)]
         check_rows(pairs, "examples")
         self.target.check([targets for _, targets in pairs], "examples")
         started = time.perf_counter()
         with warnings.catch_warnings():
-            # How much what is unlike training costs, the score tells.
+            # The score already shows the errors on unusual sources.
             warnings.simplefilter("ignore", UnreliablePrediction)
             outputs = self._outputs([source for source, _ in pairs], batch_items)
         return pairs, outputs, time.perf_counter() - started
 
     def _rows(self, pairs: list[Any], outputs: list[Tensor | None]) -> list[Tensor]:
-        """What the net gives for each item, of which there are as many as targets."""
+        """The outputs for each item, with a check that there are as many items as targets."""
         given = [torch.zeros(0, self.target.outputs) if numbers is None else numbers for numbers in outputs]
         for place, (numbers, (_, targets)) in enumerate(zip(given, pairs, strict=True)):
             if len(targets) != len(numbers):
@@ -155,14 +155,14 @@ class Tagger(Model[Target]):
                 )
         return given
 
-    def _scores(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+    def _evaluate_labels(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         seen = None
         if self.seen is not None:
             known = set(self.seen.tolist())
             fold = self.recipe.input.features.fold
             seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in pairs]
         both = [
-            [(wanted, label) for wanted, (label, _) in zip(targets, self.target.read(numbers), strict=True)]
+            [(wanted, label) for wanted, (label, _) in zip(targets, self.target.decode(numbers), strict=True)]
             for (_, targets), numbers in zip(pairs, given, strict=True)
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
@@ -174,7 +174,7 @@ class Tagger(Model[Target]):
         return dataclasses.replace(scores, roc_auc=self._area(wanted, torch.cat(given)), calibration=calibration)
 
     def _area(self, wanted: Tensor, given: Tensor) -> float | None:
-        """The area under the ROC curve, where there are two labels and both occur."""
+        """The area under the ROC curve, if there are two labels and both occur."""
         if len(self.labels) != 2:
             return None
         known = wanted >= 0
@@ -185,7 +185,7 @@ class Tagger(Model[Target]):
             require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
         )
 
-    def _judged(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
+    def _evaluate_numbers(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
         return evaluate_predictions(self.target, torch.cat(given), wanted, lengths=[len(numbers) for numbers in given])
 
@@ -207,11 +207,11 @@ def check_rows(pairs: Sequence[Pair], argument: str) -> None:
 
 
 def word_keys(words: Iterable[str], fold: str) -> Tensor:
-    """A 32-bit key for each word, the same on every machine: enough to know later which words were seen.
+    """A 32-bit key for each word, the same on every machine, by which a saved model knows the words in training.
 
     Args:
         words: the words.
-        fold: how words are folded before anything else, a name in `inputs.FOLDINGS`.
+        fold: the folding that is applied to words first, a name in `inputs.FOLDINGS`.
 
     Example:
         >>> word_keys(["saw"], "nothing").tolist()

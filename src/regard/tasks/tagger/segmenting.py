@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["segment"]
 
-# As `datasets.segmented` has it, which isn't needed to answer.
+# The label of `datasets.segmented`, which isn't imported for prediction.
 _BEGINS = "B"
 
 
@@ -21,10 +21,10 @@ def segment(segmenter: "Tagger", texts: Iterable[str]) -> list[list[str]]:
 
     Args:
         segmenter: a tagger whose labels are those of a treebank's "segmentation".
-        texts: each a sentence; where there are spaces, words end, too.
+        texts: sentences; words also end at spaces.
 
     Raises:
-        ArgumentError: another tagger, or no list of texts.
+        ArgumentError: `segmenter` has other labels, or `texts` isn't a list of texts.
 
     Example:
         >>> import regard

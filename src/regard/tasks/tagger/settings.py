@@ -1,4 +1,4 @@
-"""What a recipe says of a tagger."""
+"""The settings of a tagger in a recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class TaggerSettings(Settings):
             1 for the main labels.
 
     Raises:
-        ArgumentError: a share that is none.
+        ArgumentError: an invalid weight.
     """
 
     kind: ClassVar[str] = "tagger"

@@ -17,7 +17,7 @@ import safetensors.torch
 from torch import Tensor
 
 from regard.errors import ModelError
-from regard.tasks.folders import standing, write_folder
+from regard.tasks.folders import find_folder, write_folder
 
 __all__ = ["FILES", "read_state", "write_state"]
 
@@ -61,7 +61,7 @@ def read_state(folder: str | Path) -> dict[str, Any]:
         ModelError: the folder or a file is missing, broken, or of a format that this version doesn't know.
     """
     folder = Path(folder)
-    place = standing(folder, FILES)
+    place = find_folder(folder, FILES)
     try:
         header = json.loads((place / _REST).read_bytes())
         content = (place / _TENSORS).read_bytes()

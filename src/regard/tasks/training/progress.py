@@ -112,7 +112,7 @@ def describe(row: Mapping[str, Any], measure: Measure) -> str:
         >>> describe({"loss": 0.5, "score": 0.9, "best": 0.95, "best_epoch": 2}, ACCURACY)
         'loss 0.5000  dev accuracy 90.00 %  best 95.00 % (epoch 2)'
     """
-    said = measure.said
+    said = measure.format
     return (
         f"loss {row['loss']:.4f}  dev {measure.name} {said(row['score'])}  "
         f"best {said(row['best'])} (epoch {row['best_epoch']})"

@@ -15,7 +15,7 @@ from typing import Any
 from regard.errors import ArgumentError, ModelError
 from regard.files import write_json, write_text
 from regard.tasks import store
-from regard.tasks.folders import standing, sweep
+from regard.tasks.folders import clean_up, find_folder
 from regard.tasks.recipe import Recipe
 from regard.tasks.training import checkpoints
 
@@ -78,7 +78,7 @@ class RunFolder:
             (self.model, store.FILES),
         ):
             if folder.parent.is_dir():
-                sweep(folder, files)
+                clean_up(folder, files)
         begun = self._read()
         # A setting that there wasn't yet when it began is at what it is by default.
         recipe = self.recipe()
@@ -115,11 +115,11 @@ class RunFolder:
 
     def can_continue(self) -> bool:
         """Whether a checkpoint is there: a run that was killed in its first epoch has none."""
-        return standing(self.last, checkpoints.FILES).is_dir()
+        return find_folder(self.last, checkpoints.FILES).is_dir()
 
     def finished(self) -> bool:
         """Whether the finished model is there."""
-        return standing(self.model, store.FILES).is_dir()
+        return find_folder(self.model, store.FILES).is_dir()
 
     def write_log(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the log anew, whole, so that a resumed run has each epoch once."""

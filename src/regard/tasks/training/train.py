@@ -206,7 +206,7 @@ def _train(asked: _Asked, begun: _Begun, run: RunFolder | None) -> Any:
         if not asked.process.is_first:
             return None
         last = history[-1]
-        score = f"{objective.measure.name} {objective.measure.said(last['best'])}"
+        score = f"{objective.measure.name} {objective.measure.format(last['best'])}"
         reason = is_over(asked.recipe, history)
         asked.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
         weights = best if run is None else read_best(run.best)
