@@ -12,6 +12,7 @@ from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate
 from regard.modules.generation import Generated, beam_search, greedy
 from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
+from regard.modules.make_part import PerLayer
 from regard.modules.networks import (
     NETWORKS,
     AttentionNetwork,
@@ -35,6 +36,7 @@ from regard.modules.pooling import (
     Pooling,
     SumPooling,
 )
+from regard.modules.projections import Projections
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.rescoring import rescore
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
@@ -75,7 +77,9 @@ __all__ = [
     "Observation",
     "ObserverHandle",
     "Pairs",
+    "PerLayer",
     "Pooling",
+    "Projections",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
     "ScaledEmbedding",
