@@ -124,6 +124,7 @@ def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set tha
 @app.command(cls=Command, short_help="Read every split, and say what stands out.")
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set; or your own files, or a folder.")],
+    *,
     label: Annotated[str | None, typer.Option(help="Which label, or column of them  [default: the data set's]")] = None,
     column: ColumnOption = None,
     renamed: LabelNamesOption = None,

@@ -41,6 +41,7 @@ def say(
         str,
         typer.Argument(metavar="MODEL", help="A model that speaks: synthesis, which comes along, or a folder."),
     ],
+    *,
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
     ],

@@ -128,8 +128,8 @@ def train_and_save(task: Task, options: TrainOptions) -> Page:
         model.save(folder)
     # What was left out here would stop the commands that are suggested.
     skipping = ["--skip-broken", str(broken.path)] if broken else []
-    unread = bool(test) and "test" not in evaluated
-    return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
+    commands = _next_commands(model, folder, data, dev, skipping)
+    return _page(model, scores, folder, warned, commands, unread=bool(test) and "test" not in evaluated)
 
 
 def _check_repeats(task: Task, data: str, examples: Sequence[Any]) -> None:
@@ -203,28 +203,34 @@ def _plain(scores: Any) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
+def _next_commands(
+    model: Any, folder: Path, data: str, dev: Sequence[Any], skipping: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The commands to type next: one that asks the model, empty if no source can be named, and one that evaluates it."""
+    # A name of a bundled model's would be taken for that.
+    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
+    example, kind = model.about.get("example"), model.recipe.input.given
+    ask: list[str] = []
+    if model.task.sounds:
+        ask = ["regard", "say", name, example, "--out", "said.wav"]
+    elif example:
+        ask = ["regard", "tag", "--model", name, "--", " ".join(example)]
+    elif model.recipe.input.unnamed(model.encoder) is None:
+        ask = ["regard", "predict", name, _to_ask(dev[0].source, data, kind)]
+    return ask, ["regard", "evaluate", name, "--data", data, *skipping]
+
+
 def _page(
     model: Any,
     scores: dict[str, Any],
     folder: Path,
-    data: str,
-    dev: Sequence[Any],
     warned: Sequence[str],
-    skipping: Sequence[str],
+    commands: tuple[list[str], list[str]],
     *,
     unread: bool,
 ) -> Page:
-    # A name of a bundled model's would be taken for that.
-    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
-    evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
-    steps = [[*evaluate, "--split", "dev"]]
-    example, kind = model.about.get("example"), model.recipe.input.given
-    if model.task.sounds:
-        steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
-    elif example:
-        steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.unnamed(model.encoder) is None:
-        steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
+    ask, evaluate = commands
+    steps = [*([ask] if ask else []), [*evaluate, "--split", "dev"]]
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.target.said}",
         (

@@ -10,6 +10,7 @@ from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.modules.generation import Generated, beam_search, greedy
+from regard.modules.generation_config import GenerationConfig
 from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
 from regard.modules.make_part import PerLayer
@@ -65,6 +66,7 @@ __all__ = [
     "FrameSeq2Seq",
     "Generated",
     "GeneratedFrames",
+    "GenerationConfig",
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",

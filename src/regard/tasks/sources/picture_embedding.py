@@ -1,6 +1,7 @@
 """The embedding of patches of pictures of one size: augmented in training, and convolved."""
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -8,20 +9,34 @@ from torch import Tensor, nn
 
 from regard.tasks.sources.vectors import VectorEmbedding
 
-__all__ = ["PictureEmbedding", "convolutions"]
+__all__ = ["PictureAugmentation", "PictureEmbedding", "convolutions"]
+
+
+@dataclass(frozen=True)
+class PictureAugmentation:
+    """How training changes pictures: a shifted 7 is still one, and so is a wider one.
+
+    Args:
+        shift: by how many pixels a picture is shifted at most, up or down and to either side.
+        zoom: by how much it is made wider or narrower, and higher or lower, at most.
+        turn: by how many degrees it is turned at most, to either side.
+        invert: how often its levels change their sign: light becomes dark.
+    """
+
+    shift: int = 0
+    zoom: float = 0.0
+    turn: float = 0.0
+    invert: float = 0.0
 
 
 class PictureEmbedding(VectorEmbedding):
-    """A linear map of patches, of pictures that training changes: a shifted 7 is still one, and so is a wider one.
+    """A linear map of patches, of pictures that training changes.
 
     Args:
         size, width, item_dropout: as in `VectorEmbedding`. A vector begins with the patch; its place, which follows, is
             not shifted.
         shape: rows and columns of patches, rows and columns of pixels in a patch, channels.
-        most: by how many pixels a picture is shifted at most, up or down and to either side.
-        zoom: by how much it is made wider or narrower, and higher or lower, at most.
-        turn: by how many degrees it is turned at most, to either side.
-        invert: how often its levels change their sign: light becomes dark.
+        augmentation: how training changes the pictures.
         stem: how many channels convolutions make of a patch; 0: there are none, and the pixels are mapped themselves.
     """
 
@@ -32,16 +47,13 @@ class PictureEmbedding(VectorEmbedding):
         *,
         item_dropout: float,
         shape: tuple[int, int, int, int, int],
-        most: int = 0,
-        zoom: float = 0.0,
-        turn: float = 0.0,
-        invert: float = 0.0,
+        augmentation: PictureAugmentation,
         stem: int = 0,
     ):
         _, _, high, wide, channels = shape
         places = size - high * wide * channels
         super().__init__(places + stem if stem else size, width, item_dropout=item_dropout)
-        self.shape, self.most, self.zoom, self.turn, self.invert = shape, most, zoom, turn, invert
+        self.shape, self.augmentation = shape, augmentation
         self.stem = convolutions(channels, stem, high) if stem else None
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
@@ -74,10 +86,10 @@ class PictureEmbedding(VectorEmbedding):
     ) -> Float[Tensor, "batch channel height width"]:
         """The pictures, each changed at random; what comes in at an edge repeats it."""
         batch, device = len(pictures), pictures.device
-        if self.zoom or self.turn:
+        most = self.augmentation.shift
+        if self.augmentation.zoom or self.augmentation.turn:
             pictures = self._warped(pictures)
-        elif self.most:
-            most = self.most
+        elif most:
             padded = nn.functional.pad(pictures, (most, most, most, most), mode="replicate")
             down, across = (
                 torch.randint(2 * most + 1, (batch, 1), device=device) + torch.arange(count, device=device)
@@ -86,8 +98,8 @@ class PictureEmbedding(VectorEmbedding):
             each = torch.arange(batch, device=device)[:, None, None]
             # (b h w c) -> (b c h w)
             pictures = padded[each, :, down[:, :, None], across[:, None, :]].permute(0, 3, 1, 2)
-        if self.invert:
-            signs = 1 - 2 * (torch.rand(batch, 1, 1, 1, device=device) < self.invert).to(pictures)
+        if self.augmentation.invert:
+            signs = 1 - 2 * (torch.rand(batch, 1, 1, 1, device=device) < self.augmentation.invert).to(pictures)
             pictures = pictures * signs
         return pictures
 
@@ -96,17 +108,16 @@ class PictureEmbedding(VectorEmbedding):
     ) -> Float[Tensor, "batch channel height width"]:
         """Shifted, zoomed and turned at once."""
         height, width = pictures.shape[2:]
+        shift, zoom = self.augmentation.shift, self.augmentation.zoom
         drawn = 2 * torch.rand(5, len(pictures), device=pictures.device) - 1
-        angle = drawn[0] * (self.turn * math.pi / 180)
-        high, wide = 1 + self.zoom * drawn[1], 1 + self.zoom * drawn[2]
+        angle = drawn[0] * (self.augmentation.turn * math.pi / 180)
+        high, wide = 1 + zoom * drawn[1], 1 + zoom * drawn[2]
         # From each place of the new picture to that of the old; sides are from -1 to 1.
         rows = torch.stack(
             [
+                torch.stack([angle.cos() / wide, angle.sin() / wide * (height / width), 2 * shift / width * drawn[3]]),
                 torch.stack(
-                    [angle.cos() / wide, angle.sin() / wide * (height / width), 2 * self.most / width * drawn[3]]
-                ),
-                torch.stack(
-                    [-angle.sin() / high * (width / height), angle.cos() / high, 2 * self.most / height * drawn[4]]
+                    [-angle.sin() / high * (width / height), angle.cos() / high, 2 * shift / height * drawn[4]]
                 ),
             ]
         )

@@ -1,5 +1,6 @@
 """Speech synthesis: a sound for a source, of a length that the model decides."""
 
+from regard.tasks.single_network import ENCODER_DECODER, SINGLE_NETWORK
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -48,12 +49,10 @@ TASK = Task(
     decides_length=True,
     sounds=True,
     reads_text_as="texts",
-    fixed={"members": (1, "is one net"), "consistency": (0, "gives no single answers")},
+    fixed=SINGLE_NETWORK,
     defaults={
         "": {
-            "position": "sinusoidal",
-            "dropout": 0.1,
-            "attention_dropout": 0.0,
+            **ENCODER_DECODER,
             "batch_items": 800,
             "average": 0.99,
         },

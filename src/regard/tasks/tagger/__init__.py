@@ -1,5 +1,6 @@
 """Taggers: a label, or a number, for each item of a source."""
 
+from regard.tasks.card_limits import CALIBRATED, NUMBERS
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -22,9 +23,6 @@ Examples:
   regard train tagger --data my-treebank/ --out mine --recipe small.json
   regard evaluate mine --data my-treebank/
 """
-_PROBABILITIES = (
-    "{knows} Its probabilities fit dev: on sources unlike its data it is wrong more often than they say. {attention}"
-)
 
 TASK = Task(
     name="tagger",
@@ -43,8 +41,8 @@ TASK = Task(
         "number": "A tagger: it gives each {item} a number.",
     },
     limits={
-        "label": _PROBABILITIES,
-        "number": "{knows} Of sources unlike its data its numbers are further off than the scores say. {attention}",
+        "label": CALIBRATED,
+        "number": NUMBERS,
     },
     commands={"words": "tag", "": "predict"},
     examples={"words": '["I", "saw", "a", "saw", "."]'},
