@@ -206,7 +206,7 @@ def _plain(scores: Any) -> dict[str, Any]:
 def _next_commands(
     model: Any, folder: Path, data: str, dev: Sequence[Any], skipping: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The commands to type next: one that asks the model, empty if no source can be named, and one that evaluates it."""
+    """The commands to type next: one that asks the model, if a source can be named, and one that evaluates it."""
     # A name of a bundled model's would be taken for that.
     name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
     example, kind = model.about.get("example"), model.recipe.input.given
