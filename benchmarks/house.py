@@ -1,9 +1,10 @@
 """Measure the source: its size, its branches on kinds, its long signatures, what it repeats, and its calls.
 
-    python benchmarks/house.py [SRC]
+    python benchmarks/house.py [SRC] [--list]
 
 SRC is the folder of the package to measure, by default src/regard of this checkout; of another checkout the calls are
-counted too, in a process that imports regard from there. Nothing is written.
+counted too, in a process that imports regard from there. With --list, what was counted is named, and the calls are left
+out. Nothing is written.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from typing import Any
 KINDS = {"tagger", "classifier", "seq2seq", "synthesis"}
 MOST_PARAMETERS = 6
 RUN = 6  # lines in a row that two files share
+FEWEST_STATEMENTS = 3  # in such a run, for it to count as one of statements
 COMMON = 8  # places in which a line may stand before it is too common to tell anything
 
 
@@ -30,6 +32,7 @@ def main() -> None:
     own = Path(__file__).parents[1] / "src" / "regard"
     parser.add_argument("source", nargs="?", type=Path, default=own, metavar="SRC", help="src/regard of a checkout")
     parser.add_argument("--calls", action="store_true", help="only count the calls of the regard that is imported")
+    parser.add_argument("--list", action="store_true", help="name the long signatures and the repeated statements")
     given = parser.parse_args()
     if given.calls:
         for name, count in calls().items():
@@ -37,12 +40,24 @@ def main() -> None:
         return
     files = {path: path.read_text(encoding="utf-8") for path in sorted(given.source.rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in files.items()}
+    if given.list:
+        for line in listed(files, given.source):
+            print(line)
+        return
     renamed, exact = repeated(files)
+    renamed_statements, exact_statements = repeated(files, statements=True)
+    parameters = f"more than {MOST_PARAMETERS} parameters"
+    by_position = sum(long_signatures(tree, by_position=True) for tree in trees.values())
     print(f"lines: {sum(text.count(chr(10)) for text in files.values()):,}")
     print(f"files: {len(files)}")
     print(f"branches on a kind's string: {sum(map(branches, trees.values()))}")
-    print(f"functions with more than {MOST_PARAMETERS} parameters: {sum(map(long_signatures, trees.values()))}")
+    print(f"functions with {parameters}: {sum(map(long_signatures, trees.values()))}")
+    print(f"functions with {parameters} by position: {by_position}")
     print(f"pairs of files that share {RUN} lines or more: {renamed + exact}, of which {exact} to the letter")
+    print(
+        f"pairs of files that share {RUN} lines of statements or more: {renamed_statements + exact_statements}, "
+        f"of which {exact_statements} to the letter"
+    )
     inner = {**os.environ, "PYTHONPATH": str(given.source.resolve().parent)}
     subprocess.run([sys.executable, __file__, "--calls"], env=inner, check=True)
 
@@ -59,25 +74,71 @@ def branches(tree: ast.AST) -> int:
     return found
 
 
-def long_signatures(tree: ast.AST) -> int:
-    """How many functions have too many parameters, `self` and `cls` not counted."""
-    found = 0
+def long_signatures(tree: ast.AST, *, by_position: bool = False) -> int:
+    """How many functions have too many parameters, or too many by position, whose order a caller has to know."""
+    return len(list(_long_signatures(tree, by_position=by_position)))
+
+
+def _long_signatures(
+    tree: ast.AST, *, by_position: bool
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, int]]:
+    """The functions with too many parameters and their numbers, `self` and `cls` not counted."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             given = node.args
-            names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-            found += len([name for name in names if name not in ("self", "cls")]) > MOST_PARAMETERS
-    return found
+            taken = [*given.posonlyargs, *given.args, *([] if by_position else given.kwonlyargs)]
+            count = len([each for each in taken if each.arg not in ("self", "cls")])
+            if count > MOST_PARAMETERS:
+                yield node, count
 
 
-def repeated(files: dict[Path, str]) -> tuple[int, int]:
-    """How many pairs of files share a run of lines: but for names and values; and to the letter."""
-    exact = _runs({path: _lines(text, rename=False) for path, text in files.items()})
-    alike = _runs({path: _lines(text, rename=True) for path, text in files.items()})
-    return len(alike - exact), len(exact)
+def repeated(files: dict[Path, str], *, statements: bool = False) -> tuple[int, int]:
+    """How many pairs of files share a run of lines, or of statements: but for names and values; and to the letter."""
+    alike, exact = _repeated(files, statements=statements)
+    return len(alike), len(exact)
 
 
-def _lines(text: str, rename: bool) -> list[str]:
+def _repeated(files: dict[Path, str], *, statements: bool) -> tuple[set[tuple[Path, Path]], set[tuple[Path, Path]]]:
+    owners = {path: _owners(text) for path, text in files.items()} if statements else None
+    exact = _runs({path: _lines(text, rename=False) for path, text in files.items()}, owners)
+    return _runs({path: _lines(text, rename=True) for path, text in files.items()}, owners) - exact, exact
+
+
+def listed(files: dict[Path, str], source: Path) -> Iterator[str]:
+    """What is counted of signatures and of repeated statements, by name."""
+    for path, text in files.items():
+        for node, count in _long_signatures(ast.parse(text), by_position=False):
+            given = node.args
+            by_position = count - len(given.kwonlyargs)
+            place = f"{path.relative_to(source)}:{node.lineno}"
+            yield f"{place} {node.name}: {count} parameters, {by_position} by position"
+    for how, pairs in zip(("alike", "to the letter"), _repeated(files, statements=True), strict=True):
+        for one, other in sorted(pairs):
+            yield f"{one.relative_to(source)} and {other.relative_to(source)}: statements {how}"
+
+
+def _owners(text: str) -> dict[int, int]:
+    """The first line of the statement that a line is of; without lines that declare: signatures, fields, imports."""
+    owners: dict[int, int] = {}
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
+                continue
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                continue
+            case ast.stmt():
+                # Parents come before their children, which take their lines over.
+                owners |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno)
+    for node in ast.walk(ast.parse(text)):
+        fields = node.body if isinstance(node, ast.ClassDef) else []
+        for field in fields:
+            if isinstance(field, ast.Assign | ast.AnnAssign):
+                for line in range(field.lineno, (field.end_lineno or field.lineno) + 1):
+                    owners.pop(line, None)
+    return owners
+
+
+def _lines(text: str, rename: bool) -> list[tuple[int, str]]:
     """The lines that tell something, without comments, docstrings and imports; names and values are one if wanted."""
     lines: dict[int, list[str]] = collections.defaultdict(list)
     before = tokenize.NEWLINE
@@ -89,8 +150,12 @@ def _lines(text: str, rename: bool) -> list[str]:
         before = token.type
         if token.type != tokenize.NEWLINE:
             lines[token.start[0]].append(_word(token) if rename else token.string)
-    written = [" ".join(words) for _, words in sorted(lines.items())]
-    return [line for line in written if not line.startswith(("import ", "from ")) and any(map(str.isalnum, line))]
+    written = [(number, " ".join(words)) for number, words in sorted(lines.items())]
+    return [
+        (number, line)
+        for number, line in written
+        if not line.startswith(("import ", "from ")) and any(map(str.isalnum, line))
+    ]
 
 
 def _word(token: tokenize.TokenInfo) -> str:
@@ -99,12 +164,22 @@ def _word(token: tokenize.TokenInfo) -> str:
     return "VALUE" if token.type in (tokenize.STRING, tokenize.NUMBER) else token.string
 
 
-def _runs(files: dict[Path, list[str]]) -> set[tuple[Path, Path]]:
-    """The pairs of files that share a run; a file with itself, if the runs don't overlap."""
+def _runs(
+    files: dict[Path, list[tuple[int, str]]], owners: dict[Path, dict[int, int]] | None
+) -> set[tuple[Path, Path]]:
+    """The pairs of files that share a run; a file with itself, if the runs don't overlap.
+
+    With `owners`, the run must be of statements, and of several: one alone is a table or a call with many arguments.
+    """
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = collections.defaultdict(list)
     for path, lines in files.items():
         for start in range(len(lines) - RUN + 1):
-            places[tuple(lines[start : start + RUN])].append((path, start))
+            run = lines[start : start + RUN]
+            if owners is not None:
+                statements = {owners[path].get(number) for number, _ in run}
+                if None in statements or len(statements) < FEWEST_STATEMENTS:
+                    continue
+            places[tuple(line for _, line in run)].append((path, start))
     return {
         (one, other)
         for found in places.values()

@@ -26,7 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard.attention import SCORES, WEIGHTS, attend, custom_operator, masks, positions, scores, weights
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
-from regard.modules import MultiHeadAttention
+from regard.modules import MultiHeadAttention, Projections
 
 COMPILED: dict[str, Callable[[], None]] = {}
 EXPORTED: dict[str, Callable[[], None]] = {}
@@ -442,8 +442,8 @@ def errors_are_those_of_eager() -> None:
 def modules() -> None:
     for options in (
         {"position": "relative", "weights": "entmax", "dropout": 0.3},
-        {"kv_heads": 1, "position": "rotary", "score": "additive"},
-        {"share": "all", "score": "cosine"},
+        {"projections": Projections(kv_heads=1), "position": "rotary", "score": "additive"},
+        {"projections": Projections(shared_key=True, shared_value=True), "score": "cosine"},
     ):
         torch._dynamo.reset()
         module = MultiHeadAttention(12, heads=2, **options)
@@ -611,7 +611,7 @@ def _exported(strict: bool) -> None:
     length = torch.export.Dim("length", min=2, max=512)
     for mask, options in (
         (None, {}),
-        ("causal", {"position": "rotary", "kv_heads": 1}),
+        ("causal", {"position": "rotary", "projections": Projections(kv_heads=1)}),
         ("lengths", {"position": "relative"}),
     ):
         module = _Masked(mask, **options)

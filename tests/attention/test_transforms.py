@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from attention import compiled_checks
 from regard.attention import attend, autograd, masks, positions, weights
 from regard.errors import ArgumentError, RefusedError
-from regard.modules import MultiHeadAttention
+from regard.modules import MultiHeadAttention, Projections
 
 BATCH, HEADS, KEYS, FEATURE, SAMPLES = 2, 2, 5, 4, 3
 
@@ -338,7 +338,7 @@ class TestModules:
     OPTIONS = (
         {},
         {"position": "relative", "weights": "entmax"},
-        {"kv_heads": 1, "score": "additive", "position": "rotary"},
+        {"projections": Projections(kv_heads=1), "score": "additive", "position": "rotary"},
     )
 
     @pytest.mark.parametrize("options", OPTIONS)

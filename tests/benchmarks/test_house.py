@@ -31,6 +31,47 @@ def test_self_is_no_parameter(house):
     assert house.long_signatures(tree) == 1
 
 
+def test_options_by_keyword_have_no_order_to_be_known(house):
+    tree = ast.parse("def f(a, b, c, d, e, f, *, g=0): ...\ndef g(a, b, c, d, e, f, /, g): ...\nasync def h(a, b): ...")
+    assert house.long_signatures(tree) == 2
+    assert house.long_signatures(tree, by_position=True) == 1
+
+
+def test_repeated_declarations_are_no_statements(house):
+    names = "".join(f"    {name},\n" for name in "abcdefg")
+    signature = f"def f(\n{names}):\n    return total\n"
+    listed = "__all__ = [\n" + "".join(f"    '{name}',\n" for name in "abcdefg") + "]\n"
+    imported = f"from elsewhere import (\n{names})\n"
+    fields = "class A:\n" + "".join(f"    {name}: int = 0\n" for name in "abcdefg")
+    table = "TABLE = {\n" + "".join(f"    '{name}': 0,\n" for name in "abcdefg") + "}\n"
+    for declared in (signature, listed, imported, fields, table):
+        files = {Path("one"): declared, Path("other"): declared}
+        assert house.repeated(files) == (0, 1)
+        assert house.repeated(files, statements=True) == (0, 0)
+
+
+def test_repeated_statements_are_found_but_not_across_a_signature(house):
+    body = "".join(f"    total += {name} * {name}\n" for name in "abcdef")
+    whole = f"def f(total):\n{body}"
+    assert house.repeated({Path("one"): whole, Path("other"): whole}, statements=True) == (0, 1)
+    renamed = whole.replace("total", "summed")
+    assert house.repeated({Path("one"): whole, Path("other"): renamed}, statements=True) == (1, 0)
+    halves = f"def f(total):\n{body[: len(body) // 2]}def g(total):\n{body[len(body) // 2 :]}"
+    files = {Path("one"): halves, Path("other"): halves}
+    assert house.repeated(files) == (0, 1)
+    assert house.repeated(files, statements=True) == (0, 0)
+
+
+def test_what_is_counted_is_named(house):
+    body = "".join(f"    a += {name}\n" for name in "bcdefg")
+    files = {Path(f"src/{name}"): f"def {name}(a, b, c, d, e, f, *, g):\n{body}" for name in ("one", "other")}
+    assert list(house.listed(files, Path("src"))) == [
+        "one:1 one: 7 parameters, 6 by position",
+        "other:1 other: 7 parameters, 6 by position",
+        "one and other: statements to the letter",
+    ]
+
+
 def test_repeated_lines_are_found_but_for_names_and_to_the_letter(house):
     body = "".join(f"    total += {name} * {name} - weights[{name}]\n" for name in "abcdef")
     one, other = f"def f(total):\n    '''One.'''\n{body}", f"def g(total):\n{body}    # the end\n"

@@ -1,12 +1,14 @@
 """Multi-head attention in the notes' forms: what is shared, what is grouped, what stands beside, parts by name."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
 
-from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Guided, Lengths, Relative, Sizes, Window, weigh
+from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Guided, Lengths, Relative, Rotary, Sizes, Window, weigh
 from regard.errors import ArgumentError
-from regard.modules import ExtraKeys, MultiHeadAttention
+from regard.modules import Encoder, ExtraKeys, MultiHeadAttention, PerLayer, Projections
 
 DOUBLE = torch.float64
 
@@ -67,22 +69,22 @@ class TestShare:
     """Must it be three? (002)"""
 
     @pytest.mark.parametrize(
-        ("share", "expected"),
+        ("make", "expected"),
         [
-            ("none", ["key.weight", "query.weight", "value.weight"]),
-            ("query_key", ["query.weight", "value.weight"]),
-            ("all", ["query.weight"]),
+            (MultiHeadAttention, ["key.weight", "query.weight", "value.weight"]),
+            (MultiHeadAttention.shared_query_key, ["query.weight", "value.weight"]),
+            (MultiHeadAttention.shared_query_key_value, ["query.weight"]),
         ],
     )
-    def test_parameters(self, share, expected):
-        attention = MultiHeadAttention(6, heads=3, share=share, bias=False, output=False)
+    def test_parameters(self, make, expected):
+        attention = make(6, heads=3, bias=False, output=False)
         assert names(attention) == expected
         assert sorted(attention.state_dict()) == expected
 
-    @pytest.mark.parametrize("share", ["query_key", "all"])
+    @pytest.mark.parametrize("make", [MultiHeadAttention.shared_query_key, MultiHeadAttention.shared_query_key_value])
     @pytest.mark.parametrize("cross", [False, True])
-    def test_it_is_three_equal_matrices(self, share, cross):
-        shared = MultiHeadAttention(6, heads=3, share=share).double()
+    def test_it_is_three_equal_matrices(self, make, cross):
+        shared = make(6, heads=3).double()
         three = MultiHeadAttention(6, heads=3).double()
         state = dict(shared.state_dict())
         for name in ("weight", "bias"):
@@ -96,7 +98,7 @@ class TestShare:
         torch.testing.assert_close(shared(x, x, -x), three(x, x, -x))
 
     def test_with_queries_for_keys_two_items_score_each_other_alike(self):
-        attention = MultiHeadAttention(6, heads=1, share="query_key", bias=False)
+        attention = MultiHeadAttention.shared_query_key(6, heads=1, bias=False)
         queries = attention.query(torch.randn(1, 5, 6))
         scores = queries @ queries.mT
         torch.testing.assert_close(scores, scores.mT)
@@ -108,24 +110,24 @@ class TestShare:
         torch.testing.assert_close(seen[0].weights[0, 0], torch.softmax(queries @ queries.mT / 6**0.5, -1)[0])
 
     def test_errors(self):
-        with pytest.raises(ArgumentError, match="`share` must be one of none, query_key, all"):
-            MultiHeadAttention(6, heads=3, share="both")
+        with pytest.raises(ArgumentError, match="`shared_key` must be True where `shared_value` is, but is False"):
+            Projections(shared_value=True)
         with pytest.raises(ArgumentError, match="`key_width` must be `width` 6 where one matrix serves both"):
-            MultiHeadAttention(6, heads=3, share="query_key", key_width=5)
+            MultiHeadAttention.shared_query_key(6, heads=3, key_width=5)
         with pytest.raises(ArgumentError, match="`value_width` must be `width` 6"):
-            MultiHeadAttention(6, heads=3, share="all", value_width=5)
+            MultiHeadAttention.shared_query_key_value(6, heads=3, value_width=5)
         with pytest.raises(ArgumentError, match="`kv_heads` must be `heads` 4 where queries and keys share"):
-            MultiHeadAttention(8, heads=4, share="query_key", kv_heads=2)
-        assert MultiHeadAttention(6, heads=3, share="query_key", value_width=5).value.in_features == 5
+            MultiHeadAttention(8, heads=4, projections=Projections(kv_heads=2, shared_key=True))
+        assert MultiHeadAttention.shared_query_key(6, heads=3, value_width=5).value.in_features == 5
 
 
-class TestProject:
+class TestQueryOnly:
     """With a matrix for queries alone, keys and values are the vectors as they come."""
 
     @pytest.mark.parametrize("cross", [False, True])
     def test_it_is_three_matrices_of_which_two_are_one(self, cross):
         """One, the identity: not one of the matrices."""
-        plain = MultiHeadAttention(6, heads=3, project="query").double()
+        plain = MultiHeadAttention.query_only(6, heads=3).double()
         three = MultiHeadAttention(6, heads=3).double()
         state = dict(plain.state_dict())
         assert sorted(state) == ["output.bias", "output.weight", "query.bias", "query.weight"]
@@ -140,7 +142,7 @@ class TestProject:
     def test_a_matrix_of_queries_says_what_two_say(self):
         """x Wq (y Wk)^T is x (Wq Wk^T) y^T."""
         two = MultiHeadAttention(4, heads=1, bias=False)
-        one = MultiHeadAttention(4, heads=1, bias=False, project="query")
+        one = MultiHeadAttention.query_only(4, heads=1, bias=False)
         with torch.no_grad():
             one.query.weight.copy_(two.key.weight.T @ two.query.weight)
             x, seen = torch.randn(1, 5, 4), []
@@ -150,26 +152,24 @@ class TestProject:
         torch.testing.assert_close(seen[0].weights, seen[1].weights)
 
     def test_grouped_keys_are_as_wide_as_their_heads(self):
-        attention = MultiHeadAttention(8, heads=4, kv_heads=2, key_width=4, project="query")
+        attention = MultiHeadAttention(8, heads=4, key_width=4, projections=Projections(kv_heads=2, query_only=True))
         assert attention(torch.randn(1, 3, 8), torch.randn(1, 5, 4)).shape == (1, 3, 8)
 
     def test_errors(self):
-        with pytest.raises(ArgumentError, match="`project` must be one of all, query"):
-            MultiHeadAttention(6, heads=3, project="key")
-        with pytest.raises(ArgumentError, match='`share` must be "none" where only queries are projected'):
-            MultiHeadAttention(6, heads=3, project="query", share="all")
+        with pytest.raises(ArgumentError, match="`shared_key` must be False where only queries are projected"):
+            Projections(query_only=True, shared_key=True)
         with pytest.raises(ArgumentError, match="`key_width` must be 6, the size of all key heads together"):
-            MultiHeadAttention(6, heads=3, project="query", key_width=5)
+            MultiHeadAttention.query_only(6, heads=3, key_width=5)
         with pytest.raises(ArgumentError, match="`value_width` must be 6"):
-            MultiHeadAttention(6, heads=3, project="query", value_width=5)
+            MultiHeadAttention.query_only(6, heads=3, value_width=5)
         with pytest.raises(ArgumentError, match="`key` must be vectors \\(batch, length, 6\\)"):
-            MultiHeadAttention(6, heads=3, project="query")(torch.zeros(1, 2, 6), torch.zeros(1, 2, 5))
+            MultiHeadAttention.query_only(6, heads=3)(torch.zeros(1, 2, 6), torch.zeros(1, 2, 5))
 
 
 class TestGroupedQueries:
     @pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
     def test_each_key_head_serves_as_many_queries(self, kv_heads):
-        grouped = MultiHeadAttention(12, heads=6, kv_heads=kv_heads).double()
+        grouped = MultiHeadAttention.grouped_query(12, heads=6, kv_heads=kv_heads).double()
         assert grouped.key.out_features == grouped.value.out_features == 2 * kv_heads
         full = MultiHeadAttention(12, heads=6).double()
         state = grouped.state_dict()
@@ -183,7 +183,17 @@ class TestGroupedQueries:
     @pytest.mark.parametrize("kv_heads", [0, 4, 12, -1])
     def test_it_must_divide_the_heads(self, kv_heads):
         with pytest.raises(ArgumentError, match=f"`kv_heads` must divide `heads` 6, but is {kv_heads}"):
-            MultiHeadAttention(12, heads=6, kv_heads=kv_heads)
+            MultiHeadAttention.grouped_query(12, heads=6, kv_heads=kv_heads)
+
+    def test_multi_query_has_one_head_of_keys_and_values(self):
+        attention = MultiHeadAttention.multi_query(12, heads=6, position="rotary")
+        assert (attention.kv_heads, attention.key.out_features, attention.value.out_features) == (1, 2, 2)
+        assert attention.position == "rotary"
+
+    def test_the_layers_of_an_encoder_have_it_too(self):
+        encoder = Encoder(12, layers=2, heads=3, hidden=8, projections=Projections(kv_heads=1))
+        assert [layer.attention.key.out_features for layer in encoder.layers] == [4, 4]
+        assert encoder(torch.randn(2, 5, 12)).shape == (2, 5, 12)
 
 
 class TestPartsByName:
@@ -217,10 +227,25 @@ class TestPartsByName:
         with pytest.raises(ArgumentError, match="`score` 'keen' needs `size_of_window`, so its name alone"):
             MultiHeadAttention(12, heads=3, score="keen")
 
+    def test_each_layer_makes_its_own(self):
+        position = PerLayer(functools.partial(Relative, reach=5))
+        encoder = Encoder(12, layers=2, heads=3, hidden=8, position=position)
+        first, second = (layer.attention.position for layer in encoder.layers)
+        assert first.table.shape == second.table.shape == (11, 4)
+        assert first is not second
+        assert isinstance(MultiHeadAttention(12, heads=3, position=PerLayer(Rotary)).position, Rotary)
+
+    def test_what_each_layer_makes_may_need_sizes_only(self):
+        def keen(size_of_window):
+            return None
+
+        with pytest.raises(ArgumentError, match=r"`make` of the PerLayer for `score` must require .* `size_of_window`"):
+            MultiHeadAttention(12, heads=3, score=PerLayer(keen))
+
 
 class TestExtraKeys:
     def test_they_stand_in_front_and_no_mask_hides_them(self):
-        attention = MultiHeadAttention(12, heads=3, extra=ExtraKeys(3, 4, zero=True)).double()
+        attention = MultiHeadAttention.with_extra_keys(12, heads=3, zero=True).double()
         x = torch.randn(2, 7, 12, dtype=DOUBLE)
         seen = []
         with attention.observe(seen.append):
@@ -239,7 +264,7 @@ class TestExtraKeys:
         ids=["causal", "window", "lengths", "guided", "guided by share", "own"],
     )
     def test_equals_attention_written_out(self, mask):
-        attention = MultiHeadAttention(12, heads=3, extra=ExtraKeys(3, 4, zero=True), output=False).double()
+        attention = MultiHeadAttention.with_extra_keys(12, heads=3, zero=True, output=False).double()
         x, source = torch.randn(2, 3, 12, dtype=DOUBLE), torch.randn(2, 5, 12, dtype=DOUBLE)
         q, k, v = (
             linear(vectors).unflatten(-1, (3, 4)).transpose(1, 2)
@@ -276,6 +301,11 @@ class TestExtraKeys:
         assert not (allowed & ~held(spans.outer)).any()
         assert not (held(spans.inner) & ~allowed).any()
         assert not spans.exact or torch.equal(held(spans.outer), allowed)
+
+    def test_there_is_one_for_each_key_head(self):
+        attention = MultiHeadAttention.with_extra_keys(12, heads=6, projections=Projections(kv_heads=2))
+        assert attention.extra.key.shape == (2, 1, 2)
+        assert attention(torch.randn(1, 3, 12)).shape == (1, 3, 12)
 
     def test_nothing_extra_is_an_error(self):
         with pytest.raises(ArgumentError, match="`learned` or `zero` must be True"):

@@ -1,11 +1,13 @@
 """Decoding with a cache: step by step, the outputs of the full pass."""
 
+import functools
+
 import pytest
 import torch
 
 from regard.attention import POSITIONS, Causal, Lengths, Window
 from regard.errors import ArgumentError
-from regard.modules import Cache, ExtraKeys, MultiHeadAttention
+from regard.modules import Cache, MultiHeadAttention
 
 DOUBLE = torch.float64
 WIDTH, LENGTH = 12, 13
@@ -47,12 +49,17 @@ class TestEqualsTheFullPass:
         torch.testing.assert_close(stepwise(attention, x, sizes, mask="causal"), attention(x, mask="causal"))
 
     @pytest.mark.parametrize(
-        "options",
-        [{"kv_heads": 1}, {"share": "query_key"}, {"share": "all"}, {"extra": ExtraKeys(3, 4, zero=True)}],
-        ids=lambda options: next(iter(options)),
+        "make",
+        [
+            MultiHeadAttention.multi_query,
+            MultiHeadAttention.shared_query_key,
+            MultiHeadAttention.shared_query_key_value,
+            functools.partial(MultiHeadAttention.with_extra_keys, zero=True),
+        ],
+        ids=["multi_query", "shared_query_key", "shared_query_key_value", "with_extra_keys"],
     )
-    def test_in_every_form(self, options):
-        attention, x = make(**options), vectors()
+    def test_in_every_form(self, make):
+        attention, x = make(WIDTH, heads=3).double(), vectors()
         torch.testing.assert_close(stepwise(attention, x, [5] + [1] * 8, mask=Causal()), attention(x, mask=Causal()))
 
     def test_with_a_window(self):

@@ -1,5 +1,6 @@
 """Generation: greedy and with beams, on models made by hand, whose best targets are known, and on real ones."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -9,6 +10,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.modules.generation import Generated, beam_search, greedy
+from regard.modules.generation_config import GenerationConfig
 from regard.modules.guide import Guide
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.repetition import block_repeated_ngrams
@@ -307,6 +309,22 @@ class TestBeams:
     def test_one_beam_is_greedy_on_a_table(self, seed):
         model, given = random_table(seed), source_of([0.0, -1.0, 1.0])
         close(beam_search(model, *given, beams=1), greedy(model, *given))
+
+
+class TestConfig:
+    @pytest.mark.parametrize("search", [greedy, beam_search])
+    def test_a_setting_by_name_is_a_change_of_the_config(self, search):
+        model, given = random_table(0), source_of([-3.0, 0.0])
+        config = GenerationConfig(length_penalty=1.5, no_repeat_ngram_size=1, longest=0.0, spare=4)
+        said = search(model, *given, config=config)
+        assert said == search(model, *given, length_penalty=1.5, no_repeat_ngram_size=1, longest=0.0, spare=4)
+        assert said == search(model, *given, config=dataclasses.replace(config, spare=9), spare=4)
+        assert said != search(model, *given, config=dataclasses.replace(config, length_penalty=0.0))
+        assert said != search(model, *given, config=dataclasses.replace(config, spare=1))
+
+    def test_a_setting_that_there_is_not(self):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'length'"):
+            greedy(random_table(0), *source_of([0.0]), length=3)
 
 
 @pytest.mark.parametrize("name", REAL)

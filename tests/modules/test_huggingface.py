@@ -273,7 +273,7 @@ class TestMask:
         expected = masking.sdpa_mask(
             2, queries, keys, offset, gone, function, mask, allow_is_causal_skip=False
         )  # (batch 1 query key)
-        found = huggingface._mask(2, queries, keys, offset, gone, function, mask)
+        found = huggingface._mask(2, queries, keys, offset, gone, function, attention_mask=mask)
         x = torch.zeros(2, 1, queries, 3), torch.zeros(2, 1, keys, 3)
         assert torch.equal(weigh(*x, mask=found.mask) > 0, expected)
         above = torch.randn(2, 1, keys, 3)

@@ -124,6 +124,7 @@ def get(data: Annotated[str, typer.Argument(metavar="NAME", help="A data set tha
 @app.command(cls=Command, short_help="Read every split, and report problems.")
 def check(
     data: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set, a file or a folder of your own.")],
+    *,
     label: Annotated[
         str | None, typer.Option(help="The label, or the column with it  [default: the data set's]")
     ] = None,

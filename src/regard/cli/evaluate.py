@@ -34,6 +34,7 @@ __all__ = ["converted", "evaluate"]
 
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")],
+    *,
     data: Annotated[str, typer.Option(metavar="NAME|PATH", help="A data set, a file, or a folder of files.")],
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,

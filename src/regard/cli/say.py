@@ -41,6 +41,7 @@ def say(
         str,
         typer.Argument(metavar="MODEL", help="A speech synthesizer: synthesis, which is bundled, or a folder."),
     ],
+    *,
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="A new name that ends in .wav, for one text; else a new folder.")
     ],

@@ -28,6 +28,7 @@ _MODELS = ("english-pos", "chinese-pos")
 
 def tag(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A sentence, or - for standard input.")] = None,
+    *,
     file: Annotated[
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),

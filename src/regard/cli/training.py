@@ -131,8 +131,8 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         model.save(folder)
     # The suggested commands would fail at the lines that were skipped here.
     skipping = ["--skip-broken", str(broken.path)] if broken else []
-    unread = bool(test) and "test" not in evaluated
-    return _page(model, scores, folder, data, dev, warned, skipping, unread=unread)
+    commands = _next_commands(model, folder, data, dev, skipping)
+    return _page(model, scores, folder, warned, commands, unread=bool(test) and "test" not in evaluated)
 
 
 def _check_repeats(task: Task, data: str, examples: Sequence[Any]) -> None:
@@ -212,28 +212,34 @@ def _plain(scores: Any) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
 
 
+def _next_commands(
+    model: Any, folder: Path, data: str, dev: Sequence[Any], skipping: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The commands to type next: one that predicts, if the command line can hold a source, and one that evaluates."""
+    # Disambiguates a folder with the name of a bundled model.
+    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
+    example, kind = model.about.get("example"), model.recipe.input.argument
+    ask: list[str] = []
+    if model.task.predicts_sound:
+        ask = ["regard", "say", name, example, "--out", "said.wav"]
+    elif example:
+        ask = ["regard", "tag", "--model", name, "--", " ".join(example)]
+    elif model.recipe.input.why_no_argument(model.encoder) is None:
+        ask = ["regard", "predict", name, _to_ask(dev[0].source, data, kind)]
+    return ask, ["regard", "evaluate", name, "--data", data, *skipping]
+
+
 def _page(
     model: Any,
     scores: dict[str, Any],
     folder: Path,
-    data: str,
-    dev: Sequence[Any],
     warned: Sequence[str],
-    skipping: Sequence[str],
+    commands: tuple[list[str], list[str]],
     *,
     unread: bool,
 ) -> Page:
-    # Disambiguates a folder with the name of a bundled model.
-    name = f"./{folder.parent}" if str(folder.parent) in bundled() else str(folder.parent)
-    evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
-    steps = [[*evaluate, "--split", "dev"]]
-    example, kind = model.about.get("example"), model.recipe.input.argument
-    if model.task.predicts_sound:
-        steps.insert(0, ["regard", "say", name, example, "--out", "said.wav"])
-    elif example:
-        steps.insert(0, ["regard", "tag", "--model", name, "--", " ".join(example)])
-    elif model.recipe.input.why_no_argument(model.encoder) is None:
-        steps.insert(0, ["regard", "predict", name, _to_ask(dev[0].source, data, kind)])
+    ask, evaluate = commands
+    steps = [*([ask] if ask else []), [*evaluate, "--split", "dev"]]
     return Page(
         f"{model.name}: {model.parameters:,} parameters, {model.target.description}",
         (

@@ -10,8 +10,10 @@ from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.modules.generation import Generated, beam_search, greedy
+from regard.modules.generation_config import GenerationConfig
 from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
+from regard.modules.make_part import PerLayer
 from regard.modules.networks import (
     NETWORKS,
     AttentionNetwork,
@@ -35,6 +37,7 @@ from regard.modules.pooling import (
     Pooling,
     SumPooling,
 )
+from regard.modules.projections import Projections
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.rescoring import rescore
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
@@ -63,6 +66,7 @@ __all__ = [
     "FrameSeq2Seq",
     "Generated",
     "GeneratedFrames",
+    "GenerationConfig",
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
@@ -75,7 +79,9 @@ __all__ = [
     "Observation",
     "ObserverHandle",
     "Pairs",
+    "PerLayer",
     "Pooling",
+    "Projections",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
     "ScaledEmbedding",

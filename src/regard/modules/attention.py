@@ -16,12 +16,11 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
+from regard.modules.projections import QUERY_ONLY, SEPARATE, Projections
 
 __all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
 
 _ENGINES = ("auto", *ENGINES)
-_SHARES = ("none", "query_key", "all")
-_PROJECTS = ("all", "query")
 
 
 @dataclass(frozen=True)
@@ -69,28 +68,25 @@ class MultiHeadAttention(nn.Module):
         head_size: the size of a head, any number; by default width / heads.
         key_width: the size of the key vectors, if they come from another source (cross-attention).
         value_width: the size of the value vectors; by default that of the keys.
-        kv_heads: the number of heads of keys and values, if smaller than `heads`: each serves an equal number of query
-            heads (grouped queries; 1 is multi-query).
-        share: which projections share one matrix (the notes ask: must it be three?): "none", "query_key" (queries and
-            keys are the same vectors), or "all" (queries, keys and values are the same vectors).
-        project: which inputs are projected: "all", or "query": keys and values are the input vectors, split into heads.
-            In a scaled product one matrix is as general as one for queries and one for keys, and the matrix of the
-            values can be merged into the layer before or after.
+        projections: which of queries, keys and values have a projection of their own, and how many heads keys have; by
+            default all, and as many. `multi_query`, `grouped_query`, `shared_query_key`, `shared_query_key_value` and
+            `query_only` make modules with others.
         bias: whether the projections add a bias.
         output: whether an output projection follows; without it, the output is the concatenated heads, heads x
             head_size wide.
         score, weights, position: as in `regard.attend`. If a name stands for a part with parameters, this module gets
-            one of its own; a part that is a module is trained with this one.
+            one of its own, as it does from `PerLayer`; a part that is a module is trained with this one.
         dropout: the fraction of weights dropped in training.
         engine: as in `regard.attend`.
-        extra: keys in addition to the sequence's own, to which every query may attend.
+
+    Attributes:
+        extra: the `ExtraKeys` of a module made by `with_extra_keys`, or None.
 
     Raises:
-        ArgumentError: `heads` doesn't divide `width` and `head_size` isn't given, `kv_heads` doesn't divide `heads`,
-            shared projections have unequal sizes, or an input has the wrong size.
+        ArgumentError: `heads` doesn't divide `width` and `head_size` isn't given, the projections don't fit the sizes,
+            or an input has the wrong size.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2; the notes, 001, 002, 004. Shared matrices: Kitaev et
-        al. 2020 (arXiv 2001.04451), section 2, shared-QK. Grouped queries: Ainslie et al. 2023 (arXiv 2305.13245).
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2; the notes, 001, 002, 004.
 
     Example:
         >>> attention = MultiHeadAttention(12, heads=3)
@@ -108,9 +104,7 @@ class MultiHeadAttention(nn.Module):
         head_size: int | None = None,
         key_width: int | None = None,
         value_width: int | None = None,
-        kv_heads: int | None = None,
-        share: str = "none",
-        project: str = "all",
+        projections: Projections = SEPARATE,
         bias: bool = True,
         output: bool = True,
         score: Any = "scaled_dot",
@@ -118,7 +112,6 @@ class MultiHeadAttention(nn.Module):
         position: Any = None,
         dropout: float = 0.0,
         engine: str = "auto",
-        extra: ExtraKeys | None = None,
     ):
         super().__init__()
         if heads < 1 or (head_size is None and width % heads):
@@ -130,52 +123,124 @@ class MultiHeadAttention(nn.Module):
             raise ArgumentError(f"`head_size` must be at least 1, but is {head_size}.")
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"`dropout` must be a fraction from 0 to 1, but is {dropout!r}.")
-        named = (("engine", engine, _ENGINES), ("share", share, _SHARES), ("project", project, _PROJECTS))
-        for kind, name, known in named:
-            if name not in known:
-                raise UnknownNameError(kind, name, known)
-        self.heads = heads
-        self.kv_heads = heads if kv_heads is None else kv_heads
-        if self.kv_heads < 1 or heads % self.kv_heads:
-            raise ArgumentError(f"`kv_heads` must divide `heads` {heads}, but is {kv_heads}. Choose another number.")
+        if engine not in _ENGINES:
+            raise UnknownNameError("engine", engine, _ENGINES)
+        self.heads, self.kv_heads = heads, projections.key_heads(heads)
         self.head_size = width // heads if head_size is None else head_size
-        key_width = width if key_width is None else key_width
-        value_width = key_width if value_width is None else value_width
-        shared = {"none": 0, "query_key": 1, "all": 2}[share]
-        for name, size, least in (("key_width", key_width, 1), ("value_width", value_width, 2)):
-            if shared >= least and size != width:
-                raise ArgumentError(
-                    f"`{name}` must be `width` {width} where one matrix serves both (share={share!r}), but is {size}."
-                )
-        if shared and self.kv_heads != heads:
-            raise ArgumentError(
-                f"`kv_heads` must be `heads` {heads} where queries and keys share a matrix (share={share!r}), "
-                f"but is {kv_heads}. Leave one of the two out."
-            )
-        inner, kept = heads * self.head_size, self.kv_heads * self.head_size
-        self.project = project
-        if project == "query":
-            if shared:
-                raise ArgumentError(f'`share` must be "none" where only queries are projected, but is {share!r}.')
-            for name, size in (("key_width", key_width), ("value_width", value_width)):
-                if size != kept:
-                    raise ArgumentError(
-                        f"`{name}` must be {kept}, the size of all key heads together, where only queries are "
-                        f"projected, but is {size}."
-                    )
-        self.query = nn.Linear(width, inner, bias=bias)
-        # A shared projection is stored once, under the name of the first, so that a file of weights holds it once.
-        self.key = nn.Linear(key_width, kept, bias=bias) if shared < 1 and project == "all" else None
-        self.value = nn.Linear(value_width, kept, bias=bias) if shared < 2 and project == "all" else None
-        self.output = nn.Linear(inner, width, bias=bias) if output else None
+        self.projections = projections
         sizes = {"head_size": self.head_size, "heads": heads}
+        self.query, self.key, self.value = projections.layers(
+            width, key_width=key_width, value_width=value_width, bias=bias, **sizes
+        )
+        self.output = nn.Linear(heads * self.head_size, width, bias=bias) if output else None
         self.score = make_part("score", score, SCORES, **sizes)
         self.weights = make_part("weights", weights, WEIGHTS, **sizes)
         self.position = make_part("position", position, POSITIONS, **sizes)
-        self.extra = extra
+        self.extra: ExtraKeys | None = None
         self.dropout = dropout
         self.engine = engine
         self._observers: _Observers = {}
+
+    @classmethod
+    def multi_query(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
+        """A module whose query heads share one head of keys and values; a cache for decoding is `heads` times smaller.
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+
+        Source: Shazeer 2019 (arXiv 1911.02150), section 3.
+
+        Example:
+            >>> MultiHeadAttention.multi_query(12, heads=3).key.out_features
+            4
+        """
+        return cls(width, heads, projections=Projections(kv_heads=1), **others)
+
+    @classmethod
+    def grouped_query(cls, width: int, heads: int, kv_heads: int, **others: Any) -> "MultiHeadAttention":
+        """A module in which each of `kv_heads` heads of keys and values serves an equal number of query heads.
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+            kv_heads: the number of heads of keys and values; it divides `heads`.
+
+        Source: Ainslie et al. 2023 (arXiv 2305.13245).
+
+        Example:
+            >>> MultiHeadAttention.grouped_query(12, heads=6, kv_heads=2).key.out_features
+            4
+        """
+        return cls(width, heads, projections=Projections(kv_heads=kv_heads), **others)
+
+    @classmethod
+    def shared_query_key(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
+        """A module whose queries and keys are the same vectors, by one matrix; values have their own.
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+
+        Source: Kitaev et al. 2020 (arXiv 2001.04451), section 2, shared-QK; the notes, 002: must it be three matrices?
+
+        Example:
+            >>> module = MultiHeadAttention.shared_query_key(12, heads=3, bias=False, output=False)
+            >>> [name for name, _ in module.named_parameters()]
+            ['query.weight', 'value.weight']
+        """
+        return cls(width, heads, projections=Projections(shared_key=True), **others)
+
+    @classmethod
+    def shared_query_key_value(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
+        """A module whose queries, keys and values are the same vectors, by one matrix.
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+
+        Source: the notes, 002: must it be three matrices?
+
+        Example:
+            >>> module = MultiHeadAttention.shared_query_key_value(12, heads=3, bias=False, output=False)
+            >>> [name for name, _ in module.named_parameters()]
+            ['query.weight']
+        """
+        return cls(width, heads, projections=Projections(shared_key=True, shared_value=True), **others)
+
+    @classmethod
+    def query_only(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
+        """A module that projects queries only: keys and values are the input vectors, split into heads.
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+
+        Example:
+            >>> module = MultiHeadAttention.query_only(12, heads=3, bias=False, output=False)
+            >>> [name for name, _ in module.named_parameters()]
+            ['query.weight']
+        """
+        return cls(width, heads, projections=QUERY_ONLY, **others)
+
+    @classmethod
+    def with_extra_keys(
+        cls, width: int, heads: int, *, learned: bool = True, zero: bool = False, **others: Any
+    ) -> "MultiHeadAttention":
+        """A module with keys in addition to the sequence's own, to which every query may attend (attention sinks).
+
+        Args:
+            width, heads, **others: as in `MultiHeadAttention`.
+            learned, zero: as in `ExtraKeys`.
+
+        Raises:
+            ArgumentError: neither `learned` nor `zero`.
+
+        Example:
+            >>> attention, seen = MultiHeadAttention.with_extra_keys(4, heads=2), []
+            >>> with attention.observe(seen.append):
+            ...     output = attention(torch.zeros(1, 3, 4))
+            >>> seen[0].weights.shape
+            torch.Size([1, 2, 3, 4])
+        """
+        module = cls(width, heads, **others)
+        module.extra = ExtraKeys(module.kv_heads, module.head_size, learned=learned, zero=zero)
+        return module
 
     def forward(
         self,
@@ -204,10 +269,10 @@ class MultiHeadAttention(nn.Module):
             ArgumentError: an argument can't be used.
         """
         if cache is None:
-            return self._pass(query, key, value, mask, bias, None, lengths)
+            return self._pass(query, key, value, mask=mask, bias=bias, cache=None, lengths=lengths)
         before = cache.length, cache.lengths
         try:
-            return self._pass(query, key, value, mask, bias, cache, lengths)
+            return self._pass(query, key, value, mask=mask, bias=bias, cache=cache, lengths=lengths)
         except Exception:
             # A failed call must not leave its keys in the cache, because it will be repeated.
             cache.length, cache.lengths = before
@@ -268,19 +333,17 @@ class MultiHeadAttention(nn.Module):
                 f"{type(module).__name__} has a forward of its own. Copy its weights into a MultiHeadAttention by hand."
             )
         width, heads, learned = module.embed_dim, module.num_heads, module.bias_k is not None
-        extra = None
+        settings: dict[str, Any] = {
+            "key_width": module.kdim,
+            "value_width": module.vdim,
+            "bias": module.in_proj_bias is not None,
+            "dropout": module.dropout,
+        }
         if learned or module.add_zero_attn:
-            extra = ExtraKeys(heads, width // heads, learned=learned, zero=module.add_zero_attn)
-        packed = module.in_proj_weight
-        ours = cls(
-            width,
-            heads,
-            key_width=module.kdim,
-            value_width=module.vdim,
-            bias=module.in_proj_bias is not None,
-            dropout=module.dropout,
-            extra=extra,
-        ).to(module.out_proj.weight)
+            ours = cls.with_extra_keys(width, heads, learned=learned, zero=module.add_zero_attn, **settings)
+        else:
+            ours = cls(width, heads, **settings)
+        ours, packed = ours.to(module.out_proj.weight), module.in_proj_weight
         separate = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
         weights: Any = separate if packed is None else packed.chunk(3)
         biases: Any = (None,) * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
@@ -296,7 +359,7 @@ class MultiHeadAttention(nn.Module):
             if learned:
                 # (1 1 width) -> (head 1 feature)
                 for name, learned_one in (("key", module.bias_k), ("value", module.bias_v)):
-                    _copy(extra, name, None if learned_one is None else learned_one.view(heads, 1, -1))
+                    _copy(ours.extra, name, None if learned_one is None else learned_one.view(heads, 1, -1))
         return ours.train(module.training)
 
     def observe(self, observer: Callable[[Observation], None]) -> ObserverHandle:
@@ -319,6 +382,7 @@ class MultiHeadAttention(nn.Module):
         query: Tensor,
         key: Tensor | None,
         value: Tensor | None,
+        *,
         mask: Any,
         bias: Tensor | None,
         cache: Cache | None,
@@ -361,7 +425,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Projected keys and values. `known`: the query vectors and their projection, which a shared one reuses."""
         value = key if value is None else value
-        if self.project == "query":
+        if self.projections.query_only:
             keys = self._split(None, key, "key", self.kv_heads)
             return keys, keys if value is key else self._split(None, value, "value", self.kv_heads)
         if self.key is None and known is not None and key is known[0]:

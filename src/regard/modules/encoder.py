@@ -26,7 +26,7 @@ class EncoderLayer(nn.Module):
         hidden: the size of the hidden layer of the feed-forward network.
         dropout: the fraction dropped of what each sublayer adds.
         attention: False leaves attention out, so that each vector is transformed alone.
-        **parts: other arguments of `MultiHeadAttention` (score, weights, position, share, kv_heads, ...), whose
+        **parts: other arguments of `MultiHeadAttention` (score, weights, position, projections, ...), whose
             `dropout` is called `attention_dropout` here.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
@@ -83,8 +83,8 @@ class Encoder(nn.Module):
         width, heads, hidden, dropout, attention, **parts: as in `EncoderLayer`.
         layers: the number of layers.
         position: the name of a scheme that is added to the inputs ("sinusoidal", "learned", ...), or of one that acts
-            inside each layer's attention ("relative", "rotary", ...), in which case each layer gets its own. A module
-            or part is used as it is. None: the vectors are a set without order.
+            inside each layer's attention ("relative", "rotary", ...), in which case each layer gets its own, as it does
+            from a `PerLayer`. A module or part is used as it is. None: the vectors are a set without order.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001: fully connected layers and
         self-attention alternate.

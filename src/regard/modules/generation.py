@@ -1,7 +1,8 @@
 """Generation: greedy and beam search for the most probable target, one id at a time."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -9,13 +10,13 @@ from torch import Tensor
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
+from regard.modules.generation_config import DEFAULT_GENERATION, GenerationConfig
 from regard.modules.inference import inference_mode, maximum_lengths
-from regard.modules.repetition import block_repeated_ngrams, check_ngram_size
+from regard.modules.repetition import block_repeated_ngrams
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
-from regard.modules.validation import check_non_negative
 from regard.special_ids import END, PADDING, START
 
-__all__ = ["Generated", "beam_search", "greedy", "length_normaliser", "log_probabilities"]
+__all__ = ["Generated", "beam_search", "greedy", "log_probabilities"]
 
 _NEVER_GENERATED = torch.tensor([PADDING, START])
 
@@ -40,11 +41,9 @@ def greedy(
     source: Shaped[Tensor, "batch length *item"],
     lengths: Int[Tensor, " batch"],
     *,
-    length_penalty: float = 0.6,
-    no_repeat_ngram_size: int = 0,
-    longest: float = 2.0,
-    spare: int = 10,
+    config: GenerationConfig = DEFAULT_GENERATION,
     memory: Memory | None = None,
+    **changes: Any,
 ) -> list[Generated]:
     """Greedy search: the most probable id at each step, until it is `END`. It is fast, but never reconsiders a step.
 
@@ -52,12 +51,9 @@ def greedy(
         model: the model; it runs in evaluation mode and is left as it was.
         source: the sources, as `Seq2Seq.encode` takes them.
         lengths: (batch,) the number of real items of each source.
-        length_penalty: affects the reported score only, so that it can be compared with that of `beam_search`.
-        no_repeat_ngram_size: no n-gram of this size is generated twice, unless no other id is possible; 0 for no limit.
-            Scores are computed from the model's own probabilities, before blocking.
-        longest: a target has at most `longest` x its source's length + `spare` ids, `END` included.
-        spare: see `longest`.
+        config: how long targets may get, and the other settings of generation.
         memory: what `model.encode` returned for these sources in evaluation mode, if they are already encoded.
+        **changes: fields of `config` that differ here, such as `longest`.
 
     Returns:
         What was generated for each source.
@@ -72,9 +68,8 @@ def greedy(
         >>> len(generated.ids) <= 5
         True
     """
-    check_non_negative("length_penalty", length_penalty)
-    check_ngram_size(no_repeat_ngram_size)
-    limits = maximum_lengths(model, lengths, longest, spare)
+    config = replace(config, **changes)
+    limits = maximum_lengths(model, lengths, config.longest, config.spare)
     if not limits:
         return []
     generated: list[list[int]] = [[] for _ in limits]
@@ -85,7 +80,7 @@ def greedy(
         past = ids.new_zeros(len(limits), 0)
         for step in range(max(limits)):
             scores, state = model.step(state, ids)
-            best = block_repeated_ngrams(log_probabilities(scores), past, no_repeat_ngram_size).max(1)
+            best = block_repeated_ngrams(log_probabilities(scores), past, config.no_repeat_ngram_size).max(1)
             ids = best.indices
             past = torch.cat([past, ids.unsqueeze(1)], dim=1)
             for item, (probability, chosen) in enumerate(zip(best.values.tolist(), ids.tolist(), strict=True)):
@@ -95,9 +90,7 @@ def greedy(
                     ended[item] = chosen == END
             if all(done or step + 1 >= limit for done, limit in zip(ended, limits, strict=True)):
                 break
-    return [
-        _generated(ids, total, length_penalty, done) for ids, total, done in zip(generated, totals, ended, strict=True)
-    ]
+    return [_generated(ids, total, config, done) for ids, total, done in zip(generated, totals, ended, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -115,11 +108,9 @@ def beam_search(
     lengths: Int[Tensor, " batch"],
     *,
     beams: int = 4,
-    length_penalty: float = 0.6,
-    no_repeat_ngram_size: int = 0,
-    longest: float = 2.0,
-    spare: int = 10,
+    config: GenerationConfig = DEFAULT_GENERATION,
     memory: Memory | None = None,
+    **changes: Any,
 ) -> list[Generated]:
     """Beam search: keep the most probable partial targets at each step, and return the finished one of the best score.
 
@@ -127,9 +118,8 @@ def beam_search(
     targets the search is exact. The search for an item stops when no open target can beat the best finished one.
 
     Args:
-        model, source, lengths, no_repeat_ngram_size, longest, spare, memory: as in `greedy`.
+        model, source, lengths, config, memory, **changes: as in `greedy`.
         beams: the number of partial targets that are kept.
-        length_penalty: how much long targets are favoured; 0 compares probabilities alone, which favours short targets.
 
     Returns:
         What was generated for each source: the best finished target, or if none finished, the best one that was cut.
@@ -137,9 +127,7 @@ def beam_search(
     Raises:
         ArgumentError: an argument can't be used, or the model's scores are NaN.
 
-    Source: Sutskever et al. 2014 (arXiv 1409.3215), section 3.2, the narrowing beam; Wu et al. 2016 (arXiv
-        1609.08144), equation 14, without its coverage penalty; Paulus et al. 2018 (arXiv 1705.04304), section 2.5,
-        blocked n-grams.
+    Source: Sutskever et al. 2014 (arXiv 1409.3215), section 3.2, the narrowing beam.
 
     Example:
         >>> from regard.modules.recurrent_seq2seq import RecurrentSeq2Seq
@@ -149,9 +137,8 @@ def beam_search(
         True
     """
     check_count("beams", beams, "how many targets are followed")
-    check_non_negative("length_penalty", length_penalty)
-    check_ngram_size(no_repeat_ngram_size)
-    limits = maximum_lengths(model, lengths, longest, spare)
+    config = replace(config, **changes)
+    limits = maximum_lengths(model, lengths, config.longest, config.spare)
     best = {item: Generated((), 0.0, False) for item, limit in enumerate(limits) if not limit}
     live = [_Hypothesis(item, (), 0.0) for item, limit in enumerate(limits) if limit]
     slots = [beams] * len(limits)
@@ -166,9 +153,9 @@ def beam_search(
             last = [hypothesis.ids[-1] if hypothesis.ids else START for hypothesis in live]
             scores, state = model.step(state, torch.tensor(last, device=source.device))
             next_scores = log_probabilities(scores)
-            if no_repeat_ngram_size:
+            if config.no_repeat_ngram_size:
                 past = torch.tensor([hypothesis.ids for hypothesis in live], dtype=torch.int64, device=source.device)
-                next_scores = block_repeated_ngrams(next_scores, past, no_repeat_ngram_size)
+                next_scores = block_repeated_ngrams(next_scores, past, config.no_repeat_ngram_size)
             extended = _extended(live, next_scores, beams)
             kept, live, rows = len(live), [], []
             for item, candidates in extended.items():
@@ -176,11 +163,11 @@ def beam_search(
                 for _, hypothesis in candidates:
                     if hypothesis.ids[-1] == END:
                         slots[item] -= 1
-                        best[item] = _better(best.get(item), _finished(hypothesis, length_penalty, ended=True))
+                        best[item] = _better(best.get(item), _finished(hypothesis, config, ended=True))
                 going = [(row, hypothesis) for row, hypothesis in candidates if hypothesis.ids[-1] != END]
                 if going and len(going[0][1].ids) >= limits[item]:
-                    best.setdefault(item, _finished(going[0][1], length_penalty, ended=False))
-                elif going and not _can_stop(best.get(item), going[0][1], limits[item], length_penalty):
+                    best.setdefault(item, _finished(going[0][1], config, ended=False))
+                elif going and not _can_stop(best.get(item), going[0][1], limits[item], config):
                     rows += [row for row, _ in going]
                     live += [hypothesis for _, hypothesis in going]
     return [best[item] for item in range(len(limits))]
@@ -204,27 +191,22 @@ def _extended(
     return found
 
 
-def _can_stop(best: Generated | None, hypothesis: _Hypothesis, limit: int, length_penalty: float) -> bool:
+def _can_stop(best: Generated | None, hypothesis: _Hypothesis, limit: int, config: GenerationConfig) -> bool:
     """Whether no extension of this hypothesis can beat the best finished one."""
     # Its log probability only falls, and the largest divisor is that of the maximum length.
-    return best is not None and hypothesis.total / length_normaliser(limit, length_penalty) <= best.score
+    return best is not None and config.score(hypothesis.total, limit) <= best.score
 
 
 def _better(best: Generated | None, other: Generated) -> Generated:
     return other if best is None or other.score > best.score else best
 
 
-def _finished(hypothesis: _Hypothesis, length_penalty: float, *, ended: bool) -> Generated:
-    return _generated(list(hypothesis.ids), hypothesis.total, length_penalty, ended)
+def _finished(hypothesis: _Hypothesis, config: GenerationConfig, *, ended: bool) -> Generated:
+    return _generated(list(hypothesis.ids), hypothesis.total, config, ended)
 
 
-def _generated(ids: list[int], total: float, length_penalty: float, ended: bool) -> Generated:
-    return Generated(tuple(ids[:-1] if ended else ids), total / length_normaliser(len(ids), length_penalty), ended)
-
-
-def length_normaliser(length: int, length_penalty: float) -> float:
-    """The divisor of a target's log probability; its length includes `END`."""
-    return ((5 + length) / 6) ** length_penalty
+def _generated(ids: list[int], total: float, config: GenerationConfig, ended: bool) -> Generated:
+    return Generated(tuple(ids[:-1] if ended else ids), config.score(total, len(ids)), ended)
 
 
 def log_probabilities(scores: Float[Tensor, "row vocabulary"]) -> Float[Tensor, "row vocabulary"]:

@@ -9,6 +9,7 @@ from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
 from regard.modules.encoder import Encoder
+from regard.modules.projections import QUERY_ONLY, Projections
 
 __all__ = ["GraphAttentionEncoder", "GraphAttentionLayer"]
 
@@ -27,6 +28,7 @@ class GraphAttentionLayer(nn.Module):
         activation: whether the inputs pass through an ELU.
         dropout: the fraction dropped after the activation.
         attention_dropout, **parts: as in `EncoderLayer`.
+        projections: as in `MultiHeadAttention`; here only queries are projected.
 
     Source: Velickovic et al. 2018 (arXiv 1710.10903), equations 1 to 5; the matrix of the first layer is the linear map
         before it, and that of the last layer, which commutes with averaging, is the one after it. Queries have a matrix
@@ -48,12 +50,13 @@ class GraphAttentionLayer(nn.Module):
         activation: bool = False,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
+        projections: Projections = QUERY_ONLY,
         **parts: Any,
     ):
         super().__init__()
         self.activation = nn.Sequential(nn.ELU() if activation else nn.Identity(), Dropout(dropout))
         self.attention = MultiHeadAttention(
-            width, heads, project="query", output=False, dropout=attention_dropout, **parts
+            width, heads, projections=projections, output=False, dropout=attention_dropout, **parts
         )
 
     def forward(

@@ -1,21 +1,41 @@
 """Make the part of an attention module that a name stands for, with the sizes that it needs."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["make_part"]
+__all__ = ["PerLayer", "make_part"]
+
+
+@dataclass(frozen=True)
+class PerLayer:
+    """A part that each attention module makes for itself, where a name wouldn't say enough.
+
+    Args:
+        make: makes the part; `head_size` and `heads` are passed to it if it requires them.
+
+    Example:
+        >>> import functools
+        >>> from regard.attention import Relative
+        >>> from regard.modules import Encoder
+        >>> encoder = Encoder(12, 2, heads=3, hidden=8, position=PerLayer(functools.partial(Relative, reach=5)))
+        >>> [tuple(layer.attention.position.table.shape) for layer in encoder.layers]
+        [(11, 4), (11, 4)]
+    """
+
+    make: Callable[..., Any]
 
 
 def make_part(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int, heads: int) -> Any:
-    """Make the part that a name stands for, with the sizes that its constructor requires.
+    """Make the part that a name or a `PerLayer` stands for, with the sizes that its constructor requires.
 
     The name of a part without parameters and sizes is returned unchanged: the operator resolves it, and a record can
-    show it. Anything else than a string is returned unchanged, too.
+    show it. Anything else than a string or a `PerLayer` is returned unchanged, too.
 
     Raises:
         UnknownNameError: no part has that name.
@@ -28,11 +48,11 @@ def make_part(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int,
         >>> make_part("position", "relative", POSITIONS, head_size=4, heads=3).table.shape[-1]
         4
     """
-    if not isinstance(part, str):
+    if not isinstance(part, str | PerLayer):
         return part
-    if part not in known:
+    if isinstance(part, str) and part not in known:
         raise UnknownNameError(kind, part, known)
-    make = known[part]
+    make = known[part] if isinstance(part, str) else part.make
     needed = [
         name
         for name, parameter in inspect.signature(make).parameters.items()
@@ -40,11 +60,17 @@ def make_part(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int,
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     sizes = {"head_size": head_size, "heads": heads}
-    if unknown := [name for name in needed if name not in sizes]:
+    unknown = [name for name in needed if name not in sizes]
+    if unknown and isinstance(part, PerLayer):
+        raise ArgumentError(
+            f"`make` of the PerLayer for `{kind}` must require `head_size` and `heads` at most, but requires "
+            f"`{'`, `'.join(unknown)}`. Set those, by functools.partial."
+        )
+    if unknown:
         raise ArgumentError(
             f"`{kind}` {part!r} needs `{'`, `'.join(unknown)}`, so its name alone is not enough: "
             f"pass {getattr(make, '__name__', part)}(...) instead."
         )
-    if not needed and not (isinstance(make, type) and issubclass(make, nn.Module)):
+    if isinstance(part, str) and not needed and not (isinstance(make, type) and issubclass(make, nn.Module)):
         return part
     return make(**{name: sizes[name] for name in needed})

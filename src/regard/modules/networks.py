@@ -32,6 +32,7 @@ from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixers import ConvolutionMixer, MixerLayer, RecurrentMixer
 from regard.modules.padding import checked_vectors, is_full, zero_padding
+from regard.modules.projections import Projections
 
 __all__ = [
     "NETWORKS",
@@ -209,7 +210,8 @@ class AttentionNetwork(Network):
 
     Args:
         width, layers, hidden, dropout: as in `Network`.
-        heads, position, score, weights, share, attention_dropout: as in `Encoder`.
+        heads, position, score, weights, attention_dropout, engine: as in `Encoder`.
+        projections: as in `MultiHeadAttention`; None: the usual ones of a layer.
         mask: a mask in addition to padding: `Window(2, 2)` is truncated attention.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001.
@@ -229,13 +231,16 @@ class AttentionNetwork(Network):
         position: Any = None,
         score: Any = "scaled_dot",
         weights: Any = "softmax",
-        share: str = "none",
+        projections: Projections | None = None,
         attention_dropout: float = 0.0,
+        engine: str = "auto",
         mask: Any = None,
     ):
         super().__init__(width, [], hidden=hidden, dropout=dropout)
-        parts = {"score": score, "weights": weights, "share": share, "attention_dropout": attention_dropout}
+        parts = {"score": score, "weights": weights, "attention_dropout": attention_dropout, "engine": engine}
         parts |= {"position": position, "hidden": hidden, "dropout": dropout}
+        if projections is not None:
+            parts["projections"] = projections
         encoder = self._encoder(width, _checked(layers), heads, **parts)
         # The encoder's final norm becomes that of the network.
         self.norm, encoder.norm = encoder.norm, nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
@@ -260,7 +265,8 @@ class GraphAttentionNetwork(AttentionNetwork):
     """Layers of attention to a graph's neighbours, without residual connections and feed-forward networks.
 
     Args:
-        width, layers, heads, position, score, weights, share, attention_dropout, mask: as in `AttentionNetwork`.
+        width, layers, heads, position, score, weights, attention_dropout, engine, mask: as in `AttentionNetwork`.
+        projections: as in `MultiHeadAttention`; None: queries only.
         hidden: not used, as there are no feed-forward networks; it is here so that all networks are built alike.
         dropout: the fraction dropped of the input of each layer but the first.
 

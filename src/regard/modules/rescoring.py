@@ -1,13 +1,16 @@
 """Rescoring: a model with a decoder and a CTC head chooses the output that both together find more probable."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.modules.ctc import pad_ids
-from regard.modules.generation import Generated, length_normaliser, log_probabilities
+from regard.modules.generation import Generated, log_probabilities
+from regard.modules.generation_config import DEFAULT_GENERATION, GenerationConfig
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
 from regard.modules.validation import check_non_negative
@@ -23,10 +26,9 @@ def rescore(
     generated: Sequence[Generated],
     *,
     weight: float = 1.0,
-    length_penalty: float = 0.6,
-    longest: float = 2.0,
-    spare: int = 10,
+    config: GenerationConfig = DEFAULT_GENERATION,
     memory: Memory | None = None,
+    **changes: Any,
 ) -> list[Generated]:
     """Choose for each source the decoder's output or the CTC head's best path, whichever has the larger total score.
 
@@ -39,7 +41,7 @@ def rescore(
         weight: the weight of the CTC head; the decoder's is 1. A large weight suits targets whose ids are easily
             recognised one by one while the decoder tends to lose its place; a small weight suits targets whose ids
             depend on each other, because CTC treats them as independent.
-        source, lengths, length_penalty, longest, spare, memory: as they were given to `greedy` or `beam_search`.
+        source, lengths, config, memory, **changes: as they were given to `greedy` or `beam_search`.
 
     Raises:
         ArgumentError: a weight that isn't a number, or is below 0.
@@ -56,7 +58,8 @@ def rescore(
         1
     """
     check_non_negative("weight", weight)
-    head, limits = model.spelling, maximum_lengths(model, lengths, longest, spare)
+    config = replace(config, **changes)
+    head, limits = model.spelling, maximum_lengths(model, lengths, config.longest, config.spare)
     # Without a CTC head, or where nothing can be read or generated, there is no second output to choose.
     if head is None or not any(limits) or not source.shape[1]:
         return list(generated)
@@ -79,7 +82,7 @@ def rescore(
     # For equal outputs the two sums differ by rounding only.
     better &= better.new_tensor([one != other for one, other in zip(decoded, best_paths, strict=True)])
     return [
-        Generated(ids, total / length_normaliser(len(ids) + 1, length_penalty), ended=True) if other else each
+        Generated(ids, config.score(total, len(ids) + 1), ended=True) if other else each
         for each, ids, total, other in zip(generated, best_paths, by_decoder[1].tolist(), better.tolist(), strict=True)
     ]
 

@@ -1,20 +1,22 @@
 """The network of taggers and classifiers: an embedding, layers that mix the items, and a linear output."""
 
+import functools
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import Relative
 from regard.errors import ArgumentError
 from regard.inputs import Batch
-from regard.modules import DecoderLayer, EncoderLayer, GraphAttentionLayer, MultiHeadAttention
+from regard.modules import NETWORKS, MultiHeadAttention, PerLayer
 from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.tasks.recipe import Recipe
 
-__all__ = ["SourceNetwork", "attention_parts", "own_relative_positions", "refuse_edges"]
+__all__ = ["SourceNetwork", "attention_parts", "draw_relative_positions", "refuse_edges"]
 
 
 class SourceNetwork(nn.Module):
@@ -30,19 +32,19 @@ class SourceNetwork(nn.Module):
         super().__init__()
         self.embedding = recipe.input.embedding(encoder, recipe.width)
         self.dropout = Dropout(recipe.dropout)
+        relations = recipe.input.relations if NETWORKS[recipe.network].attends else 0
+        parts = _parts(recipe)
+        if relations:
+            # The bias already takes memory for all pairs, so the dense engine is faster and takes no more memory.
+            parts["engine"] = "dense"
         self.network = build_network(
-            recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **_parts(recipe)
+            recipe.network, recipe.width, recipe.layers, hidden=recipe.hidden, dropout=recipe.dropout, **parts
         )
-        own_relative_positions(self.network, recipe)
-        relations = recipe.input.relations if self.network.attends else 0
+        draw_relative_positions(self.network, recipe)
         # A bias on the scores for each relation and head, initially 0.
         self.relations = nn.Embedding(relations, recipe.heads) if relations else None
         if self.relations is not None:
             nn.init.zeros_(self.relations.weight)
-        if relations:
-            # The bias already takes memory for all pairs, so the dense engine is faster and takes no more memory.
-            for attention in _self_attentions(self.network):
-                attention.engine = "dense"
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
@@ -75,31 +77,36 @@ class SourceNetwork(nn.Module):
         return self.output(self.features(batch))
 
 
-def own_relative_positions(network: nn.Module, recipe: Recipe) -> None:
-    """Give each self-attention layer its own vectors of relative positions, if the recipe's positions are relative.
-
-    The same distance can mean something else in another layer.
-    """
-    if recipe.position != "relative":
-        return
-    for attention in _self_attentions(network):
-        attention.position = Relative(recipe.width // recipe.heads, recipe.reach)
-
-
-def _self_attentions(network: nn.Module) -> list[MultiHeadAttention]:
-    layers = [each for each in network.modules() if isinstance(each, EncoderLayer | DecoderLayer | GraphAttentionLayer)]
-    return [layer.attention for layer in layers if layer.attention is not None]
-
-
 def attention_parts(recipe: Recipe) -> dict[str, Any]:
-    """The arguments for attention from a recipe, without relative positions, which `own_relative_positions` adds."""
+    """The arguments for attention from a recipe. After the network is made, call `draw_relative_positions`."""
+    position = None if recipe.position == "none" else recipe.position
+    if position == "relative":
+        # Each layer has vectors of its own, because the same distance can mean something else in another layer.
+        position = PerLayer(functools.partial(_undrawn, reach=recipe.reach))
     return {
         "heads": recipe.heads,
         "score": recipe.score,
         "weights": recipe.weights,
         "attention_dropout": recipe.attention_dropout,
-        "position": None if recipe.position in ("relative", "none") else recipe.position,
+        "position": position,
     }
+
+
+def draw_relative_positions(network: nn.Module, recipe: Recipe) -> None:
+    """Initialise the vectors of relative positions, after all other parameters of the network.
+
+    If they were drawn earlier, the same seed would give the other parameters other values than in published recipes.
+    """
+    if recipe.position != "relative":
+        return
+    for layer in network.modules():
+        if isinstance(layer, MultiHeadAttention) and layer.position is not None:
+            layer.position.load_state_dict(Relative(layer.head_size, recipe.reach).state_dict())
+
+
+def _undrawn(head_size: int, *, reach: int) -> Relative:
+    with torch.random.fork_rng(devices=()):
+        return Relative(head_size, reach)
 
 
 def refuse_edges(recipe: Recipe) -> None:

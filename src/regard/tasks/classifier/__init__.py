@@ -1,5 +1,6 @@
 """Classifiers: a label, several labels, or a number for a source."""
 
+from regard.tasks.card_limits import CALIBRATED, NUMBERS
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -28,9 +29,6 @@ Examples:
   regard train classifier --data reviews.csv --out mine --skip-broken broken.jsonl
   regard evaluate mine --data my-reviews/
 """
-_PROBABILITIES = (
-    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
-)
 
 TASK = Task(
     name="classifier",
@@ -48,9 +46,9 @@ TASK = Task(
         "number": "A classifier: it predicts a number for a source.",
     },
     limits={
-        "label": _PROBABILITIES,
-        "several": _PROBABILITIES,
-        "number": "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}",
+        "label": CALIBRATED,
+        "several": CALIBRATED,
+        "number": NUMBERS,
     },
     defaults={
         "words": {"layers": 1, "dropout": 0.4, "average": 0.98},

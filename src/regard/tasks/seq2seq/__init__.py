@@ -1,5 +1,6 @@
 """Sequence to sequence: a text for a source, of a length that the model decides."""
 
+from regard.tasks.single_network import ENCODER_DECODER, SINGLE_NETWORK
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -44,12 +45,10 @@ TASK = Task(
     },
     decides_length=True,
     text_source="texts",
-    fixed={"members": (1, "is one network"), "consistency": (0, "predicts sequences")},
+    fixed=SINGLE_NETWORK,
     defaults={
         "": {
-            "position": "sinusoidal",
-            "dropout": 0.1,
-            "attention_dropout": 0.0,
+            **ENCODER_DECODER,
             "smoothing": 0.1,
             "learning_rate": 2e-3,
             "average": 0.98,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
-from regard.modules import Generated, beam_search, greedy, rescore
+from regard.modules import Generated, GenerationConfig, beam_search, greedy, rescore
 from regard.modules.inference import inference_mode
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.recipe import Recipe
@@ -60,12 +60,12 @@ def generated(
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)
-    limits = {
-        "length_penalty": task.length_penalty if length_penalty is None else length_penalty,
-        "longest": task.longest,
-        "spare": task.spare,
-    }
-    ngrams = task.no_repeat_ngram_size if no_repeat_ngram_size is None else no_repeat_ngram_size
+    config = GenerationConfig(
+        length_penalty=task.length_penalty if length_penalty is None else length_penalty,
+        no_repeat_ngram_size=task.no_repeat_ngram_size if no_repeat_ngram_size is None else no_repeat_ngram_size,
+        longest=task.longest,
+        spare=task.spare,
+    )
     for places in batches_by_length([beams * len(items[index]) for index in present], batch_items):
         members = [present[place] for place in places]
         batch = source.batch(encoder, [items[index] for index in members]).to(device)
@@ -73,10 +73,10 @@ def generated(
         with inference_mode(network):
             memory = network.encode(batch.vectors, batch.lengths)
         if beams == 1:
-            said = greedy(*asked, no_repeat_ngram_size=ngrams, memory=memory, **limits)
+            said = greedy(*asked, config=config, memory=memory)
         else:
-            said = beam_search(*asked, beams=beams, no_repeat_ngram_size=ngrams, memory=memory, **limits)
-        said = rescore(*asked, said, weight=task.spelling_weight, memory=memory, **limits)
+            said = beam_search(*asked, beams=beams, config=config, memory=memory)
+        said = rescore(*asked, said, weight=task.spelling_weight, config=config, memory=memory)
         for index, each in zip(members, said, strict=True):
             found[index] = each
     return found

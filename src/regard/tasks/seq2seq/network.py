@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.modules import AttentionSeq2Seq, CTCHead, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
 
@@ -57,5 +57,5 @@ def _of_architecture(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
         **attention_parts(recipe),
         **both,
     )
-    own_relative_positions(network, recipe)
+    draw_relative_positions(network, recipe)
     return network

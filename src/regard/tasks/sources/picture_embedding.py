@@ -1,6 +1,7 @@
 """The embedding of patches of pictures of one size, with augmentation and convolutions."""
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -8,7 +9,24 @@ from torch import Tensor, nn
 
 from regard.tasks.sources.vectors import VectorEmbedding
 
-__all__ = ["PictureEmbedding", "convolutions"]
+__all__ = ["PictureAugmentation", "PictureEmbedding", "convolutions"]
+
+
+@dataclass(frozen=True)
+class PictureAugmentation:
+    """The random changes to a picture in training that leave its label as it is.
+
+    Args:
+        shift: the largest shift in pixels, in each direction.
+        zoom: the largest relative change of the width, and of the height.
+        turn: the largest rotation in degrees, to either side.
+        invert: the probability that the levels change their sign.
+    """
+
+    shift: int = 0
+    zoom: float = 0.0
+    turn: float = 0.0
+    invert: float = 0.0
 
 
 class PictureEmbedding(VectorEmbedding):
@@ -18,10 +36,7 @@ class PictureEmbedding(VectorEmbedding):
         size, width, item_dropout: as in `VectorEmbedding`. A vector holds the pixels of a patch, then its position,
             which isn't augmented.
         shape: the rows and columns of patches, the rows and columns of pixels in a patch, and the channels.
-        most: the largest shift in pixels, in each direction.
-        zoom: the largest relative change of the width, and of the height.
-        turn: the largest rotation in degrees, to either side.
-        invert: the probability that the levels change their sign.
+        augmentation: how the pictures are augmented in training.
         stem: the number of channels that convolutions make of a patch; 0: the pixels are mapped directly.
     """
 
@@ -32,16 +47,13 @@ class PictureEmbedding(VectorEmbedding):
         *,
         item_dropout: float,
         shape: tuple[int, int, int, int, int],
-        most: int = 0,
-        zoom: float = 0.0,
-        turn: float = 0.0,
-        invert: float = 0.0,
+        augmentation: PictureAugmentation,
         stem: int = 0,
     ):
         _, _, high, wide, channels = shape
         places = size - high * wide * channels
         super().__init__(places + stem if stem else size, width, item_dropout=item_dropout)
-        self.shape, self.most, self.zoom, self.turn, self.invert = shape, most, zoom, turn, invert
+        self.shape, self.augmentation = shape, augmentation
         self.stem = convolutions(channels, stem, high) if stem else None
 
     def forward(self, vectors: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch length width"]:
@@ -74,10 +86,10 @@ class PictureEmbedding(VectorEmbedding):
     ) -> Float[Tensor, "batch channel height width"]:
         """Augment each picture at random; pixels from outside repeat the edge."""
         batch, device = len(pictures), pictures.device
-        if self.zoom or self.turn:
+        most = self.augmentation.shift
+        if self.augmentation.zoom or self.augmentation.turn:
             pictures = self._warped(pictures)
-        elif self.most:
-            most = self.most
+        elif most:
             padded = nn.functional.pad(pictures, (most, most, most, most), mode="replicate")
             down, across = (
                 torch.randint(2 * most + 1, (batch, 1), device=device) + torch.arange(count, device=device)
@@ -86,8 +98,8 @@ class PictureEmbedding(VectorEmbedding):
             each = torch.arange(batch, device=device)[:, None, None]
             # (b h w c) -> (b c h w)
             pictures = padded[each, :, down[:, :, None], across[:, None, :]].permute(0, 3, 1, 2)
-        if self.invert:
-            signs = 1 - 2 * (torch.rand(batch, 1, 1, 1, device=device) < self.invert).to(pictures)
+        if self.augmentation.invert:
+            signs = 1 - 2 * (torch.rand(batch, 1, 1, 1, device=device) < self.augmentation.invert).to(pictures)
             pictures = pictures * signs
         return pictures
 
@@ -96,17 +108,16 @@ class PictureEmbedding(VectorEmbedding):
     ) -> Float[Tensor, "batch channel height width"]:
         """Shift, zoom and rotate in one step."""
         height, width = pictures.shape[2:]
+        shift, zoom = self.augmentation.shift, self.augmentation.zoom
         drawn = 2 * torch.rand(5, len(pictures), device=pictures.device) - 1
-        angle = drawn[0] * (self.turn * math.pi / 180)
-        high, wide = 1 + self.zoom * drawn[1], 1 + self.zoom * drawn[2]
+        angle = drawn[0] * (self.augmentation.turn * math.pi / 180)
+        high, wide = 1 + zoom * drawn[1], 1 + zoom * drawn[2]
         # Maps positions in the new picture to positions in the old one; coordinates run from -1 to 1.
         rows = torch.stack(
             [
+                torch.stack([angle.cos() / wide, angle.sin() / wide * (height / width), 2 * shift / width * drawn[3]]),
                 torch.stack(
-                    [angle.cos() / wide, angle.sin() / wide * (height / width), 2 * self.most / width * drawn[3]]
-                ),
-                torch.stack(
-                    [-angle.sin() / high * (width / height), angle.cos() / high, 2 * self.most / height * drawn[4]]
+                    [-angle.sin() / high * (width / height), angle.cos() / high, 2 * shift / height * drawn[4]]
                 ),
             ]
         )

@@ -16,7 +16,7 @@ from regard.page.numbers import counted
 from regard.tasks.examples import spread
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, fraction, integer, one_of, real
-from regard.tasks.sources.picture_embedding import PictureEmbedding
+from regard.tasks.sources.picture_embedding import PictureAugmentation, PictureEmbedding
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
 
@@ -140,7 +140,8 @@ class Pictures(Source):
 
     def embedding(self, encoder: PictureVectors, width: int) -> nn.Module:
         size, side = encoder.width + 4 * self.waves, self.patch
-        if not (self.shift or self.zoom or self.turn or self.invert or self.stem):
+        augmentation = PictureAugmentation(self.shift, self.zoom, self.turn, self.invert)
+        if augmentation == PictureAugmentation() and not self.stem:
             return VectorEmbedding(size, width, item_dropout=self.patch_dropout)
         grid = (-(-self.height // side), -(-self.width // side))
         return PictureEmbedding(
@@ -148,10 +149,7 @@ class Pictures(Source):
             width,
             item_dropout=self.patch_dropout,
             shape=(*grid, side, side, CHANNELS[self.channels]),
-            most=self.shift,
-            zoom=self.zoom,
-            turn=self.turn,
-            invert=self.invert,
+            augmentation=augmentation,
             stem=self.stem,
         )
 

@@ -1,5 +1,6 @@
 """Speech synthesis: a sound for a source, of a length that the model decides."""
 
+from regard.tasks.single_network import ENCODER_DECODER, SINGLE_NETWORK
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -46,12 +47,10 @@ TASK = Task(
     decides_length=True,
     predicts_sound=True,
     text_source="texts",
-    fixed={"members": (1, "is one network"), "consistency": (0, "predicts sequences")},
+    fixed=SINGLE_NETWORK,
     defaults={
         "": {
-            "position": "sinusoidal",
-            "dropout": 0.1,
-            "attention_dropout": 0.0,
+            **ENCODER_DECODER,
             "batch_items": 800,
             "average": 0.99,
         },

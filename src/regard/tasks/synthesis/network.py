@@ -3,7 +3,7 @@
 from typing import Any
 
 from regard.modules import FrameSeq2Seq, Guide
-from regard.tasks.network import attention_parts, own_relative_positions, refuse_edges
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
 from regard.tasks.synthesis.target import SpeechTarget
 
@@ -37,5 +37,5 @@ def synthesis_network(recipe: Recipe, encoder: Any, speech: SpeechTarget) -> Fra
         strides=speech.together,
         **attention_parts(recipe),
     )
-    own_relative_positions(network, recipe)
+    draw_relative_positions(network, recipe)
     return network

@@ -1,5 +1,6 @@
 """Taggers: a label, or a number, for each item of a source."""
 
+from regard.tasks.card_limits import CALIBRATED, NUMBERS
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -22,9 +23,6 @@ Examples:
   regard train tagger --data my-treebank/ --out mine --recipe small.json
   regard evaluate mine --data my-treebank/
 """
-_PROBABILITIES = (
-    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
-)
 
 TASK = Task(
     name="tagger",
@@ -43,8 +41,8 @@ TASK = Task(
         "number": "A tagger: it predicts a number for each {item}.",
     },
     limits={
-        "label": _PROBABILITIES,
-        "number": "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}",
+        "label": CALIBRATED,
+        "number": NUMBERS,
     },
     commands={"words": "tag", "": "predict"},
     examples={"words": '["I", "saw", "a", "saw", "."]'},

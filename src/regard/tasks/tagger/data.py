@@ -9,7 +9,7 @@ from regard.tasks.ensemble import source_network
 from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
 from regard.tasks.recipe import Recipe
 from regard.tasks.sources import Words
-from regard.tasks.tagger.model import Tagger, check_rows, word_keys
+from regard.tasks.tagger.model import Tagger, check_items, check_rows, word_keys
 from regard.tasks.target_objective import TargetObjective
 from regard.tasks.targets import Label, Regression, Target
 from regard.tasks.training.dataset import ItemDataset
@@ -101,12 +101,7 @@ class TaggerData:
     def _items(self, read: Callable[[Any, Any], Any], encoder: Any, pairs: Sequence[Pair], argument: str) -> list[Any]:
         """Read the sources, and check that each has as many items as targets."""
         items = [read(encoder, source) for source, _ in pairs]
-        for place, (item, (_, targets)) in enumerate(zip(items, pairs, strict=True)):
-            if len(item) != len(targets):
-                raise ArgumentError(
-                    f"`{argument}[{place}]` must have a target for each of its {len(item)} items, but has "
-                    f"{len(targets)}."
-                )
+        check_items(items, pairs, argument)
         return items
 
 

@@ -21,7 +21,7 @@ from regard.tasks.sources import Words
 from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Label, Target
 
-__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_rows", "word_keys"]
+__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_items", "check_rows", "word_keys"]
 
 
 class TaggedWord(NamedTuple):
@@ -147,12 +147,7 @@ class Tagger(Model[Target]):
     def _rows(self, pairs: list[Any], outputs: list[Tensor | None]) -> list[Tensor]:
         """The outputs for each item, with a check that there are as many items as targets."""
         given = [torch.zeros(0, self.target.outputs) if numbers is None else numbers for numbers in outputs]
-        for place, (numbers, (_, targets)) in enumerate(zip(given, pairs, strict=True)):
-            if len(targets) != len(numbers):
-                raise ArgumentError(
-                    f"`examples[{place}]` must have a target for each of its {len(numbers)} items, but has "
-                    f"{len(targets)}."
-                )
+        check_items(given, pairs, "examples")
         return given
 
     def _evaluate_labels(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
@@ -188,6 +183,22 @@ class Tagger(Model[Target]):
     def _evaluate_numbers(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
         return evaluate_predictions(self.target, torch.cat(given), wanted, lengths=[len(numbers) for numbers in given])
+
+
+def check_items(sources: Sequence[Any], pairs: Sequence[Pair], argument: str) -> None:
+    """Check that each source has a target for each of its items.
+
+    Raises:
+        ArgumentError: it has more or fewer.
+
+    Example:
+        >>> check_items([[3, 4]], [("ab", ["x", "y"])], "dev")
+    """
+    for place, (items, (_, targets)) in enumerate(zip(sources, pairs, strict=True)):
+        if len(items) != len(targets):
+            raise ArgumentError(
+                f"`{argument}[{place}]` must have a target for each of its {len(items)} items, but has {len(targets)}."
+            )
 
 
 def check_rows(pairs: Sequence[Pair], argument: str) -> None:

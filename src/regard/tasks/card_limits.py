@@ -1,0 +1,11 @@
+"""What the cards of several kinds of models warn of; `Task.limits` says what the braces stand for."""
+
+__all__ = ["CALIBRATED", "NUMBERS"]
+
+CALIBRATED = (
+    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
+)
+"""Of models whose predictions are labels with probabilities."""
+
+NUMBERS = "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}"
+"""Of models whose predictions are numbers."""

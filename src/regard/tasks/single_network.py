@@ -1,0 +1,9 @@
+"""Tasks whose models are one encoder and decoder: what no recipe of theirs may change, and where theirs begin."""
+
+__all__ = ["ENCODER_DECODER", "SINGLE_NETWORK"]
+
+SINGLE_NETWORK = {"members": (1, "is one net"), "consistency": (0, "gives no single answers")}
+"""`Task.fixed`: the outputs of several decoders can't be averaged step by step."""
+
+ENCODER_DECODER = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0}
+"""`Task.defaults`: positions and dropout as in Vaswani et al. 2017 (arXiv 1706.03762), sections 3.5 and 5.4."""
