@@ -29,10 +29,10 @@ class Spans:
         return self.outer is self.inner
 
     @classmethod
-    def only(cls, start: Tensor, stop: Tensor, keys: int) -> "Spans":
-        """Exactly the keys in [start, stop)."""
+    def only(cls, start: Tensor, stop: Tensor, keys: int, *, exact: bool = True) -> "Spans":
+        """The keys in [start, stop): exactly those, or if not `exact`, an unknown part of them."""
         interval = (Interval.of(start.clamp(0, keys), stop.clamp(0, keys)),)
-        return cls(interval, interval)
+        return cls(interval, interval if exact else ())
 
     @classmethod
     def unknown(cls, sizes: Sizes) -> "Spans":
@@ -51,6 +51,16 @@ class Spans:
         if not (self.exact and other.exact):
             inner = outer_and_inner(union(self.inner, other.inner))[1]
         return Spans(outer, inner)
+
+    def columns(self, rows: slice) -> Tensor:
+        """The keys between the first and the last that any of these queries may see, for each outer interval."""
+        found = []
+        for start, stop in self.outer:
+            start, stop = start[:, rows], stop[:, rows]
+            some = start < stop
+            if some.any():
+                found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
+        return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
     def complement(self, sizes: Sizes) -> "Spans":
         """The spans of the opposite mask: the keys outside of `inner`, and the keys outside of `outer`."""

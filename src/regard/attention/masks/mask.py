@@ -263,10 +263,18 @@ class And(Mask):
         return left[torch.isin(left, right, assume_unique=True)]
 
     def edges(self, sizes: Sizes) -> Csr | None:
-        left = self.left.edges(sizes)
-        one, other = (self.left, self.right) if left is not None else (self.right, self.left)
-        pairs = one.edges(sizes) if left is None else left
-        return None if pairs is None else _filtered(pairs, other, sizes)
+        pairs, other = self.left.edges(sizes), self.right
+        if pairs is None:
+            pairs, other = self.right.edges(sizes), self.left
+        if pairs is None:
+            return None
+        query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
+        # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
+        item, head = (query.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
+        kept = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+        if kept.ndim != 3 or kept.shape[:2] != (1, 1):
+            return None
+        return pairs.only(kept.expand(1, 1, len(query)).flatten())
 
     def hides_nothing(self, sizes: Sizes) -> bool:
         return self.left.hides_nothing(sizes) and self.right.hides_nothing(sizes)
@@ -302,8 +310,8 @@ class Or(Mask):
         left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
         if left is None and right is None:
             return None
-        left = _within(self.left, sizes, rows) if left is None else left
-        right = _within(self.right, sizes, rows) if right is None else right
+        left = self.left.spans(sizes).columns(rows) if left is None else left
+        right = self.right.spans(sizes).columns(rows) if right is None else right
         return torch.cat([left, right]).unique()
 
     def hides_nothing(self, sizes: Sizes) -> bool:
@@ -350,37 +358,6 @@ def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
 
 def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     return None if left is None or right is None else torch.maximum(left, right)
-
-
-def _filtered(pairs: Csr, other: Mask, sizes: Sizes) -> Csr | None:
-    """The pairs that the other mask allows too; None if that depends on the item or the head."""
-    query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
-    # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
-    item, head = (pairs.keys.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
-    allowed = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
-    if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
-        return None
-    kept = allowed.expand(1, 1, len(query)).flatten()
-    kept_by_key = kept[pairs.csc_to_csr]
-    before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
-    return Csr(
-        starts=before[pairs.starts],
-        keys=pairs.keys[kept],
-        key_starts=before_by_key[pairs.key_starts],
-        queries=pairs.queries[kept_by_key],
-        csc_to_csr=before[pairs.csc_to_csr[kept_by_key]],
-    )
-
-
-def _within(mask: Mask, sizes: Sizes, rows: slice) -> Tensor:
-    """The keys between the first and the last that any of these queries may see, for each interval of the spans."""
-    found = []
-    for start, stop in mask.spans(sizes).outer:
-        start, stop = start[:, rows], stop[:, rows]
-        some = start < stop
-        if some.any():
-            found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
-    return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
 
 def allows(mask: Mask, at: Index) -> Tensor:
