@@ -125,7 +125,8 @@ def test_a_cached_query_is_in_the_document_of_its_position():
 )
 def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine):
     """A query beyond the last key is in no document."""
-    batch = 1 if mask.lengths() is None else len(mask.lengths().of_keys)
+    lengths = mask.lengths().keys
+    batch = 1 if lengths is None else len(lengths)
     query, key = torch.zeros(batch, 1, queries, 2), torch.zeros(batch, 1, keys, 2)
     # Each value is a unit vector of its own, so that outputs are weights.
     output = attend(query, key, torch.eye(keys).expand(batch, 1, -1, -1), mask=mask, weights="sigmoid", engine=engine)

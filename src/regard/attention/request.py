@@ -51,10 +51,7 @@ class Parts:
 
     def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
         """The sizes of a request, with the items' lengths if the mask gives them."""
-        lengths = self.mask.lengths()
-        if lengths is None:
-            return Sizes(batch, queries, keys)
-        return Sizes(batch, queries, keys, lengths.of_queries, lengths.of_keys)
+        return Sizes(batch, queries, keys, *self.mask.lengths())
 
 
 @dataclass

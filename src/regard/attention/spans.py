@@ -52,6 +52,13 @@ class Spans:
             inner = outer_and_inner(union(self.inner, other.inner))[1]
         return Spans(outer, inner)
 
+    def shifted(self, by: int) -> "Spans":
+        """The same spans of keys that come `by` places later, behind as many others."""
+        outer, inner = (
+            tuple(Interval(one.start + by, one.stop + by) for one in bound) for bound in (self.outer, self.inner)
+        )
+        return Spans(outer, outer if self.exact else inner)
+
     def columns(self, rows: slice) -> Tensor:
         """The keys between the first and the last that any of these queries may see, for each outer interval."""
         found = []

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from regard.attention.csr import Csr, csr_of
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import integer_tensor, to_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.validation import integer_tensor, to_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Blocks"]
@@ -69,6 +69,10 @@ class Blocks(Mask):
     def _queries(self) -> int:
         return len(self.csr.starts) - 1
 
+    @property
+    def _keys(self) -> int:
+        return len(self.csr.key_starts) - 1
+
     def allows(self, at: Index) -> Tensor:
         row, key = at.query // self.size, at.key.flatten()
         if at.query.shape[-1] != 1 or at.key.numel() != at.key.shape[-1]:
@@ -101,10 +105,7 @@ class Blocks(Mask):
         return columns[columns < sizes.keys]
 
     def check(self, sizes: Sizes) -> None:
-        for name, blocks, length in (
-            ("queries", self._queries, sizes.queries),
-            ("keys", len(self.csr.key_starts) - 1, sizes.keys),
-        ):
+        for name, blocks, length in (("queries", self._queries, sizes.queries), ("keys", self._keys, sizes.keys)):
             wanted = -(-length // self.size)
             if blocks > wanted or (self.complete and blocks < wanted):
                 raise ArgumentError(

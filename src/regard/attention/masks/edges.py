@@ -9,9 +9,9 @@ from torch import Tensor
 
 from regard.attention.csr import Csr, csr_of
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import integer_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Edges"]
