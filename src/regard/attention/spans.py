@@ -1,5 +1,6 @@
 """Spans: between which keys the allowed keys of each query lie."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -41,19 +42,19 @@ class Spans:
         return cls((Interval(nothing, nothing + sizes.keys),), ())
 
     def __and__(self, other: "Spans") -> "Spans":
-        outer, inner = outer_and_inner(intersection(self.outer, other.outer))
-        if not (self.exact and other.exact):
-            inner = outer_and_inner(intersection(self.inner, other.inner))[1]
-        return Spans(outer, inner)
+        return self._combined(intersection, other)
 
     def __or__(self, other: "Spans") -> "Spans":
-        outer, inner = outer_and_inner(union(self.outer, other.outer))
+        return self._combined(union, other)
+
+    def _combined(self, operation: Callable[..., tuple[Interval, ...]], other: "Spans") -> "Spans":
+        outer, inner = outer_and_inner(operation(self.outer, other.outer))
         if not (self.exact and other.exact):
-            inner = outer_and_inner(union(self.inner, other.inner))[1]
+            inner = outer_and_inner(operation(self.inner, other.inner))[1]
         return Spans(outer, inner)
 
     def shifted(self, by: int) -> "Spans":
-        """The same spans of keys that come `by` places later, behind as many others."""
+        """The same spans with each key `by` places later."""
         outer, inner = (
             tuple(Interval(one.start + by, one.stop + by) for one in bound) for bound in (self.outer, self.inner)
         )

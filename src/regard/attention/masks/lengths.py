@@ -80,7 +80,7 @@ class Lengths(Mask):
     def hides_nothing(self, sizes: Sizes) -> bool:
         if 0 in (sizes.batch, sizes.queries, sizes.keys):
             return True
-        axes = (self.of_queries, sizes.queries), (self.of_keys, sizes.keys)
+        axes = zip(self.lengths(), (sizes.queries, sizes.keys), strict=True)
         return all(lengths is None or bool((lengths >= size).all()) for lengths, size in axes)
 
     def lengths(self) -> ItemLengths:

@@ -1,8 +1,4 @@
-"""A mask that is given as a table of all pairs.
-
-Masks like `Causal` and `Window` and functions need no table and take linear memory; this is for tables that exist
-already.
-"""
+"""A mask that is given as a table of all pairs."""
 
 from dataclasses import dataclass
 
