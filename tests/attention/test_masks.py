@@ -14,6 +14,7 @@ from regard.attention.masks import (
     Dense,
     Documents,
     Edges,
+    ExtraKeysMask,
     Guided,
     Lengths,
     Mask,
@@ -125,7 +126,8 @@ def test_a_cached_query_is_in_the_document_of_its_position():
 )
 def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine):
     """A query beyond the last key is in no document."""
-    batch = 1 if mask.lengths() is None else len(mask.lengths().of_keys)
+    lengths = mask.lengths().keys
+    batch = 1 if lengths is None else len(lengths)
     query, key = torch.zeros(batch, 1, queries, 2), torch.zeros(batch, 1, keys, 2)
     # Each value is a unit vector of its own, so that outputs are weights.
     output = attend(query, key, torch.eye(keys).expand(batch, 1, -1, -1), mask=mask, weights="sigmoid", engine=engine)
@@ -207,6 +209,24 @@ def test_a_part_taken_apart_is_the_same_part():
         assert repr(joined.left) == repr(mask)
     mask = Edges(CHAIN)
     assert unflatten_part(*flatten_part(mask)).csr.csc_to_csr is mask.csr.csc_to_csr
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Causal(),
+        ~Window(1, 1),
+        Causal() & Lengths(query=[2, 4], key=[5, 0]),
+        Guided(1) & Lengths(query=[3, 1], key=[2, 5]),
+        Edges(CHAIN) | Prefix([1, 3]),
+    ],
+    ids=str,
+)
+def test_extra_keys_stand_before_the_others(mask):
+    """All may see them, and positions and lengths of the others are counted as if they weren't there."""
+    behind = allowed(ExtraKeysMask(mask, 2), 2, 4, 7)
+    assert behind[..., :2].all()
+    assert torch.equal(behind[..., 2:], allowed(mask, 2, 4, 5))
 
 
 def recipes(lengths: bool = True) -> st.SearchStrategy[tuple]:

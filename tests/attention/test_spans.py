@@ -17,10 +17,13 @@ from regard.attention.masks import (
     Dense,
     Documents,
     Edges,
+    ExtraKeysMask,
     Guided,
+    KeyRange,
     Lengths,
     Mask,
     NoSelf,
+    Pairs,
     Predicate,
     Prefix,
     Window,
@@ -78,16 +81,18 @@ def made(recipe) -> Mask:
     return make(*(made(part) if isinstance(part, tuple) and part and callable(part[0]) else part for part in arguments))
 
 
+def edges_of(seed: int, queries: int, keys: int) -> Edges:
+    """Some random edges."""
+    sizes = torch.tensor([[keys], [queries]])
+    return Edges((torch.rand(2, seed % 9, generator=seeded(seed)) * sizes).long())
+
+
 def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
     """A mask of each kind, or some of them together."""
     query, key, number = st.integers(0, queries), st.integers(0, keys), st.integers(0, 2**16)
 
-    def edges(seed: int) -> Edges:
-        sizes = torch.tensor([[keys], [queries]])
-        return Edges((torch.rand(2, seed % 9, generator=seeded(seed)) * sizes).long())
-
     def graphs(seed: int) -> Edges:
-        one, other = (mask_of(edges(number)) for number in (seed, seed + 3))
+        one, other = (mask_of(edges_of(number, queries, keys)) for number in (seed, seed + 3))
         return Edges([one, other])
 
     def blocks(seed: int) -> Blocks:
@@ -97,6 +102,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
     ids = st.lists(st.integers(-1, 2), min_size=keys, max_size=keys)
     own = st.lists(st.integers(-1, 2), min_size=queries, max_size=queries)
+    odd = lazy(lambda: Predicate(lambda batch, head, query, key: (key + 2 * query + batch) % 3 != 0))
     leaf = st.one_of(
         *(lazy(mask) for mask in (Dense, Causal, NoSelf)),
         lazy(Window, st.integers(0, 3), st.integers(0, 3)),
@@ -104,16 +110,22 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
         lazy(lambda one, two: Prefix([one, two]), key, key),
         lazy(Guided, st.one_of(st.integers(0, 3), st.sampled_from([0.0, 0.2, 0.5]))),
         lazy(lambda width, step: Guided(width, torch.arange(queries) * step), st.integers(0, 2), st.floats(0, 2)),
-        lazy(edges, number),
+        lazy(lambda seed: edges_of(seed, queries, keys), number),
         lazy(graphs, number),
         lazy(blocks, number),
         lazy(Documents, ids),
         lazy(lambda ids: Documents(sorted(ids)), ids),
         lazy(lambda one, two: Documents([one, sorted(two)]), ids, ids),
         lazy(Documents, ids, own),
-        lazy(lambda: Predicate(lambda batch, head, query, key: (key + 2 * query + batch) % 3 != 0)),
+        odd,
         lazy(lambda a, b: Lengths(key=[a, b]), key, key),
         lazy(lambda a, b, c, d: Lengths(query=[a, b], key=[c, d]), query, query, key, key),
+        lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
+        lazy(
+            ExtraKeysMask,
+            st.one_of(lazy(Causal), lazy(Window, st.integers(0, 3), st.integers(0, 3)), lazy(NoSelf), odd),
+            st.integers(0, min(keys - 1, 2)),
+        ),
     )
     return st.recursive(
         leaf,
@@ -160,6 +172,71 @@ def test_columns_never_lie(data, size):
     assert torch.isin(seen, columns).all()
     assert (columns.diff() > 0).all()
     assert ((columns >= 0) & (columns < keys)).all()
+
+
+def by_head(seed: int, queries: int, keys: int) -> Pairs:
+    """A table for each head, and if the seed is odd for each item too, in which some rows are empty."""
+    items = 1 + seed % 2 * (BATCH - 1)
+    table = torch.rand(items, HEADS, queries, keys, generator=seeded(seed)) < 0.5
+    return Pairs(table & (torch.rand(items, HEADS, queries, 1, generator=seeded(seed + 1)) < 0.7))
+
+
+HEADS = 3
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data(), SIZES)
+def test_together_they_allow_what_the_tables_do(data, size):
+    """Intervals, blocks, lists and tables, by item and by head: `&`, `|`, `~` of masks are those of their tables, and
+    what the whole says without being asked pair by pair holds for every item and head."""
+    queries, keys = size
+    key, number = st.integers(0, keys), st.integers(0, 2**16)
+    axes = [torch.arange(length).view(shape) for length, shape in zip((BATCH, HEADS, queries, keys), EYE, strict=True)]
+    sizes = Sizes(BATCH, queries, keys)
+    shape = (BATCH, HEADS, queries, keys)
+
+    def table(mask: Mask) -> Tensor:
+        return mask.allows(sizes.index(*axes)).expand(shape)
+
+    leaf = st.one_of(
+        lazy(Window, st.integers(0, 3), st.integers(0, 3)),
+        lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
+        lazy(lambda seed: Blocks(torch.rand(-(-queries // 3), -(-keys // 3), generator=seeded(seed)) < 0.4, 3), number),
+        lazy(lambda seed: edges_of(seed, queries, keys), number),
+        lazy(lambda seed: Edges([mask_of(edges_of(each, queries, keys)) for each in (seed, seed + 1)]), number),
+        lazy(lambda seed: by_head(seed, queries, keys), number),
+    )
+    mask = made(data.draw(leaf))
+    expected = table(mask)
+    for _ in range(data.draw(st.integers(1, 4))):
+        other = made(data.draw(leaf))
+        match data.draw(st.sampled_from("&|~")):
+            case "&":
+                mask, expected = mask & other, expected & table(other)
+            case "|":
+                mask, expected = mask | other, expected | table(other)
+            case _:
+                mask, expected = ~mask, ~expected
+    assert torch.equal(table(mask), expected)
+    spans = mask.spans(sizes)
+    outer, inner = (within(bound, BATCH, queries, keys).unsqueeze(1) for bound in (spans.outer, spans.inner))
+    assert not (expected & ~outer).any()
+    assert not (inner & ~expected).any()
+    assert not spans.exact or torch.equal(outer.expand(shape), expected)
+    assert not mask.hides_nothing(sizes) or expected.all()
+    first = data.draw(st.integers(0, queries - 1))
+    columns = mask.columns(sizes, slice(first, queries))
+    if columns is not None:
+        assert torch.isin(expected[:, :, first:].flatten(0, 2).any(0).nonzero().flatten(), columns).all()
+    listed = mask.edges(sizes)
+    if listed is not None:
+        row = torch.arange(queries).repeat_interleave(listed.starts.diff())
+        found = torch.zeros(queries, keys, dtype=torch.bool)
+        found[row, listed.keys] = True
+        assert torch.equal(found.expand(shape), expected)
+
+
+EYE = [[-1 if axis == other else 1 for other in range(4)] for axis in range(4)]
 
 
 @settings(deadline=None, max_examples=150)

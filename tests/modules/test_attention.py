@@ -283,8 +283,7 @@ class TestExtraKeys:
     def test_what_may_be_skipped_and_what_need_not_be_asked(self, mask):
         """Outside of the outer intervals nothing is allowed, inside of the inner ones everything."""
         beside = ExtraKeys(1, 4, zero=True).extend_mask(mask)
-        lengths = beside.lengths()
-        sizes = Sizes(2, 7, 13, None, None if lengths is None else lengths.of_keys)
+        sizes = Sizes(2, 7, 13, None, beside.lengths().keys)
         item, row, column = (
             torch.arange(2).view(2, 1, 1),
             torch.arange(7).view(1, 7, 1),

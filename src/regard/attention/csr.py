@@ -1,5 +1,6 @@
 """The allowed pairs of a sparse mask as sorted lists, O(edges): by row (CSR) and by column (CSC)."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from regard.errors import ArgumentError
 __all__ = ["Csr", "csr_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Csr:
     """Which keys each query may attend to, and which queries may attend to each key.
 
@@ -32,6 +33,62 @@ class Csr:
     key_starts: Tensor
     queries: Tensor
     csc_to_csr: Tensor
+
+    def contains(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether these pairs are edges: a bool tensor of the shape to which `query` and `key` broadcast.
+
+        Queries out of range have no edges. Memory and time grow with the pairs.
+        """
+        queries = len(self.starts) - 1
+        if not queries:
+            return torch.zeros_like(query + key, dtype=torch.bool)
+        there = (query >= 0) & (query < queries)
+        query = torch.where(there, query, 0)
+        start = self.starts[query]
+        stop = torch.where(there, self.starts[query + 1], start)
+        grid = query.ndim > 1 and key.ndim == query.ndim and query.shape[-1] == 1 and key.numel() == key.shape[-1]
+        if grid and bool((key.flatten().diff() > 0).all()):
+            return _marked(self.keys, start, stop, key.flatten())
+        return _searched(self.keys, start, stop, key)
+
+    def extents(self) -> tuple[Tensor, Tensor, bool]:
+        """The first key of each query and the one after its last, on the CPU; and whether the keys are contiguous."""
+        starts, keys = self.starts.cpu(), self.keys.cpu()
+        first, end = starts[:-1], starts[1:]
+        if not keys.numel():
+            return torch.zeros_like(first), torch.zeros_like(first), True
+        some = first < end
+        start = keys[first.clamp(max=len(keys) - 1)] * some
+        stop = (keys[(end - 1).clamp(min=0)] + 1) * some
+        return start, stop, bool((stop - start == end - first).all())
+
+    def keys_of(self, first: int, end: int) -> Tensor:
+        """The keys of the queries from `first` up to, not including, `end`: a view, in which a key may occur twice."""
+        low, high = self.starts[[first, end]].tolist()
+        return self.keys[low:high]
+
+    def padded(self, queries: int, keys: int) -> "Csr":
+        """The same edges between so many queries and keys, which are at least as many as before."""
+        starts, key_starts = (
+            torch.nn.functional.pad(part, (0, more), value=len(self.keys)) if more else part
+            for part, more in (
+                (self.starts, queries + 1 - len(self.starts)),
+                (self.key_starts, keys + 1 - len(self.key_starts)),
+            )
+        )
+        return dataclasses.replace(self, starts=starts, key_starts=key_starts)
+
+    def only(self, kept: Tensor) -> "Csr":
+        """Some of the edges: `kept` is bool, (edge,), in row order."""
+        kept_by_key = kept[self.csc_to_csr]
+        before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
+        return Csr(
+            starts=before[self.starts],
+            keys=self.keys[kept],
+            key_starts=before_by_key[self.key_starts],
+            queries=self.queries[kept_by_key],
+            csc_to_csr=before[self.csc_to_csr[kept_by_key]],
+        )
 
 
 def csr_of(edge_index: Tensor, queries: int, keys: int) -> Csr:
@@ -83,3 +140,33 @@ def _check(name: str, index: np.ndarray, size: int) -> None:
         raise ArgumentError(
             f"`edge_index` must name {name} from 0 to {size - 1}, but names {low if low < 0 else high}."
         )
+
+
+def _marked(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
+    """Rows (..., row, 1) against sorted columns (column,): the rows' entries are marked in a table of zeros."""
+    counts = (stop - start).flatten()
+    owner = torch.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
+    # An entry's offset in its row is its number minus that of the row's first entry here.
+    behind = torch.arange(owner.numel(), device=counts.device) - (counts.cumsum(0) - counts)[owner]
+    column = columns[start.flatten()[owner] + behind]
+    allowed = torch.zeros(counts.numel() * wanted.numel(), dtype=torch.bool, device=counts.device)
+    if wanted.numel():
+        slot = torch.searchsorted(wanted, column).clamp(max=wanted.numel() - 1)
+        held = wanted[slot] == column
+        allowed[(owner * wanted.numel() + slot)[held]] = True
+    return allowed.view(*start.shape[:-1], wanted.numel())
+
+
+def _searched(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
+    """Each pair by binary search in its row."""
+    start, stop, wanted = torch.broadcast_tensors(start, stop, wanted)
+    if not columns.numel() or not wanted.numel():
+        return torch.zeros_like(wanted, dtype=torch.bool)
+    end = stop
+    for _ in range(int((stop - start).max()).bit_length()):
+        middle = (start + stop) // 2
+        before = columns[middle.clamp(max=len(columns) - 1)] < wanted
+        left = start < stop
+        start = torch.where(left & before, middle + 1, start)
+        stop = torch.where(left & ~before, middle, stop)
+    return (start < end) & (columns[start.clamp(max=len(columns) - 1)] == wanted)

@@ -51,10 +51,7 @@ class Parts:
 
     def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
         """The sizes of a request, with the items' lengths if the mask gives them."""
-        lengths = self.mask.lengths()
-        if lengths is None:
-            return Sizes(batch, queries, keys)
-        return Sizes(batch, queries, keys, lengths.of_queries, lengths.of_keys)
+        return Sizes(batch, queries, keys, *self.mask.lengths())
 
 
 @dataclass
@@ -130,7 +127,10 @@ class Request:
     @property
     def sizes(self) -> Sizes:
         """The sizes as masks see them."""
-        return self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
+        # Read so often that a call of `cached` would be felt.
+        if "sizes" not in self._cache:
+            self._cache["sizes"] = self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
+        return self._cache["sizes"]
 
     @property
     def spans(self) -> Spans:

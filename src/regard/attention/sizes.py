@@ -3,11 +3,12 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["Index", "Sizes"]
+__all__ = ["Index", "ItemLengths", "Sizes"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,13 @@ class Index:
         """The pairs of the first group alone; `head` is left unchanged."""
         cut = {name: value[:1] for name, value in vars(self).items() if name != "head" and isinstance(value, Tensor)}
         return dataclasses.replace(self, **cut)
+
+
+class ItemLengths(NamedTuple):
+    """The items' own lengths, (batch,) each; None where all have that of the batch."""
+
+    queries: Tensor | None = None
+    keys: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Spans: between which keys the allowed keys of each query lie."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -29,10 +30,10 @@ class Spans:
         return self.outer is self.inner
 
     @classmethod
-    def only(cls, start: Tensor, stop: Tensor, keys: int) -> "Spans":
-        """Exactly the keys in [start, stop)."""
+    def only(cls, start: Tensor, stop: Tensor, keys: int, *, exact: bool = True) -> "Spans":
+        """The keys in [start, stop): exactly those, or if not `exact`, an unknown part of them."""
         interval = (Interval.of(start.clamp(0, keys), stop.clamp(0, keys)),)
-        return cls(interval, interval)
+        return cls(interval, interval if exact else ())
 
     @classmethod
     def unknown(cls, sizes: Sizes) -> "Spans":
@@ -41,16 +42,33 @@ class Spans:
         return cls((Interval(nothing, nothing + sizes.keys),), ())
 
     def __and__(self, other: "Spans") -> "Spans":
-        outer, inner = outer_and_inner(intersection(self.outer, other.outer))
-        if not (self.exact and other.exact):
-            inner = outer_and_inner(intersection(self.inner, other.inner))[1]
-        return Spans(outer, inner)
+        return self._combined(intersection, other)
 
     def __or__(self, other: "Spans") -> "Spans":
-        outer, inner = outer_and_inner(union(self.outer, other.outer))
+        return self._combined(union, other)
+
+    def _combined(self, operation: Callable[..., tuple[Interval, ...]], other: "Spans") -> "Spans":
+        outer, inner = outer_and_inner(operation(self.outer, other.outer))
         if not (self.exact and other.exact):
-            inner = outer_and_inner(union(self.inner, other.inner))[1]
+            inner = outer_and_inner(operation(self.inner, other.inner))[1]
         return Spans(outer, inner)
+
+    def shifted(self, by: int) -> "Spans":
+        """The same spans with each key `by` places later."""
+        outer, inner = (
+            tuple(Interval(one.start + by, one.stop + by) for one in bound) for bound in (self.outer, self.inner)
+        )
+        return Spans(outer, outer if self.exact else inner)
+
+    def columns(self, rows: slice) -> Tensor:
+        """The keys between the first and the last that any of these queries may see, for each outer interval."""
+        found = []
+        for start, stop in self.outer:
+            start, stop = start[:, rows], stop[:, rows]
+            some = start < stop
+            if some.any():
+                found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
+        return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
     def complement(self, sizes: Sizes) -> "Spans":
         """The spans of the opposite mask: the keys outside of `inner`, and the keys outside of `outer`."""

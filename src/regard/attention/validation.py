@@ -8,7 +8,15 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 
-__all__ = ["check_count", "check_heads", "check_number", "check_per_head", "check_tensor"]
+__all__ = [
+    "check_count",
+    "check_heads",
+    "check_number",
+    "check_per_head",
+    "check_tensor",
+    "integer_tensor",
+    "to_tensor",
+]
 
 
 def check_number(name: str, value: Any, instead: str = "") -> None:
@@ -73,6 +81,34 @@ def check_tensor(name: str, value: Any, form: str, dims: tuple[int, ...]) -> Non
     if value.ndim not in dims:
         raise ArgumentError(f"`{name}` must be {form}, but is {tuple(value.shape)}.")
     _check_real(name, value)
+
+
+def integer_tensor(value: Any, name: str, owner: str, meaning: str, dims: tuple[int, ...]) -> Tensor:
+    """An argument as an integer tensor with one of the given numbers of axes.
+
+    Raises:
+        ArgumentError: it isn't one.
+    """
+    tensor = to_tensor(value, name, owner, meaning)
+    if not isinstance(value, Tensor) and not tensor.numel():
+        tensor = tensor.long()
+    if tensor.ndim not in dims or tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ArgumentError(
+            f"`{name}` of {owner} must be {meaning}, but is {tensor.dtype} of shape {tuple(tensor.shape)}."
+        )
+    return tensor.long()
+
+
+def to_tensor(value: Any, name: str, owner: str, meaning: str) -> Tensor:
+    """An argument as a tensor.
+
+    Raises:
+        ArgumentError: it can't be converted.
+    """
+    try:
+        return value if isinstance(value, Tensor) else torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"`{name}` of {owner} must be {meaning}, but is {value!r:.60}.") from error
 
 
 def check_heads(heads: Any) -> None:

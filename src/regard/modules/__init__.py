@@ -1,5 +1,6 @@
 """Modules built on attention, and the other architectures that they are compared with."""
 
+from regard.attention.masks import Pairs
 from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention, Observation, ObserverHandle
 from regard.modules.cache import Cache
@@ -26,7 +27,7 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
-from regard.modules.pairs import Pairs, torch_masks
+from regard.modules.pairs import torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
 from regard.modules.pooling import (
     POOLINGS,

@@ -1,18 +1,13 @@
 """Extra keys that every query may attend to (attention sinks), in addition to the sequence's own."""
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from regard.attention import Index, Lengths, Mask, Sizes, Spans
-from regard.attention.intervals import Interval
-from regard.attention.masks import allows
+from regard.attention import Mask
+from regard.attention.masks import ExtraKeysMask
 from regard.errors import ArgumentError
 
-__all__ = ["ExtraKeys", "ExtraKeysMask"]
+__all__ = ["ExtraKeys"]
 
 
 class ExtraKeys(nn.Module):
@@ -70,42 +65,3 @@ class ExtraKeys(nn.Module):
         if self.zero:
             extra.append(own.new_zeros(batch, heads, 1, size))
         return torch.cat([*extra, own], dim=2)
-
-
-@dataclass(frozen=True)
-class ExtraKeysMask(Mask):
-    """The mask of keys that follow `extra` extra ones: those are allowed, and `mask` decides about the others."""
-
-    mask: Mask
-    extra: int
-
-    def allows(self, at: Index) -> Tensor:
-        own = dataclasses.replace(
-            at, key=(at.key - self.extra).clamp(min=0), shift=at.shift - self.extra, keys=at.keys - self.extra
-        )
-        return (at.key < self.extra) | allows(self.mask, own)
-
-    def spans(self, sizes: Sizes) -> Spans:
-        own = self.mask.spans(self._own(sizes))
-        outer, inner = (
-            tuple(Interval(part.start + self.extra, part.stop + self.extra) for part in parts)
-            for parts in (own.outer, own.inner)
-        )
-        zeros = torch.zeros(1, sizes.queries, dtype=torch.long)
-        return Spans.only(zeros, zeros + self.extra, sizes.keys) | Spans(outer, outer if own.exact else inner)
-
-    def lengths(self) -> Lengths | None:
-        lengths: Any = self.mask.lengths()
-        if lengths is None or lengths.of_keys is None:
-            return lengths
-        return Lengths(query=lengths.of_queries, key=lengths.of_keys + self.extra)
-
-    def check(self, sizes: Sizes) -> None:
-        self.mask.check(self._own(sizes))
-
-    def _own(self, sizes: Sizes) -> Sizes:
-        """The sizes without the extra keys."""
-        lengths = sizes.key_lengths
-        return dataclasses.replace(
-            sizes, keys=sizes.keys - self.extra, key_lengths=None if lengths is None else lengths - self.extra
-        )

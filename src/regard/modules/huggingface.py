@@ -12,15 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention import Causal, Dense, Dot, Index, Lengths, Mask, Sizes, Spans, Window, attend, weigh
-from regard.attention.masks import as_mask
+from regard.attention import Causal, Dense, Dot, Lengths, Mask, Window, attend, weigh
+from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs, as_mask
 from regard.attention.positions import Bias
 from regard.errors import RefusedError
 from regard.extras import require
-from regard.modules.extra_keys import ExtraKeysMask
-from regard.modules.pairs import Pairs
 
-__all__ = ["KeyRange", "MaskHandle", "SoftCapped", "register"]
+__all__ = ["MaskHandle", "SoftCapped", "register"]
 
 # Arguments that models pass to every layer and that don't change its result, or that are in the mask already.
 _IGNORED = {
@@ -85,27 +83,6 @@ class MaskHandle:
     def contiguous(self) -> "MaskHandle":
         """`generate` calls this before each step with a static cache."""
         return self
-
-
-@dataclass(frozen=True)
-class KeyRange(Mask):
-    """The keys from `start` up to, not including, `stop` of each item are real: padding on the left, or on both sides.
-
-    Unlike `Lengths`, it doesn't shift the positions that causal masks and position schemes count.
-
-    Args:
-        start, stop: (batch,) integers.
-    """
-
-    start: Tensor
-    stop: Tensor
-
-    def allows(self, at: Index) -> Tensor:
-        return (at.key >= self.start[at.batch]) & (at.key < self.stop[at.batch])
-
-    def spans(self, sizes: Sizes) -> Spans:
-        start, stop = (bound.cpu().unsqueeze(1).expand(-1, sizes.queries) for bound in (self.start, self.stop))
-        return Spans.only(start, stop, sizes.keys)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,11 @@
 from regard.attention.masks.blocks import Blocks
 from regard.attention.masks.documents import Documents
 from regard.attention.masks.edges import Edges
-from regard.attention.masks.intervals import Guided, Prefix, Window
-from regard.attention.masks.mask import And, Causal, Dense, Lengths, Mask, NoSelf, Not, Or, Predicate, allows, as_mask
+from regard.attention.masks.extra_keys import ExtraKeysMask
+from regard.attention.masks.intervals import Guided, KeyRange, Prefix, Window
+from regard.attention.masks.lengths import Lengths
+from regard.attention.masks.mask import And, Causal, Dense, Mask, NoSelf, Not, Or, Predicate, allows, as_mask
+from regard.attention.masks.pairs import Pairs
 
 __all__ = [
     "MASKS",
@@ -14,12 +17,15 @@ __all__ = [
     "Dense",
     "Documents",
     "Edges",
+    "ExtraKeysMask",
     "Guided",
+    "KeyRange",
     "Lengths",
     "Mask",
     "NoSelf",
     "Not",
     "Or",
+    "Pairs",
     "Predicate",
     "Prefix",
     "Window",

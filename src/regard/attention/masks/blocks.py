@@ -7,13 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.csr import csr_of
-from regard.attention.intervals import Interval
-from regard.attention.masks.csr_lookup import contains, extents
+from regard.attention.csr import Csr, csr_of
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import integer_tensor, to_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.validation import integer_tensor, to_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Blocks"]
@@ -42,10 +40,8 @@ class Blocks(Mask):
 
     table: InitVar[Tensor | Sequence[Any]]
     size: int
-    # The blocks of keys that each block of queries may see, sorted, and where they start.
-    starts: Tensor = field(init=False)
-    blocks: Tensor = field(init=False)
-    keys: int = field(init=False)
+    # The blocks of keys that each block of queries may see.
+    csr: Csr = field(init=False)
     # Whether the table lists every block, even those that see nothing.
     complete: bool = field(init=False)
 
@@ -66,25 +62,28 @@ class Blocks(Mask):
                 raise ArgumentError(f"`table` of Blocks must hold numbers of blocks, but holds {int(pairs.min())}.")
             column, row = pairs
             keys, queries = (int(axis.max()) + 1 if axis.numel() else 0 for axis in pairs)
-        csr = csr_of(torch.stack([column, row]), queries, keys)
-        for name, value in (("starts", csr.starts), ("blocks", csr.keys), ("keys", keys), ("complete", complete)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "csr", csr_of(torch.stack([column, row]), queries, keys))
+        object.__setattr__(self, "complete", complete)
 
     @property
     def _queries(self) -> int:
-        return len(self.starts) - 1
+        return len(self.csr.starts) - 1
+
+    @property
+    def _keys(self) -> int:
+        return len(self.csr.key_starts) - 1
 
     def allows(self, at: Index) -> Tensor:
         row, key = at.query // self.size, at.key.flatten()
         if at.query.shape[-1] != 1 or at.key.numel() != at.key.shape[-1]:
-            return contains(self.starts, self.blocks, row, at.key // self.size)
+            return self.csr.contains(row, at.key // self.size)
         block = (key // self.size).unique_consecutive()
         first = int(key[0]) % self.size if len(key) else 0
         here = slice(first, first + len(key))
         if not torch.equal(self._keys_of(block)[here], key):
-            return contains(self.starts, self.blocks, row, at.key // self.size)
+            return self.csr.contains(row, at.key // self.size)
         # Whole blocks, except the first and the last: evaluate each once, and expand the result to its keys.
-        held = contains(self.starts, self.blocks, row, block.view(*[1] * (at.key.ndim - 1), -1))
+        held = self.csr.contains(row, block.view(*[1] * (at.key.ndim - 1), -1))
         return held.unsqueeze(-1).expand(*held.shape, self.size).flatten(-2)[..., here]
 
     def _keys_of(self, block: Tensor) -> Tensor:
@@ -92,23 +91,21 @@ class Blocks(Mask):
         return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
 
     def spans(self, sizes: Sizes) -> Spans:
-        start, stop, contiguous = extents(self.starts.cpu(), self.blocks.cpu())
+        start, stop, contiguous = self.csr.extents()
         missing = max(-(-sizes.queries // self.size) - self._queries, 0)
         start, stop = (
             torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: sizes.queries]
             for edge in (start, stop)
         )
-        outer = (Interval(*(edge.clamp(max=sizes.keys).unsqueeze(0) for edge in (start, stop))),)
-        return Spans(outer, outer if contiguous else ())
+        return Spans.only(start.unsqueeze(0), stop.unsqueeze(0), sizes.keys, exact=contiguous)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self._queries) for row in (rows.start // self.size, -(-rows.stop // self.size)))
-        low, high = self.starts[[first, end]].tolist()
-        columns = self._keys_of(self.blocks[low:high].unique().cpu())
+        columns = self._keys_of(self.csr.keys_of(first, end).unique().cpu())
         return columns[columns < sizes.keys]
 
     def check(self, sizes: Sizes) -> None:
-        for name, blocks, length in (("queries", self._queries, sizes.queries), ("keys", self.keys, sizes.keys)):
+        for name, blocks, length in (("queries", self._queries, sizes.queries), ("keys", self._keys, sizes.keys)):
             wanted = -(-length // self.size)
             if blocks > wanted or (self.complete and blocks < wanted):
                 raise ArgumentError(
@@ -117,4 +114,4 @@ class Blocks(Mask):
                 )
 
     def __repr__(self) -> str:
-        return f"Blocks({self.blocks.numel()} pairs of blocks of {self.size})"
+        return f"Blocks({self.csr.keys.numel()} pairs of blocks of {self.size})"

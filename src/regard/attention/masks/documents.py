@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.intervals import Interval
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import check_table, entries, integer_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.tables import check_table, entries
+from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Documents"]
@@ -106,8 +106,7 @@ class Documents(Mask):
         start, stop = self.start.cpu(), self.stop.cpu()
         if self.query is None:
             start, stop = _at_positions(start, stop, sizes)
-        outer = (Interval.of(start, stop),)
-        return Spans(outer, outer if self.contiguous else ())
+        return Spans.only(start, stop, sizes.keys, exact=self.contiguous)
 
     def check(self, sizes: Sizes) -> None:
         check_table(self._keys, "ids", "Documents", sizes.batch, sizes.keys, "keys")

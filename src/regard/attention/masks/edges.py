@@ -1,6 +1,5 @@
 """Attention on a graph: a node may attend to the nodes that have an edge to it."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
@@ -9,12 +8,10 @@ import torch
 from torch import Tensor
 
 from regard.attention.csr import Csr, csr_of
-from regard.attention.intervals import Interval
-from regard.attention.masks.csr_lookup import contains, extents
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import integer_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError
 
 __all__ = ["Edges"]
@@ -46,9 +43,11 @@ class Edges(Mask):
     """
 
     edge_index: InitVar[Tensor | Sequence[Any]]
-    # The tensors of `csr`, and the first key of each row and the one after its last. As fields they are operands, so
-    # they are built only once.
-    lists: tuple[Tensor, ...] = field(init=False)
+    # The sorted edges; the queries of all items are concatenated, each item up to the last query with an edge. Then the
+    # first key of each query and the one after its last. As fields they are operands, so they are built only once.
+    csr: Csr = field(init=False)
+    start: Tensor = field(init=False)
+    stop: Tensor = field(init=False)
     contiguous: bool = field(init=False)
     items: int = field(init=False)
     queries: int = field(init=False)
@@ -62,16 +61,11 @@ class Edges(Mask):
         row = torch.cat([graph[1] + item * queries for item, graph in enumerate(graphs)])
         column = torch.cat([graph[0] for graph in graphs])
         csr = csr_of(torch.stack([column, row]), len(graphs) * queries, keys)
-        first, end, contiguous = extents(csr.starts.cpu(), csr.keys.cpu())
-        lists = csr.starts, csr.keys, csr.key_starts, csr.queries, csr.csc_to_csr, first, end
-        values = {"lists": lists, "contiguous": contiguous, "items": len(graphs), "queries": queries, "keys": keys}
+        start, stop, contiguous = csr.extents()
+        values = {"csr": csr, "start": start, "stop": stop, "contiguous": contiguous}
+        values |= {"items": len(graphs), "queries": queries, "keys": keys}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def csr(self) -> Csr:
-        """The sorted edges; the queries of all items are concatenated, each item up to the last query with an edge."""
-        return Csr(*self.lists[:5])
 
     @classmethod
     def with_loops(cls, edge_index: Tensor | Sequence[Any], nodes: int) -> "Edges":
@@ -91,38 +85,26 @@ class Edges(Mask):
         return cls(torch.cat([graph, loop], dim=1))
 
     def allows(self, at: Index) -> Tensor:
-        starts, columns = self.lists[:2]
         if self.items == 1:
-            return contains(starts, columns, at.query, at.key)
+            return self.csr.contains(at.query, at.key)
         # A query beyond the item's last one with edges must not be taken for one of the next item.
         row = torch.where(at.query < self.queries, at.batch * self.queries + at.query, -1)
-        return contains(starts, columns, row, at.key)
+        return self.csr.contains(row, at.key)
 
     def spans(self, sizes: Sizes) -> Spans:
         more = sizes.queries - self.queries
-        edges = (edge.cpu().view(self.items, -1) for edge in self.lists[5:])
+        edges = (edge.cpu().view(self.items, -1) for edge in (self.start, self.stop))
         start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
-        outer = (Interval(start, stop),)
-        return Spans(outer, outer if self.contiguous else ())
+        return Spans.only(start, stop, sizes.keys, exact=self.contiguous)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
-        starts, columns = self.lists[:2]
-        edges = [
-            starts[[item * self.queries + first, item * self.queries + end]].tolist() for item in range(self.items)
-        ]
-        return torch.cat([columns[low:high] for low, high in edges]).unique().cpu()
+        items = (item * self.queries for item in range(self.items))
+        return torch.cat([self.csr.keys_of(item + first, item + end) for item in items]).unique().cpu()
 
     def edges(self, sizes: Sizes) -> Csr | None:
-        if self.items > 1:
-            return None
-        csr = self.csr
         # Nodes after the last one with an edge have empty lists.
-        starts, key_starts = (
-            torch.nn.functional.pad(part, (0, more), value=len(csr.keys)) if more else part
-            for part, more in ((csr.starts, sizes.queries - self.queries), (csr.key_starts, sizes.keys - self.keys))
-        )
-        return dataclasses.replace(csr, starts=starts, key_starts=key_starts)
+        return self.csr.padded(sizes.queries, sizes.keys) if self.items == 1 else None
 
     def check(self, sizes: Sizes) -> None:
         if self.items not in (1, sizes.batch):
@@ -141,7 +123,7 @@ class Edges(Mask):
 
     def __repr__(self) -> str:
         graphs = "" if self.items == 1 else f" in {self.items} graphs"
-        return f"Edges({self.lists[1].numel()} edges{graphs})"
+        return f"Edges({self.csr.keys.numel()} edges{graphs})"
 
 
 def _checked(graph: Tensor | Sequence[Any]) -> Tensor:

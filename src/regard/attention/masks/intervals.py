@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from regard.attention.masks.mask import Mask
-from regard.attention.masks.tables import check_table, entries, integer_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
+from regard.attention.tables import check_table, entries
+from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError
 
-__all__ = ["Guided", "Prefix", "Window"]
+__all__ = ["Guided", "KeyRange", "Prefix", "Window"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,27 @@ class Prefix(Mask):
                 f"`length` of Prefix must be a number, or one for each of {sizes.batch} items, "
                 f"but is {len(self.length)} numbers."
             )
+
+
+@dataclass(frozen=True)
+class KeyRange(Mask):
+    """The keys from `start` up to, not including, `stop` of each item are real: padding on the left, or on both sides.
+
+    Unlike `Lengths`, it doesn't shift the positions that causal masks and position schemes count.
+
+    Args:
+        start, stop: (batch,) integers.
+    """
+
+    start: Tensor
+    stop: Tensor
+
+    def allows(self, at: Index) -> Tensor:
+        return (at.key >= self.start[at.batch]) & (at.key < self.stop[at.batch])
+
+    def spans(self, sizes: Sizes) -> Spans:
+        start, stop = (bound.cpu().unsqueeze(1).expand(-1, sizes.queries) for bound in (self.start, self.stop))
+        return Spans.only(start, stop, sizes.keys)
 
 
 @dataclass(frozen=True)

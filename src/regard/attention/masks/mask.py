@@ -1,12 +1,18 @@
 """The base class of masks, their combinations, and the masks without arguments. True = may attend.
 
-A mask answers two questions: `allows`, for each pair, and `spans`, for each query: between which keys the allowed ones
-lie. The second lets an engine skip hidden keys without evaluating pairs. Masks compose with `&`, `|` and `~`. A user's
-function `(batch, head, query, key) -> bool tensor` is a mask too.
+A mask must say of each pair whether it is allowed, by `allows`. What else it says saves work: the base class answers
+that nothing is known, and `And`, `Or` and `Not` combine the answers of their masks.
+
+    spans          between which keys the allowed ones of each query lie    to plan tiles, for windows and costs
+    columns        which keys some of a block of queries may see            to plan tiles of scattered keys
+    edges          all allowed pairs as sorted lists                        for the kernel along edges, and costs
+    hides_nothing  whether every pair is allowed                            for every engine, before all else
+    lengths        the items' own lengths                                   to count positions
+    check          whether the mask fits the request                        where the request is made
 """
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +20,12 @@ import torch
 from torch import Tensor
 
 from regard.attention.csr import Csr
-from regard.attention.intervals import Interval
-from regard.attention.masks.tables import integer_tensor
 from regard.attention.parts import is_builtin
-from regard.attention.sizes import Index, Sizes
+from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
 from regard.errors import ArgumentError
 
-__all__ = ["And", "Causal", "Dense", "Lengths", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
+__all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
 
 
 class Mask:
@@ -58,9 +62,9 @@ class Mask:
         """Whether the mask is known to allow every pair."""
         return self.spans(sizes).covers(sizes.keys)
 
-    def lengths(self) -> "Lengths | None":
+    def lengths(self) -> ItemLengths:
         """The items' lengths, if the mask gives them; positions are then counted from the end of each item."""
-        return None
+        return ItemLengths()
 
     def check(self, sizes: Sizes) -> None:
         """Check that the mask fits a request of these sizes.
@@ -143,93 +147,6 @@ class NoSelf(Mask):
         return Spans.only(positions, positions + 1, sizes.keys).complement(sizes)
 
 
-@dataclass(frozen=True)
-class Lengths(Mask):
-    """Each item of the batch has its own length; what lies beyond it is padding, and is hidden.
-
-    Args:
-        both: (batch,), the length of each item, for queries and keys alike (self-attention).
-        query: (batch,), lengths of the queries, if they differ from the keys' (cross-attention).
-        key: (batch,), lengths of the keys.
-
-    A query beyond its item's length attends to nothing, so its output is zeros.
-
-    Source: the notes, 001: sequences of different lengths; PyTorch's `key_padding_mask`, given as lengths.
-
-    Example:
-        >>> from regard.attention import weigh
-        >>> import torch
-        >>> weigh(torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4), mask=Lengths([1]))[0, 0]
-        tensor([[1., 0.],
-                [0., 0.]])
-    """
-
-    both: Tensor | Sequence[int] | None = None
-    query: Tensor | Sequence[int] | None = None
-    key: Tensor | Sequence[int] | None = None
-
-    def __post_init__(self) -> None:
-        if self.both is None and self.query is None and self.key is None:
-            raise ArgumentError("`lengths` must be the length of each item of the batch, but nothing was given.")
-        for name in ("both", "query", "key"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            value = integer_tensor(value, "lengths", "Lengths", "whole numbers of shape (batch,)", (1,))
-            object.__setattr__(self, name, value)
-
-    @property
-    def of_queries(self) -> Tensor | None:
-        """(batch,), the number of queries of each item; None if it is that of the batch."""
-        return self.both if self.query is None else self.query  # pyright: ignore[reportReturnType]
-
-    @property
-    def of_keys(self) -> Tensor | None:
-        """(batch,), the number of keys of each item; None if it is that of the batch."""
-        return self.both if self.key is None else self.key  # pyright: ignore[reportReturnType]
-
-    def allows(self, at: Index) -> Tensor:
-        # Whole rows or columns are compared once, not pair by pair.
-        row = None if self.of_queries is None else at.query < self.of_queries[at.batch]
-        column = None if self.of_keys is None else at.key < self.of_keys[at.batch]
-        if row is None or column is None:
-            return column if row is None else row  # pyright: ignore[reportReturnType]
-        return row & column
-
-    def spans(self, sizes: Sizes) -> Spans:
-        keys = sizes.keys if self.of_keys is None else self.of_keys.cpu().clamp(0, sizes.keys).unsqueeze(1)
-        if self.of_queries is None:
-            stop = torch.zeros_like(sizes.rows) + keys
-        else:
-            # 1 for a query within its item's length, 0 for one beyond it.
-            stop = (self.of_queries.cpu().unsqueeze(1) - sizes.rows).clamp_(0, 1) * keys
-        outer = (Interval(torch.zeros_like(stop), stop),)
-        return Spans(outer, outer)
-
-    def hides_nothing(self, sizes: Sizes) -> bool:
-        if 0 in (sizes.batch, sizes.queries, sizes.keys):
-            return True
-        axes = (self.of_queries, sizes.queries), (self.of_keys, sizes.keys)
-        return all(lengths is None or bool((lengths >= size).all()) for lengths, size in axes)
-
-    def lengths(self) -> "Lengths | None":
-        return self
-
-    def check(self, sizes: Sizes) -> None:
-        for name, lengths, most in (("query", self.of_queries, sizes.queries), ("key", self.of_keys, sizes.keys)):
-            if lengths is None:
-                continue
-            if len(lengths) != sizes.batch:
-                raise ArgumentError(
-                    f"`lengths` must be one number for each of {sizes.batch} items, but is {len(lengths)} numbers."
-                )
-            if sizes.batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
-                raise ArgumentError(
-                    f"`lengths` of the {name} must be from 0 to {most}, the size of that axis, "
-                    f"but range from {int(lengths.min())} to {int(lengths.max())}."
-                )
-
-
 @dataclass(frozen=True, repr=False)
 class Predicate(Mask):
     """A user's function (batch, head, query, key) -> bool tensor; each argument is an index tensor."""
@@ -263,22 +180,24 @@ class And(Mask):
         return left[torch.isin(left, right, assume_unique=True)]
 
     def edges(self, sizes: Sizes) -> Csr | None:
-        left = self.left.edges(sizes)
-        one, other = (self.left, self.right) if left is not None else (self.right, self.left)
-        pairs = one.edges(sizes) if left is None else left
-        return None if pairs is None else _filtered(pairs, other, sizes)
+        pairs, other = self.left.edges(sizes), self.right
+        if pairs is None:
+            pairs, other = self.right.edges(sizes), self.left
+        if pairs is None:
+            return None
+        query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
+        # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
+        item, head = (query.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
+        kept = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+        if kept.ndim != 3 or kept.shape[:2] != (1, 1):
+            return None
+        return pairs.only(kept.expand(1, 1, len(query)).flatten())
 
     def hides_nothing(self, sizes: Sizes) -> bool:
         return self.left.hides_nothing(sizes) and self.right.hides_nothing(sizes)
 
-    def lengths(self) -> Lengths | None:
-        left, right = self.left.lengths(), self.right.lengths()
-        if left is None or right is None:
-            return right if left is None else left
-        return Lengths(
-            query=_shorter(left.of_queries, right.of_queries),
-            key=_shorter(left.of_keys, right.of_keys),
-        )
+    def lengths(self) -> ItemLengths:
+        return ItemLengths(*map(_shorter, self.left.lengths(), self.right.lengths()))
 
     def check(self, sizes: Sizes) -> None:
         self.left.check(sizes)
@@ -302,21 +221,17 @@ class Or(Mask):
         left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
         if left is None and right is None:
             return None
-        left = _within(self.left, sizes, rows) if left is None else left
-        right = _within(self.right, sizes, rows) if right is None else right
+        left = self.left.spans(sizes).columns(rows) if left is None else left
+        right = self.right.spans(sizes).columns(rows) if right is None else right
         return torch.cat([left, right]).unique()
 
     def hides_nothing(self, sizes: Sizes) -> bool:
         # The two may also allow every pair together, but first the cheaper question whether one does alone.
         return self.left.hides_nothing(sizes) or self.right.hides_nothing(sizes) or super().hides_nothing(sizes)
 
-    def lengths(self) -> Lengths | None:
-        left, right = self.left.lengths(), self.right.lengths()
+    def lengths(self) -> ItemLengths:
         # A side without lengths allows rows of any length, and then so do both together.
-        if left is None or right is None:
-            return None
-        query, key = _longer(left.of_queries, right.of_queries), _longer(left.of_keys, right.of_keys)
-        return None if query is None and key is None else Lengths(query=query, key=key)
+        return ItemLengths(*map(_longer, self.left.lengths(), self.right.lengths()))
 
     def check(self, sizes: Sizes) -> None:
         self.left.check(sizes)
@@ -335,7 +250,7 @@ class Not(Mask):
     def spans(self, sizes: Sizes) -> Spans:
         return self.mask.spans(sizes).complement(sizes)
 
-    def lengths(self) -> Lengths | None:
+    def lengths(self) -> ItemLengths:
         return self.mask.lengths()
 
     def check(self, sizes: Sizes) -> None:
@@ -350,37 +265,6 @@ def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
 
 def _longer(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     return None if left is None or right is None else torch.maximum(left, right)
-
-
-def _filtered(pairs: Csr, other: Mask, sizes: Sizes) -> Csr | None:
-    """The pairs that the other mask allows too; None if that depends on the item or the head."""
-    query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
-    # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
-    item, head = (pairs.keys.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
-    allowed = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
-    if allowed.ndim != 3 or allowed.shape[:2] != (1, 1):
-        return None
-    kept = allowed.expand(1, 1, len(query)).flatten()
-    kept_by_key = kept[pairs.csc_to_csr]
-    before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
-    return Csr(
-        starts=before[pairs.starts],
-        keys=pairs.keys[kept],
-        key_starts=before_by_key[pairs.key_starts],
-        queries=pairs.queries[kept_by_key],
-        csc_to_csr=before[pairs.csc_to_csr[kept_by_key]],
-    )
-
-
-def _within(mask: Mask, sizes: Sizes, rows: slice) -> Tensor:
-    """The keys between the first and the last that any of these queries may see, for each interval of the spans."""
-    found = []
-    for start, stop in mask.spans(sizes).outer:
-        start, stop = start[:, rows], stop[:, rows]
-        some = start < stop
-        if some.any():
-            found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
-    return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
 
 
 def allows(mask: Mask, at: Index) -> Tensor:

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.broadcast_tables import check_broadcastable, table_indices
 from regard.attention.positions.position import Position
 from regard.attention.sizes import Index, Sizes
 from regard.attention.sparse_gradients import SparseGradient
+from regard.attention.tables import check_broadcastable, table_indices
 from regard.attention.validation import check_tensor
 from regard.errors import ArgumentError
 

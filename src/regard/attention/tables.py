@@ -1,4 +1,4 @@
-"""Tables that broadcast to all pairs, (batch, head, query, key): their check, and the indices to read them with."""
+"""Tables as fields of a part: one that broadcasts to all pairs, or one with a row for all items or for each."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch import Tensor
 from regard.attention.sizes import Index
 from regard.errors import ArgumentError
 
-__all__ = ["check_broadcastable", "table_indices"]
+__all__ = ["check_broadcastable", "check_table", "entries", "table_indices"]
 
 
 def check_broadcastable(table: Tensor, sizes: tuple[int | None, ...]) -> None:
@@ -32,3 +32,20 @@ def table_indices(table: Tensor, at: Index) -> tuple[Tensor, tuple[Tensor, Tenso
         for which, (axis, size) in enumerate(zip((at.batch, at.head, at.query, at.key), table.shape, strict=True))
     )
     return table, (item, head, row, column)
+
+
+def entries(table: Tensor, item: Tensor, column: Tensor) -> Tensor:
+    """The table's entries at these columns, in each item's own row or in the one for all items."""
+    return table[0][column] if len(table) == 1 else table[item, column]
+
+
+def check_table(table: Tensor, name: str, owner: str, batch: int, size: int, axis: str) -> None:
+    """Check that a table has one row or a row for each item, and an entry for each query or key.
+
+    Raises:
+        ArgumentError: it hasn't.
+    """
+    if table.shape[1] != size:
+        raise ArgumentError(f"`{name}` of {owner} must be one for each of {size} {axis}, but is {table.shape[1]}.")
+    if len(table) not in (1, batch):
+        raise ArgumentError(f"`{name}` of {owner} must be for one item or for all {batch}, but is for {len(table)}.")
