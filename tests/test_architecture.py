@@ -95,6 +95,21 @@ def test_engines_do_not_import_the_definition_or_each_other():
             assert not re.search(rf"engines import [a-z, ]*\b{other}\b", text), f"{path} imports {other}"
 
 
+PRIVATE = re.compile(r"\btorch(?:\.\w+)*\._[a-z]\w*|\bforward_ad\._\w+|\b_dynamo_\w+")
+
+
+def test_private_parts_of_pytorch_are_used_in_one_file():
+    users = {
+        (path.relative_to(SOURCE).as_posix(), name)
+        for path in FILES
+        if path.name != "pytorch_internals.py"
+        for name in PRIVATE.findall(path.read_text(encoding="utf-8"))
+    }
+    # That one only asks whether the compiler has been imported.
+    assert users == {("attention/call_spec.py", "torch._dynamo")}
+    assert PRIVATE.search((SOURCE / "attention/pytorch_internals.py").read_text(encoding="utf-8"))
+
+
 def test_validation_raises_and_nothing_prints():
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

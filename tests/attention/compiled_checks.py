@@ -24,7 +24,7 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.attention import SCORES, WEIGHTS, attend, custom_operator, masks, positions, scores, weights
+from regard.attention import SCORES, WEIGHTS, attend, call_text, masks, positions, scores, weights
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 from regard.modules import MultiHeadAttention, Projections
 
@@ -547,15 +547,8 @@ def derivatives_that_a_compiled_function_has_not() -> None:
 
 @check(COMPILED)
 def operators_keep_what_they_promise() -> None:
-    task = custom_operator._text_of(
-        custom_operator._describe(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), []),
-        "0x0p+0",
-        "auto",
-        True,
-    )
-    plain = custom_operator._text_of(
-        custom_operator._describe(("dot", "softmax", "causal", None), []), "0x0p+0", "auto", True
-    )
+    task = call_text.as_text(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), 0.0, "auto", [])
+    plain = call_text.as_text(("dot", "softmax", "causal", None), 0.0, "auto", [])
     inputs = tensors()
     torch.library.opcheck(
         torch.ops.regard.attend.default, (*inputs, [torch.randn(3, 6, requires_grad=True)], None, task)
@@ -580,7 +573,7 @@ def under_a_mode_that_turns_autograd_off() -> None:
     def run(*three: Tensor) -> Tensor:
         return attend(*three, score=part, weights=squared)
 
-    task = custom_operator._text_of(custom_operator._describe((part, squared, None, None), []), "0x0p+0", "auto", True)
+    task = call_text.as_text((part, squared, None, None), 0.0, "auto", [])
     with FlopCounterMode(display=False):
         found = with_grads(torch.ops.regard.attend(*inputs, [part.scale], None, task), (*inputs, part.scale))
     assert_close(found, with_grads(run(*inputs), (*inputs, part.scale)), rtol=1e-4, atol=1e-5)
@@ -644,14 +637,12 @@ def exported_strictly() -> None:
 
 @check(EXPORTED)
 def an_exported_program_is_good_in_its_own_process_and_version_alone() -> None:
-    task = custom_operator._text_of(
-        custom_operator._describe((distance, "softmax", None, None), []), "0x0p+0", "auto", True
-    )
+    task = call_text.as_text((distance, "softmax", None, None), 0.0, "auto", [])
     inputs = [tensor.detach() for tensor in tensors()]
     assert_close(torch.ops.regard.attend(*inputs, [], None, task), attend(*inputs, score=distance))
-    elsewhere = task.replace(custom_operator._PROCESS, "0" * 32)
+    elsewhere = task.replace(call_text._PROCESS, "0" * 32)
     raises(RefusedError, "only the process", lambda: torch.ops.regard.attend(*inputs, [], None, elsewhere))
-    older = task.replace(custom_operator.__version__, "0.0.1", 1)
+    older = task.replace(call_text.__version__, "0.0.1", 1)
     raises(RefusedError, "regard 0.0.1", lambda: torch.ops.regard.attend(*inputs, [], None, older))
 
 

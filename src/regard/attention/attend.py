@@ -5,13 +5,13 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from regard.attention import autograd, custom_operator, function_transforms
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
+from regard.attention.pytorch_internals import in_forward_mode, in_transform
 from regard.attention.request import Request
 from regard.errors import RefusedError
 
@@ -67,14 +67,14 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
-    if forward_ad._current_level >= 0 and engine != "dense":
+    if in_forward_mode() and engine != "dense":
         raise RefusedError(
             "attend has no derivative in forward mode (torch.func.jvp, jacfwd, hessian; dual numbers). Use reverse "
             "mode (grad, vjp, jacrev; for a hessian, jacrev of jacrev), or engine='dense'."
         )
     # While tracing or inside a transform, tensor values are unavailable, so no engine can be chosen yet.
     compiling = custom_operator.is_tracing(query)
-    if compiling or (torch._C._are_functorch_transforms_active() and engine != "dense"):
+    if compiling or (in_transform() and engine != "dense"):
         later = custom_operator.attend if compiling else function_transforms.attend
         return later(query, key, value, (score, weights, mask, position), dropout, seed, engine)
     if dropout == 0:

@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.attention.engines import blocked
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
+from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Parts, Request
 from regard.errors import RefusedError
 
@@ -59,7 +60,7 @@ class Computation(ABC):
 
 def apply(computation: Computation, *tensors: Tensor) -> Tensor:
     """The output, (batch, head, query, value), differentiable in all tensors of real numbers."""
-    if torch._C._are_functorch_transforms_active():
+    if in_transform():
         return _TransformedOutput.apply(computation, *tensors)[0]  # pyright: ignore
     return _Output.apply(computation, *tensors)  # pyright: ignore[reportReturnType]
 
@@ -264,7 +265,7 @@ class _Second(torch.autograd.Function):
 
 def _is_recorded() -> bool:
     """Whether what runs now may be differentiated."""
-    return torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+    return torch.is_grad_enabled() or in_transform()
 
 
 def _gradient(

@@ -1,44 +1,36 @@
 """`attend` as a custom operator of PyTorch, which torch.compile and torch.export treat as one opaque operation.
 
 A compiler traces tensors without values, so it can't trace how an engine is chosen. Here a call is split, without
-looking at any value, into its tensors and a text that describes everything else. The operator recombines the two when
-it runs. Lengths, edges and parameters are tensor arguments, so a compiled function sees them change; another part, or
-another number in a part, makes another text and causes a recompilation.
+looking at any value, into its tensors and a text that describes everything else (`call_text.py`). The operator
+recombines the two when it runs. Lengths, edges and parameters are tensor arguments, so a compiled function sees them
+change.
 """
 
-import contextlib
 import dataclasses
-import functools
-import importlib
-import json
-import operator
-import types
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.attention import autograd
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
+from regard.attention.call_text import as_text, from_text
 from regard.attention.engines import blocked, fused
 from regard.attention.masks import And, Causal, Dense, Lengths
-from regard.attention.parts import Slot
 from regard.attention.precision import no_autocast, wide_dtype
+from regard.attention.pytorch_internals import autograd_in_operators, in_transform, is_fake
 from regard.attention.request import Request
 from regard.attention.scores import Dot, ScaledDot
 from regard.attention.weights import Softmax
 from regard.errors import ArgumentError, RefusedError
-from regard.version import __version__
 
 __all__ = ["attend", "is_tracing"]
 
 
 def is_tracing(query: Tensor) -> bool:
     """Whether tensor values are unavailable: in a function being compiled or exported, or on fake and meta tensors."""
-    return torch.compiler.is_compiling() or isinstance(query, FakeTensor) or getattr(query, "is_meta", False)
+    return torch.compiler.is_compiling() or is_fake(query) or getattr(query, "is_meta", False)
 
 
 def attend(
@@ -59,7 +51,7 @@ def attend(
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
-    if torch._C._are_functorch_transforms_active():
+    if in_transform():
         raise RefusedError(
             "A compiled function can't apply torch.func's transforms to attend: apply them to a function that isn't "
             "compiled, or compile without fullgraph."
@@ -67,7 +59,7 @@ def attend(
     if query.is_nested or key.is_nested or value.is_nested:
         raise ArgumentError("`query`, `key` and `value` must be tensors (batch, head, length, size), not nested ones.")
     operands: list[Tensor] = []
-    text = _text_of(_describe(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled())
+    text = as_text(parts, dropout, engine, operands)
     drawn = None
     if dropout:
         drawn = (
@@ -76,189 +68,6 @@ def attend(
             else torch.full((), seed_as_int64(seed), dtype=torch.int64, device="cpu")
         )
     return torch.ops.regard.attend(query, key, value, operands, drawn, text)
-
-
-# The following functions are traced by the compiler, so they use simple code only.
-
-
-def _describe(part: Any, found: list[Tensor]) -> Any:
-    """A part as nested tuples of constants; its tensors are appended to `found`, in the order of `flatten_part`."""
-    if isinstance(part, Tensor):
-        found.append(part)
-        return ("slot", len(found) - 1)
-    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
-        return _describe(part.part(), found)  # pyright: ignore[reportCallIssue]
-    # For the compiler a number that changes between calls is symbolic until its value is needed.
-    if type(part) is float:
-        return ("float", part.hex())
-    if type(part) is int:
-        return ("value", operator.index(part))
-    if part is None or isinstance(part, _CONSTANTS):
-        return ("value", part)
-    if type(part) is tuple:
-        return ("tuple", tuple([_describe(item, found) for item in part]))
-    names = _fields(type(part))
-    if names is not None:
-        fields = tuple([(name, _describe(getattr(part, name), found)) for name in names])
-        return ("part", type(part), part.__module__, fields)
-    if isinstance(part, types.FunctionType):
-        return ("object", _function_name(part))
-    if isinstance(part, types.MethodType):
-        return ("method", _function_name(part.__func__), _object_name(part.__self__))
-    return ("object", _object_name(part))
-
-
-_CONSTANTS = (str, bool, type, torch.dtype, torch.device, list, dict, set, frozenset, types.BuiltinFunctionType)
-
-_FROM_2_13 = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 13)
-
-
-def _function_name(function: Any) -> str:
-    """The registered name of a user's function."""
-    if function.__code__.co_freevars and not _made_outside(function):
-        raise RefusedError(
-            f"`{function.__name__}` is made inside of the compiled function and captures a variable of it, which a "
-            "compiled part can't. Make it outside, or make it a frozen dataclass with what it captures as fields."
-        )
-    name = _register_function(function)
-    # Accessing these makes the compiler guard on this very function. PyTorch 2.13 or newer guards on `id`; older ones
-    # would accept any function with the same code, whatever it captured, so a name stored on the function is read
-    # instead. A decorator copies that name, but also sets `__wrapped__`.
-    if _FROM_2_13:
-        id(function)
-    hasattr(function, "__wrapped__")
-    return function._regard_name if hasattr(function, "_regard_name") else name
-
-
-def _made_outside(function: Any) -> bool:
-    """Whether the function was made outside of the traced code: one made inside has no closure or no access to it."""
-    if not hasattr(function, "__closure__"):
-        return False
-    try:
-        function.__closure__  # noqa: B018
-    except AttributeError:
-        return False
-    return True
-
-
-def _object_name(thing: Any) -> str:
-    """The registered name of a user's object."""
-    name = _register_object(thing, id(thing)) if _FROM_2_13 or not torch.compiler.is_dynamo_compiling() else ""
-    if not name:
-        raise RefusedError(
-            f"A compiled function can't keep a part of type {type(thing).__name__}. Make it a frozen dataclass, or, "
-            "from PyTorch 2.13 on, an object that is made outside of the function."
-        )
-    return name
-
-
-# The following functions aren't traced, but run while a function is compiled; their results are constants there.
-
-
-def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
-    # Does what torch.compiler.assume_constant_result does, which would import the compiler; that takes very long.
-    function._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
-    return function
-
-
-@_constant
-def _fields(kind: type) -> tuple[str, ...] | None:
-    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
-
-
-@_constant
-def _register_object(thing: Any, number: int) -> str:
-    """The object's name; empty if the compiler passed a stand-in for an object that is made inside."""
-    return _name(thing) if id(thing) == number else ""
-
-
-@_constant
-def _register_function(function: Any) -> str:
-    function._regard_name = _name(function)
-    return function._regard_name
-
-
-@_constant
-def _text_of(parts: Any, dropout: str, engine: str, gradients: bool) -> str:
-    """The text that describes everything but a call's tensors.
-
-    Compilers store compiled code on disk, so the text must mean the same in another process and never match another
-    version's. What isn't part of this package is referred to by a name that is valid only in this process.
-    """
-    return json.dumps([__version__, _plain(parts), dropout, engine, gradients])
-
-
-def _plain(tree: Any) -> Any:
-    match tree:
-        case ("tuple", items):
-            return ["tuple", [_plain(item) for item in items]]
-        case ("part", kind, module, fields):
-            return ["part", _name(kind), module, [[name, _plain(field)] for name, field in fields]]
-        case ("method", function, owner):
-            return ["method", function, owner]
-        case ("value", value) if not (value is None or isinstance(value, bool | int | str)):
-            return ["object", _name(value)]
-        case _:
-            return list(tree)
-
-
-_PROCESS = uuid.uuid4().hex
-# Users' functions and objects that the compiled functions so far compute with; those keep them alive anyway.
-_OBJECTS: dict[str, Any] = {}
-_NAMES: dict[int, str] = {}
-
-
-def _name(thing: Any) -> str:
-    if isinstance(thing, type) and thing.__module__.startswith("regard."):
-        return f"{thing.__module__}:{thing.__qualname__}"
-    if id(thing) not in _NAMES:
-        name = f"{_PROCESS}:{len(_NAMES)}"
-        _NAMES[id(thing)], _OBJECTS[name] = name, thing
-    return _NAMES[id(thing)]
-
-
-def _object_of(name: str) -> Any:
-    if name in _OBJECTS:
-        return _OBJECTS[name]
-    module, _, rest = name.partition(":")
-    if module.startswith("regard."):
-        return functools.reduce(getattr, rest.split("."), importlib.import_module(module))
-    raise RefusedError(
-        "This compiled or exported program computes with a part that isn't regard's own and that only the process "
-        "which compiled it has. Compile it again here."
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _parse(text: str) -> tuple[CallSpec, bool]:
-    """The call, and whether gradients were enabled when it was made."""
-    version, parts, dropout, engine, gradients = json.loads(text)
-    if version != __version__:
-        raise RefusedError(f"This exported program is of regard {version}, but this is {__version__}. Export it again.")
-    return CallSpec(_build(parts), float.fromhex(dropout), engine), gradients
-
-
-def _build(tree: Any) -> Any:
-    match tree:
-        case ["slot", index]:
-            return Slot(index)
-        case ["float", digits]:
-            return float.fromhex(digits)
-        case ["tuple", items]:
-            return tuple(_build(item) for item in items)
-        case ["method", function, owner]:
-            return types.MethodType(_object_of(function), _object_of(owner))
-        case ["object", name]:
-            return _object_of(name)
-        case ["part", kind, module, fields]:
-            part = object.__new__(_object_of(kind))
-            for name, field in fields:
-                object.__setattr__(part, name, _build(field))
-            if part.__module__ != module:
-                object.__setattr__(part, "__module__", module)
-            return part
-        case _:
-            return tree[1]
 
 
 # The operators. Their names and arguments are stored in exported programs, so they must not change. `attend` has a
@@ -287,8 +96,8 @@ def _forward(
     query: Tensor, key: Tensor, value: Tensor, operands: list[Tensor], seed: Tensor | None, text: str
 ) -> tuple[Tensor, Tensor]:
     """The output, and the logsumexp of each row that the fused kernel saves for backward; empty for other engines."""
-    call, gradients = _parse(text)
-    with _enable_autograd(), no_autocast(query), torch.no_grad():
+    call, gradients = from_text(text)
+    with autograd_in_operators(), no_autocast(query), torch.no_grad():
         request = call.request(query, key, value, *operands, *_as_list(seed))
         if gradients:
             with torch.enable_grad():
@@ -311,8 +120,8 @@ def _backward(
     saved: list[Tensor],
     needed: list[int],
 ) -> list[Tensor]:
-    call, tensors = _parse(text)[0], (query, key, value, *operands, *_as_list(seed))
-    with _enable_autograd(), no_autocast(query):
+    call, tensors = from_text(text)[0], (query, key, value, *operands, *_as_list(seed))
+    with autograd_in_operators(), no_autocast(query):
         if saved and call.engine_of(call.request(*tensors)) is fused:
             grads = _gradients_from_saved(call, tensors, grad_output, saved, needed)
         else:
@@ -355,7 +164,7 @@ def _prepared(request: Request) -> Request:
 
 def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     """The shape of the logsumexp that the fused kernel saves; (0,) if its arguments show that it won't run."""
-    call, gradients = _parse(text)
+    call, gradients = from_text(text)
     score, weights, mask, position = call.parts
     # An output rounded to half precision can't be used for the gradient of a call that is computed in float32.
     narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
@@ -368,30 +177,6 @@ def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tu
         and (mask is None or isinstance(mask, str) or type(mask) in (And, Causal, Dense, Lengths))
     )
     return tuple(query.shape[:3]) if may else (0,)
-
-
-_OFF = [
-    getattr(torch._C.DispatchKey, name)
-    for name in (
-        "AutogradFunctionality",
-        "AutogradOther",
-        "AutogradNestedTensor",
-        "ADInplaceOrView",
-        "FuncTorchDynamicLayerFrontMode",
-        "FuncTorchDynamicLayerBackMode",
-        "FuncTorchGradWrapper",
-    )
-]
-
-
-def _enable_autograd() -> contextlib.AbstractContextManager[Any]:
-    """Enable autograd where PyTorch has disabled it inside an operator: the gradients of parts need it."""
-    include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-    if not exclude.has(_OFF[0]) or torch.is_inference_mode_enabled():
-        return contextlib.nullcontext()
-    for key in _OFF:
-        exclude = exclude.remove(key)
-    return torch._C._ForceDispatchKeyGuard(include, exclude)
 
 
 def _rows_first(tensor: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
 
 from regard.attention import autograd
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
@@ -19,6 +18,7 @@ from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile
 from regard.attention.parts import flatten_part, is_builtin
 from regard.attention.precision import no_autocast
+from regard.attention.pytorch_internals import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
 from regard.attention.request import Request
 from regard.errors import ArgumentError
 

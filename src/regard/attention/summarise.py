@@ -16,6 +16,7 @@ from regard.attention.engines.blocked.summaries import TileSummary, summarise_ti
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.precision import no_autocast, wide_dtype
+from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Request
 from regard.attention.sizes import Index
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
@@ -120,7 +121,7 @@ def summarise(
           zeros       (1, 1, 3)             0 to 0
           rows        (1, 1, 1, 3)          0.0634 to 0.468
     """
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    if torch.compiler.is_compiling() or in_transform():
         raise RefusedError(
             "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func, because it needs "
             "the values of tensors. Call it outside, on their results."

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.attention.parts import is_builtin, optional_method, select
 from regard.attention.positions import Position
+from regard.attention.pytorch_internals import is_functorch_wrapped_tensor
 from regard.attention.sizes import Index, Sizes
 from regard.errors import ArgumentError
 

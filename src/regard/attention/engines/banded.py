@@ -14,13 +14,12 @@ from torch import Tensor
 from regard.attention import autograd
 from regard.attention.engines.fused import (
     backward_by_tiles,
-    flash_backward_kernel,
-    flash_kernel,
     inner_product_refusal,
     loses_precision,
     scale_of,
 )
 from regard.attention.precision import wide_dtype
+from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Request
 
 __all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]

@@ -8,7 +8,6 @@ would lose precision.
 
 import math
 import sys
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +18,7 @@ from regard.attention import autograd
 from regard.attention.engines import blocked
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.precision import wide_dtype
+from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import UserPosition
@@ -28,9 +28,7 @@ __all__ = [
     "backward_by_tiles",
     "backward_from_saved",
     "computes_padding",
-    "flash_backward_kernel",
     "flash_forward",
-    "flash_kernel",
     "forward",
     "forward_and_save",
     "inner_product_refusal",
@@ -247,11 +245,6 @@ def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> T
             scores = query[item, head, rows].to(keys.dtype) @ keys * scale
             lost[item, head, rows] &= ~torch.isfinite(scores.amax(-1))
     return lost
-
-
-# The kernel itself, since PyTorch's function in front of it falls back to n x n where the kernel refuses.
-flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
-flash_backward_kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
 def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:

@@ -12,6 +12,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from regard.attention.pytorch_internals import onednn_linear
+
 __all__ = ["InnerProduct", "matmul_nn", "matmul_nt", "matmul_tn"]
 
 SMALL = 2**20  # multiplications per group below which the overhead exceeds what is saved
@@ -63,7 +65,7 @@ def _linear(rows: Tensor, columns: Tensor) -> Tensor:
     # `rows`, but multiplies `columns` with gaps a thousand times more slowly, so they are copied in their memory order.
     if not (columns.is_contiguous() or columns.T.is_contiguous()):
         columns = columns.T.contiguous().T if columns.stride(0) == 1 else columns.contiguous()
-    return torch.ops.mkldnn._linear_pointwise.default(rows, columns, None, "none", [], "")
+    return onednn_linear(rows, columns, None, "none", [], "")
 
 
 def _linear_pays(left: Tensor, size: int) -> bool:
@@ -79,6 +81,4 @@ def _is_intel() -> bool:
         return "GenuineIntel" in platform.processor()
 
 
-_LINEAR_IS_FASTER = (
-    torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise") and not _is_intel()
-)
+_LINEAR_IS_FASTER = onednn_linear is not None and not _is_intel()

@@ -1,0 +1,86 @@
+"""All of PyTorch that the operator needs and that isn't public: the place to look when a release changes it.
+
+PyTorch has no public way to any of these. Tried with PyTorch VERSIONS.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
+
+__all__ = [
+    "autograd_in_operators",
+    "compile_time_constant",
+    "flash_backward_kernel",
+    "flash_kernel",
+    "get_unwrapped",
+    "in_forward_mode",
+    "in_transform",
+    "is_batchedtensor",
+    "is_fake",
+    "is_functorch_wrapped_tensor",
+    "onednn_linear",
+]
+
+# Whether a transform of torch.func is active.
+in_transform: Callable[[], bool] = torch._C._are_functorch_transforms_active
+
+# The kernel behind `scaled_dot_product_attention` on a CPU. The function itself falls back to n x n where the kernel
+# refuses; the kernel raises, and returns the logsumexp of each row, which its gradient needs.
+flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
+flash_backward_kernel: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+
+# oneDNN's product of two matrices, rows and columns, as (rows, columns, None, "none", [], ""); None if it isn't there.
+onednn_linear: Any = (
+    torch.ops.mkldnn._linear_pointwise.default
+    if torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    else None
+)
+
+
+def in_forward_mode() -> bool:
+    """Whether forward-mode derivatives may be computed: torch.func.jvp, or a level of dual numbers."""
+    return forward_ad._current_level >= 0
+
+
+def is_fake(tensor: Tensor) -> bool:
+    """Whether a tensor has a shape but no values, as in a function that is being exported."""
+    return isinstance(tensor, FakeTensor)
+
+
+def compile_time_constant(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, run while a function that calls it is compiled; its result is a constant there.
+
+    It does what `torch.compiler.assume_constant_result` does, which would import the compiler; that takes very long.
+    """
+    function._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
+    return function
+
+
+def autograd_in_operators() -> contextlib.AbstractContextManager[Any]:
+    """Enable autograd where PyTorch has disabled it inside an operator: the gradients of users' parts need it."""
+    include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+    if not exclude.has(_AUTOGRAD_KEYS[0]) or torch.is_inference_mode_enabled():
+        return contextlib.nullcontext()
+    for key in _AUTOGRAD_KEYS:
+        exclude = exclude.remove(key)
+    return torch._C._ForceDispatchKeyGuard(include, exclude)
+
+
+_AUTOGRAD_KEYS = [
+    getattr(torch._C.DispatchKey, name)
+    for name in (
+        "AutogradFunctionality",
+        "AutogradOther",
+        "AutogradNestedTensor",
+        "ADInplaceOrView",
+        "FuncTorchDynamicLayerFrontMode",
+        "FuncTorchDynamicLayerBackMode",
+        "FuncTorchGradWrapper",
+    )
+]
