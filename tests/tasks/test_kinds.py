@@ -24,7 +24,8 @@ def test_what_a_task_names_is_there(task):
 
 @pytest.mark.parametrize("source", INPUTS)
 @pytest.mark.parametrize(
-    ("task", "target"), [(task, target) for task, each in TASKS.items() for target in each.gives], ids="-".join
+    ("task", "target"),
+    [pytest.param(task, target, id=f"{task}-{target}") for task, each in TASKS.items() for target in each.gives],
 )
 def test_every_kind_has_a_card(task, target, source):
     described = {"kind": task, "answer": {"kind": target}, "parameters": 7, "recipe": {"input": {"kind": source}}}

@@ -116,18 +116,7 @@ def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     """A source, as a Python expression."""
     if "example" in about:
         return json.dumps(about["example"], ensure_ascii=False)
-    return TASKS[model["kind"]].examples.get(_input(model), _EXAMPLES[_input(model)])
-
-
-_EXAMPLES = {
-    "words": '"I saw a saw."',
-    "texts": '"I saw a saw."',
-    "speech": '"recording.wav"',
-    "pictures": '"picture.png"',
-    "molecules": '"CCO"',
-    "graphs": "graph",
-    "vectors": "vectors",
-}
+    return TASKS[model["kind"]].examples.get(_input(model), INPUTS[_input(model)].example)
 
 
 def _data(data: Mapping[str, Any]) -> list[str]:
@@ -285,17 +274,9 @@ _TRAINING = (
 
 def _limits(model: Mapping[str, Any]) -> str:
     limits = TASKS[model["kind"]].limits[model["answer"]["kind"]]
-    return limits.format(knows=_KNOWS.get(_input(model), _ELSE), attention=_ATTENTION)
+    return limits.format(knows=INPUTS[_input(model)].limits, attention=_ATTENTION)
 
 
-_ELSE = "It knows what is like its data, and nothing else."
-_KNOWS = {
-    "words": "It knows one language and one kind of annotation. How the text is cut into words matters.",
-    "texts": "It knows the languages and the subjects of its data.",
-    "speech": "It knows the voices, the words and the microphones of its data, and no others.",
-    "pictures": "It knows pictures like those of its data: as large, as well centred, as light or as dark.",
-    "molecules": "It knows molecules like those of its data. It is no ground to take, make or release a substance on.",
-}
 _ATTENTION = "The attention shows what the network attended to, which need not explain its output."
 
 

@@ -138,10 +138,11 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     if input is not None and input not in kinds:
         raise UnknownNameError("input", input, kinds)
     if input is None:
-        input = TASKS[task].text_source if kinds[0] == "words" else kinds[0]
+        usual = TASKS[task].text_source
+        input = usual if kinds[0] == "words" and usual in kinds else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
-    usual = TASKS[task].defaults
-    for more in (_BY_INPUT.get(input, {}), usual.get(input, {}), usual.get("", {})):
+    defaults = TASKS[task].defaults
+    for more in (_BY_INPUT.get(input, {}), defaults.get(input, {}), defaults.get("", {})):
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= _of_sources(input, [source for source, _ in pairs])

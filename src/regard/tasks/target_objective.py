@@ -63,7 +63,7 @@ class TargetObjective(Objective):
         own, *others = self.answers
         given = torch.stack([member.output(features) for features in drawn])
         terms = [self._mean(own, given, batch.targets[0], self.recipe.smoothing)]
-        shares = self.recipe.task.auxiliary.values()
+        shares = getattr(self.recipe.task, "auxiliary", {}).values()
         for head, answer, wanted, share in zip(heads, others, batch.targets[1:], shares, strict=True):
             term = self._mean(answer, torch.stack([head(features) for features in drawn]), wanted, 0.0)
             terms.append(term._replace(mean=share * term.mean))

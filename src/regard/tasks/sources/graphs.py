@@ -71,6 +71,7 @@ class Graphs(_GraphSource):
     noun: ClassVar[str] = "node"
     source_noun: ClassVar[str] = "graph"
     argument: ClassVar[str] = "folder"
+    example: ClassVar[str] = "graph"
 
     edges: bool = boolean(True)
     normalise: bool = boolean(False)
@@ -184,6 +185,10 @@ class Molecules(_GraphSource):
     kind: ClassVar[str] = "molecules"
     noun: ClassVar[str] = "atom"
     source_noun: ClassVar[str] = "molecule"
+    example: ClassVar[str] = '"CCO"'
+    limits: ClassVar[str] = (
+        "It knows molecules like those of its data. It is no ground to take, make or release a substance on."
+    )
 
     features: str = one_of("rich", *ATOM_FEATURES)
     descriptors: bool = boolean(False)

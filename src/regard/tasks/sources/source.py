@@ -29,6 +29,10 @@ class Source(Settings):
     """Whether a source is a text or a list of words."""
     shorten: ClassVar[str] = "Cut it into parts."
     """The advice for a source with too many items."""
+    example: ClassVar[str]
+    """For the model card: an example of a source, as Python."""
+    limits: ClassVar[str] = "It knows what is like its data, and nothing else."
+    """For the model card: a sentence on what a model for such sources knows, and what it doesn't."""
 
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""

@@ -73,6 +73,8 @@ class Speech(Source):
     noun: ClassVar[str] = "frame"
     source_noun: ClassVar[str] = "recording"
     argument: ClassVar[str] = "file"
+    example: ClassVar[str] = '"recording.wav"'
+    limits: ClassVar[str] = "It knows the voices, the words and the microphones of its data, and no others."
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = integer(8000, 2000, 192_000)

@@ -36,6 +36,8 @@ class Texts(Source):
     noun: ClassVar[str] = "piece"
     source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
+    example: ClassVar[str] = '"I saw a saw."'
+    limits: ClassVar[str] = "It knows the languages and the subjects of its data."
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = integer(8000, 8)

@@ -35,6 +35,7 @@ class Vectors(Source):
     noun: ClassVar[str] = "vector"
     source_noun: ClassVar[str] = "series"
     argument: ClassVar[str] = "file"
+    example: ClassVar[str] = "vectors"
 
     item_dropout: float = fraction(0.0)
 

@@ -40,6 +40,10 @@ class Words(Source):
     noun: ClassVar[str] = "word"
     source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
+    example: ClassVar[str] = '"I saw a saw."'
+    limits: ClassVar[str] = (
+        "It knows one language and one kind of annotation. How the text is cut into words matters."
+    )
 
     cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))
