@@ -99,7 +99,27 @@ def test_the_others_that_do_not_come_are_told(monkeypatch):
         taken.bind(("127.0.0.1", 0))
         launch = launched({**SAID, "MASTER_PORT": str(taken.getsockname()[1])})
     monkeypatch.setattr("regard.tasks.training.torchrun._ARRIVAL", timedelta(seconds=1))
-    with pytest.raises(RegardError, match=r"Not all of torchrun's 2 processes have met at 127\.0"), joined(launch):
+    message = r"Not all of torchrun's 2 processes have connected to 127\.0"
+    with pytest.raises(RegardError, match=message), joined(launch):
+        raise AssertionError("it was alone")
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """The store that torchrun itself keeps for its processes."""
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    return torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+
+def test_processes_that_meet_but_can_not_connect_are_told_about_interfaces(monkeypatch, store):
+    def fail(*_, **__):
+        raise RuntimeError("Gloo connectFullMesh failed with timed out connecting")
+
+    monkeypatch.setattr(torch.distributed, "init_process_group", fail)
+    monkeypatch.setattr("regard.tasks.training.torchrun._GROUPS", iter([5]))
+    store.set("regard/5/started/0", "yes")
+    message = r"all connected to 127\.0.* but can't connect to each other.* GLOO_SOCKET_IFNAME"
+    with pytest.raises(RegardError, match=message), joined(launched({**SAID, "MASTER_PORT": str(store.port)})):
         raise AssertionError("it was alone")
 
 
@@ -144,6 +164,16 @@ class Nodes:
         ]
 
 
+HERE = Path(__file__).parent
+TWICE = f"""
+import sys; sys.path.insert(0, {str(HERE)!r})
+from toys import SAWS, tiny
+from regard import train
+for _ in range(3):
+    train(SAWS, SAWS, recipe=tiny(epochs=1), device="cpu", progress="none")
+"""
+
+
 @pytest.fixture
 def nodes(tmp_path):
     return Nodes(tmp_path)
@@ -172,6 +202,15 @@ def test_two_nodes_train_as_two_devices_do_and_only_the_first_speaks(nodes, tmp_
     again = ended(nodes.pair(nodes.command("nodes", "--resume"), nodes.command("elsewhere", "--resume")))
     assert [each[0] for each in again] == [0, 0], again
     assert "is finished; its model is in" in again[0][2]
+
+
+@several
+def test_a_script_can_train_more_than_once(nodes, store):
+    command = ["-c", TWICE]
+    first, second = [
+        nodes.start(*command, **{**SAID, "RANK": rank, "MASTER_PORT": str(store.port)}) for rank in ("0", "1")
+    ]
+    assert ended([first, second]) == [(0, "", "")] * 2
 
 
 @several

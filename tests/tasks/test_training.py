@@ -15,6 +15,7 @@ from regard.datasets import split_by_hash
 from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
+from regard.tasks.training.context import ended_by_sigterm
 from regard.tasks.training.loop import Loop
 from regard.tasks.training.optimizer import share_of_rate
 
@@ -309,6 +310,14 @@ def test_sigterm_ends_at_once_and_not_as_if_all_were_done(tmp_path, monkeypatch)
     assert ended.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is before
     assert not (tmp_path / "run" / "log.jsonl").exists()
+
+
+def test_a_handler_of_sigterm_that_is_not_of_python_stays(monkeypatch):
+    """As in a program that embeds Python: `getsignal` knows nothing of its handler."""
+    monkeypatch.setattr(signal, "getsignal", lambda _: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("the handler was replaced"))
+    with ended_by_sigterm():
+        pass
 
 
 def test_training_works_in_a_thread():

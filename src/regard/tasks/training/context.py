@@ -42,7 +42,8 @@ def quiet_fabric() -> Iterator[None]:
 def ended_by_sigterm() -> Iterator[None]:
     """Let SIGTERM end training as Ctrl-C does, tidily, if nobody else answers it."""
     before = signal.getsignal(signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread() or before not in (None, signal.SIG_DFL):
+    # Python returns None for a handler in C, such as that of a program that embeds Python.
+    if threading.current_thread() is not threading.main_thread() or before != signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTERM, _end)

@@ -3,6 +3,7 @@
 torchrun says in environment variables which process this is, and where all of them meet.
 """
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,9 @@ __all__ = ["check_agreement", "is_first", "joined", "launched"]
 
 # Only torchrun sets it: what another launcher says in variables like RANK may be meant for other programs.
 _SIGN = "TORCHELASTIC_RUN_ID"
-# As long as PyTorch itself waits: another process may be reading its data yet.
+# torchrun keeps one store for as long as it runs: each training of a script needs its own keys in it.
+_GROUPS = itertools.count()
+# PyTorch's own default: another process may still be reading its data.
 _ARRIVAL = timedelta(minutes=30)
 _LOST = (
     "Another of the processes that torchrun started has ended, so training stopped. Its own messages say why. "
@@ -112,7 +115,7 @@ def joined(launch: Launch | None) -> Iterator[ProcessRank]:
         return
     if torch.distributed.is_initialized():
         raise ArgumentError("`train` must join torchrun's processes itself, but this one is in a group already.")
-    # A group puts its own in its stead, and leaves it there.
+    # `init_process_group` replaces the hook, and `destroy_process_group` doesn't restore it.
     hook = sys.excepthook
     try:
         _meet(launch)
@@ -122,6 +125,8 @@ def joined(launch: Launch | None) -> Iterator[ProcessRank]:
             raise
         raise RegardError(_LOST) from None
     finally:
+        # This waits for messages under way to a machine that vanished without closing its connections, for as long as
+        # PATIENCE. gloo can't cancel them; torchrun kills its processes 30 seconds after Ctrl-C.
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
         sys.excepthook = hook
@@ -147,25 +152,35 @@ def check_agreement(process: ProcessRank, identity: Mapping[str, Any]) -> None:
 
 
 def _meet(launch: Launch) -> None:
-    """Wait until all have come, and join the group."""
+    """Wait until all processes have started, and join them in a group."""
+    # Not at the top: a PyTorch that was built without `torch.distributed` trains in one process.
+    from torch.distributed import PrefixStore  # pyright: ignore[reportPrivateImportUsage], documented as public
+    from torch.distributed.rendezvous import rendezvous
+
     here = launch.address in ("localhost", "::1") or launch.address.startswith("127.")
     host = f"[{launch.address}]" if ":" in launch.address else launch.address
-    rendezvous: Any = torch.distributed.distributed_c10d.rendezvous
+    where = f"{launch.address}:{launch.port}"
     with on_loopback() if here else nullcontext():
         try:
-            store, _, _ = next(
-                rendezvous(f"tcp://{host}:{launch.port}", launch.rank, launch.processes, timeout=_ARRIVAL)
-            )
-            store.set(f"regard/{launch.rank}", "here")
-            store.wait([f"regard/{rank}" for rank in range(launch.processes)], _ARRIVAL)
+            met = rendezvous(f"tcp://{host}:{launch.port}", launch.rank, launch.processes, timeout=_ARRIVAL)
+            store = PrefixStore(f"regard/{next(_GROUPS)}", next(met)[0])
+            store.set(f"started/{launch.rank}", "yes")
+            store.wait([f"started/{rank}" for rank in range(launch.processes)], _ARRIVAL)
         except RuntimeError as error:
             raise RegardError(
-                f"Not all of torchrun's {launch.processes} processes have met at {launch.address}:{launch.port}, so "
-                "training can't begin. The messages of the others may say why."
+                f"Not all of torchrun's {launch.processes} processes have connected to {where}, so training can't "
+                "begin. The messages of the others may say why."
             ) from error
-        torch.distributed.init_process_group(
-            "gloo", store=store, rank=launch.rank, world_size=launch.processes, timeout=PATIENCE
-        )
+        try:
+            torch.distributed.init_process_group(
+                "gloo", store=store, rank=launch.rank, world_size=launch.processes, timeout=PATIENCE
+            )
+        except RuntimeError as error:
+            raise RegardError(
+                f"torchrun's {launch.processes} processes have all connected to {where}, but can't connect to each "
+                "other, so training can't begin. Either one of them has ended, and its own messages say why; or set "
+                "GLOO_SOCKET_IFNAME to the network interface that leads to the other machines."
+            ) from error
 
 
 def _is_lost(error: RuntimeError) -> bool:
