@@ -21,7 +21,7 @@ import regard
 from regard.files import write_json, write_text
 from regard.modules.networks import NETWORKS
 from regard.tasks import NAMED_RECIPES, Recipe
-from regard.tasks.training.context import MATMUL
+from regard.tasks.training.compute import MATMUL
 
 HERE = Path(__file__).parent
 ROWS: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))

@@ -216,8 +216,8 @@ def check(kind: dict[str, Callable[[], None]]) -> Callable[[Callable[[], None]],
 @check(COMPILED)
 def every_named_part_is_among_the_parts() -> None:
     named = " ".join(PARTS)
-    assert all(name in named for name in WEIGHTS)
-    assert all(name in named for name in SCORES if name != "scaled_dot")
+    missing = [name for name in (*WEIGHTS, *SCORES) if name not in named and name != "scaled_dot"]
+    assert not missing, f"PARTS has no case with {', '.join(missing)}"
 
 
 @check(COMPILED)

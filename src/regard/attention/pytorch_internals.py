@@ -1,6 +1,6 @@
 """All of PyTorch that the operator needs and that isn't public: the place to look when a release changes it.
 
-PyTorch has no public way to any of these. Tried with PyTorch VERSIONS.
+PyTorch has no public way to any of these. Tried with PyTorch 2.11.0, 2.13.0 and 2.14.1.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""Tasks whose models are one encoder and decoder: what no recipe of theirs may change, and where theirs begin."""
+"""What the tasks share whose models are one encoder and decoder: fixed settings, and defaults."""
 
 __all__ = ["ENCODER_DECODER", "SINGLE_NETWORK"]
 
-SINGLE_NETWORK = {"members": (1, "is one net"), "consistency": (0, "gives no single answers")}
+SINGLE_NETWORK = {"members": (1, "is one network"), "consistency": (0, "predicts sequences")}
 """`Task.fixed`: the outputs of several decoders can't be averaged step by step."""
 
 ENCODER_DECODER = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0}

@@ -26,10 +26,11 @@ class Task:
         help: the help of `regard train NAME`.
         summary: the help in one line.
         options_without: the options that `regard train NAME` lacks.
-        gives: for the model card: a sentence on the predictions for each kind of target, by `Target.kind`. {item} is replaced by an item
-            of a source, {labels} by the labels, {count} and {names} by the number and the names of several questions.
-        limits: for the model card: the limits of a model for each kind of target, likewise. {knows} is replaced by the limits of
-            the kind of source, {attention} by a sentence on attention.
+        gives: for the model card: a sentence on the predictions for each kind of target, by `Target.kind`. {item} is
+            replaced by an item of a source, {labels} by the labels, {count} and {names} by the number and the names of
+            several questions.
+        limits: for the model card: the limits of a model for each kind of target, likewise. {knows} is replaced by the
+            limits of the kind of source, {attention} by a sentence on attention.
         commands: the command that uses its models, by kind of source; "" stands for all others.
         examples: for the model card: an example of a source as Python, by kind of source, if not the usual one.
         per_item: whether a source has a target for each of its items.

@@ -64,9 +64,7 @@ class Pictures(Source):
     argument: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
     example: ClassVar[str] = '"picture.png"'
-    limits: ClassVar[str] = (
-        "It knows pictures like those of its data: as large, as well centred, as light or as dark."
-    )
+    limits: ClassVar[str] = "It knows pictures like those of its data: as large, as well centred, as light or as dark."
 
     patch: int = integer(4, 1, 1024)
     height: int = integer(0, 0, 8192)

@@ -41,9 +41,7 @@ class Words(Source):
     source_noun: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
-    limits: ClassVar[str] = (
-        "It knows one language and one kind of annotation. How the text is cut into words matters."
-    )
+    limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
 
     cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))

@@ -126,7 +126,8 @@ def train(
         compute = launch.compute(compute, device)
     with joined(launch) as process:
         asked = _Asked(recipe, checked, dict(data or {}), process, show)
-        check_agreement(process, asked.identity(compute))
+        if launch is not None:
+            check_agreement(process, asked.identity(compute))
         run = RunFolder(out) if out is not None and process.is_first else None
         begun = process.broadcast(_begin(asked, compute, run, resume=resume))
         if begun.model is not None:
