@@ -134,7 +134,7 @@ class Loop:
     def save(self, folder: RunFolder) -> None:
         """Write the checkpoints and the log after an epoch."""
         row = self.state.history[-1]
-        # The best is written first: if the process is killed in between, the last checkpoint leads to the same best again.
+        # The best is written first: if the process is killed in between, resuming from the last gives it again.
         if row["best_epoch"] == row["epoch"]:
             write_state(folder.best, {"epoch": row["epoch"], "score": row["score"], "weights": self.best})
         write_state(folder.last, self.state.to_checkpoint())

@@ -148,7 +148,7 @@ class _Worker:
 
 
 def _packed(devices: int, *given: Any) -> bytes:
-    """Everything that a worker needs, pickled; it is sent through a pipe to a child process, and never written to a file."""
+    """The input of a worker, pickled; it goes through a pipe to a child process, and never into a file."""
     try:
         return pickle.dumps((devices, *given))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
