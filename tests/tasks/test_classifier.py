@@ -59,7 +59,7 @@ def test_agreement_counts_beside_being_right_and_asks_no_answer():
     batch = objective.dataset.batch([0, 1, 2])
     torch.manual_seed(0)
     own, agreement = objective.loss(batch).terms
-    assert (own.things, agreement.things) == (2, 3)
+    assert (own.items, agreement.items) == (2, 3)
     torch.manual_seed(0)
     given = torch.stack([objective.network(batch.sources) for _ in range(4)])
     assert not torch.equal(given[0], given[1])
@@ -229,7 +229,7 @@ def test_the_loss_adds_up_each_answer_by_its_share():
     objective = ClassifierData(*helped()[:2], helped()[1], BESIDE).objective().eval()
     batch = objective.dataset.batch(range(len(TEXTS)))
     own, length, first, both = objective.loss(batch).terms
-    assert [term.things for term in (own, length, first, both)] == [6, 6, 4, 3]
+    assert [term.items for term in (own, length, first, both)] == [6, 6, 4, 3]
     features = objective.network.features(batch.sources)
     for place, term in ((1, length), (2, first), (3, both)):
         given = objective.auxiliary[0][place - 1](features)
@@ -242,7 +242,7 @@ def test_of_an_unknown_target_the_auxiliary_answers_are_learned():
     targets = ["yes", None, "yes", "no", None, "maybe"]
     objective = ClassifierData(*helped(targets)[:2], [("good", "yes")], BESIDE).objective()
     assert len(objective.dataset.lengths) == 6
-    assert objective.loss(objective.dataset.batch([0, 1, 4])).terms[0].things == 1
+    assert objective.loss(objective.dataset.batch([0, 1, 4])).terms[0].items == 1
     # Where nothing is known of a source, it is as if it weren't there.
     pairs = list(zip(TEXTS, targets, strict=True))
     known = [pair for pair in pairs if pair[1] is not None]

@@ -66,7 +66,7 @@ def test_a_pytorch_that_is_set_in_its_newer_way_stays_so():
     before = torch.backends.mkldnn.matmul.fp32_precision
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
     try:
-        with pytest.raises(ArgumentError, match=r"`matmul` must be None where `torch\.backends` says how"):
+        with pytest.raises(ArgumentError, match=r"`matmul` must be None if `torch\.backends` sets the precision"):
             fitted(matmul="high")
         fitted()
         assert torch.backends.mkldnn.matmul.fp32_precision == "bf16"

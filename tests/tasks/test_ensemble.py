@@ -72,7 +72,7 @@ def test_each_member_learns_as_it_would_alone():
         terms.append(own)
     for term, first, second in zip(loss.terms, *terms, strict=True):
         torch.testing.assert_close(term.mean, (first.mean + second.mean) / 2)
-        assert term.things == first.things
+        assert term.items == first.items
 
 
 def test_a_layer_shows_the_heads_of_all_members_side_by_side():
@@ -132,7 +132,7 @@ def test_members_agree_each_with_itself_about_what_nobody_labelled():
     batch = next(iter(objective.batches(0)))
     torch.manual_seed(0)
     own, beside, agreement = objective.loss(batch).terms
-    assert (own.things, beside.things, agreement.things) == (3, 5, 6)
+    assert (own.items, beside.items, agreement.items) == (3, 5, 6)
     torch.manual_seed(0)
     label, other = objective.answers
     expected = torch.zeros(3)

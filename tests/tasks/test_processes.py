@@ -205,7 +205,7 @@ def test_a_helper_that_fails_is_heard_before_training(poison, message):
 
 
 def test_what_can_not_be_handed_over_is_refused():
-    message = "`devices` must be 1 for what can't be handed to another process, but is 2"
+    message = "`devices` must be 1 if something can't be pickled for another process, but is 2"
     with pytest.raises(ArgumentError, match=message), with_workers(2, print, lambda: None):
         raise AssertionError("it was handed over")
 
@@ -227,7 +227,7 @@ def test_a_number_of_processes_that_can_not_be(devices, message, tmp_path):
 
 def test_several_are_refused_on_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with pytest.raises(ArgumentError, match=r"`devices` must be 1 on a GPU, but is 2\. Several train by device='cpu'"):
+    with pytest.raises(ArgumentError, match=r"`devices` must be 1 on a GPU, but is 2\. Use device='cpu' for several"):
         fit(tiny(), SAWS, devices=2, device="gpu")
 
 
@@ -269,7 +269,7 @@ def test_whatever_learns_can_be_shared(name):
 
 @pytest.mark.parametrize("name", ["transformer", "spelling", "speaker"])
 def test_the_terms_of_a_shared_batch_make_its_loss(name):
-    """Each is the mean over things of its own: pieces and texts, frames and steps."""
+    """Each is a mean over items of its own: pieces and texts, frames and steps."""
     if name == "speaker":
         pytest.importorskip("librosa")
     recipe, pairs = {**WRITERS, **OTHERS}[name]
@@ -278,6 +278,6 @@ def test_the_terms_of_a_shared_batch_make_its_loss(name):
     whole = objective.loss(objective.dataset.batch(every))
     parts = [objective.loss(objective.dataset.batch(share)) for share in (every[:1], every[1:])]
     for term, *shares in zip(whole.terms, *(part.terms for part in parts), strict=True):
-        assert term.things == sum(share.things for share in shares)
-        together = sum(share.mean * share.things for share in shares) / term.things
+        assert term.items == sum(share.items for share in shares)
+        together = sum(share.mean * share.items for share in shares) / term.items
         torch.testing.assert_close(together, term.mean)

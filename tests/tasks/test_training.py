@@ -361,7 +361,7 @@ def test_without_dev_a_tenth_is_held_out_with_its_auxiliary_labels(capsys):
     counts = {split: counts["sentences"] for split, counts in model.about["data"]["splits"].items()}
     assert counts == {"dev": wanted.count("dev"), "train": len(sentences) - wanted.count("dev")}
     assert f"{counts['dev']} of 65 examples are dev, by a hash of each source." in capsys.readouterr().err
-    with pytest.raises(ArgumentError, match=r"so few different sources: by a hash of these all 2 are train"):
+    with pytest.raises(ArgumentError, match=r"few different sources: the split by a hash puts all 2 into train"):
         train([("good", "yes"), ("fine", "no")])
 
 

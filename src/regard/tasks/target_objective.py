@@ -56,7 +56,7 @@ class TargetObjective(Objective):
         both = zip(self.network.members, self.auxiliary, strict=True)
         own = [self._terms(member, heads, batch) for member, heads in both]
         means = (torch.stack([term.mean for term in same]).mean() for same in zip(*own, strict=True))
-        return Loss(tuple(Term(mean, term.things) for mean, term in zip(means, own[0], strict=True)))
+        return Loss(tuple(Term(mean, term.items) for mean, term in zip(means, own[0], strict=True)))
 
     def _terms(self, member: SourceNetwork, heads: Sequence[nn.Module], batch: TrainingBatch) -> list[Term]:
         drawn = [member.features(batch.sources) for _ in range(_DRAWINGS if self.recipe.consistency else 1)]

@@ -82,5 +82,5 @@ class Seq2SeqObjective(Objective):
         said = written(self.network, self.recipe, self.dataset.encoder, self.text, items, **greedily)
         texts = ["" if each is None else each.text for each in said]
         score = evaluate_texts(self.recipe.task, texts, [right for _, right in self.right]).score
-        total, pieces = sum(loss.mean.item() * loss.things for loss in losses), sum(loss.things for loss in losses)
+        total, pieces = sum(loss.mean.item() * loss.items for loss in losses), sum(loss.items for loss in losses)
         return DevScore(score, total / pieces)

@@ -1,4 +1,4 @@
-"""Checks of what `regard.train` is given, before anything is made of it."""
+"""Checks of the arguments of `regard.train`."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ __all__ = ["check_count", "check_data", "check_examples", "check_recipe"]
 
 
 def check_examples(examples: Any) -> None:
-    """Refuse a recipe where the examples belong."""
+    """Raise an error if a recipe is passed as the examples."""
     if isinstance(examples, Recipe):
         raise ArgumentError(
             "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
@@ -21,7 +21,7 @@ def check_examples(examples: Any) -> None:
 
 
 def check_recipe(recipe: Any) -> None:
-    """Refuse a recipe that is none, with the way to one."""
+    """Raise an error if this isn't a recipe, and say how to get one."""
     if recipe is None or isinstance(recipe, Recipe):
         return
     step = ""
@@ -33,7 +33,7 @@ def check_recipe(recipe: Any) -> None:
 
 
 def check_data(data: Any) -> None:
-    """Refuse what a card can't hold."""
+    """Raise an error if this can't be stored in a card."""
     if not isinstance(data or {}, Mapping):
         raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
     try:
@@ -43,6 +43,6 @@ def check_data(data: Any) -> None:
 
 
 def check_count(name: str, count: Any) -> None:
-    """Refuse a number of threads or processes that can't be one."""
+    """Raise an error unless a number of threads or processes is an integer of at least 1."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")

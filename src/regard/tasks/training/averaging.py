@@ -15,7 +15,7 @@ class MovingAverage:
     Early on the decay is smaller, (1 + step) / (10 + step), so that the random start is forgotten quickly.
 
     Args:
-        module: whose parameters to follow.
+        module: the module whose parameters are averaged.
         decay: below 1; the average reaches back about 1 / (1 - decay) steps.
 
     Example:
@@ -33,15 +33,15 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take the weights after optimiser step number `step` (from 1) into the average."""
+        """Update the average with the weights after optimiser step number `step`, counted from 1."""
         decay = min(self.decay, (1 + step) / (10 + step))
         for name, value in self._live.items():
             self.values[name].lerp_(value, 1 - decay)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside the block the module holds the average; after it, its own weights again."""
-        # The tensors trade their memory: no copies, and nothing can be lost by rounding.
+        """Use the averaged weights in the module inside the block; restore its own weights afterwards."""
+        # Swapping the memory of the tensors needs no copies and no rounding.
         self._trade()
         try:
             yield
@@ -49,7 +49,7 @@ class MovingAverage:
             self._trade()
 
     def load(self, values: dict[str, Tensor]) -> None:
-        """Set the average to one that was saved."""
+        """Set the average to saved values."""
         for name, value in self.values.items():
             value.copy_(values[name])
 

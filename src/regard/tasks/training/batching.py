@@ -1,6 +1,6 @@
-"""Which sources go together: those of like length, so that little is padding, and no batch is too large.
+"""Group sources of similar length into batches of limited size, with little padding.
 
-The order of an epoch depends on (seed, epoch) alone, so a run that is resumed needs no saved order.
+The order in an epoch depends only on (seed, epoch), so a resumed run needs no saved order.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,9 +17,9 @@ class Batches:
     """The batches of one epoch, made as they are needed.
 
     Args:
-        make: a batch, from its members; it has `to(device)`.
-        members: which examples each batch holds.
-        borrowed: the places of batches that are another process's too, and mustn't count twice.
+        make: makes a batch, which has `to(device)`, from the indices of its examples.
+        members: the indices of the examples of each batch.
+        borrowed: indices of the batches that another process has too; they must not be counted twice.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class Batches:
         return map(self._make, self._members)
 
     def shard(self, rank: int, devices: int) -> "Batches":
-        """What one of several processes takes: of every batch its part, so that an update sees what it sees alone.
+        """The part of every batch that one of several processes takes; together they make the updates of one process.
 
-        One for which nothing is left of a batch borrows its first example: it must keep pace, but mustn't count.
+        A process gets the first example of a batch that is too small for all: it takes part, but isn't counted.
 
         Args:
-            rank: which process, from 0.
-            devices: how many there are.
+            rank: the number of the process, from 0.
+            devices: the number of processes.
 
         Example:
             >>> batches = Batches(list, [[1, 2, 3], [4]])
@@ -51,22 +51,22 @@ class Batches:
         return Batches(self._make, shares, {place for place, of in enumerate(self._members) if len(of) <= rank})
 
     def borrowed(self, place: int) -> bool:
-        """Whether the batch at this place is another process's too."""
+        """Whether another process has the examples of this batch too."""
         return place in self._borrowed
 
 
 def batches_by_length(lengths: Sequence[int], batch_items: int) -> list[list[int]]:
-    """Pack sources, shortest first, into batches of so many items at most.
+    """Pack sources, shortest first, into batches of at most `batch_items` items.
 
     Args:
         lengths: the number of items of each source.
-        batch_items: at most so many items, padding included; a source longer than that is a batch of its own.
+        batch_items: the most items in a batch, including padding; a longer source is a batch of its own.
 
     Returns:
         the positions in `lengths`, batch by batch.
 
     Raises:
-        ArgumentError: `batch_items` is no whole number above 0.
+        ArgumentError: `batch_items` isn't an integer of at least 1.
 
     Example:
         >>> batches_by_length([3, 1, 2, 9], batch_items=6)
@@ -82,8 +82,8 @@ def shuffled_batches(lengths: Sequence[int], items: int, *, seed: int, epoch: in
 
     Args:
         lengths: the number of items of each source.
-        items: at most so many items in a batch, padding included.
-        seed: with `epoch`, decides the order, and nothing else does.
+        items: the most items in a batch, including padding.
+        seed: determines the order, together with `epoch`.
         epoch: the epoch, from 0.
 
     Example:
@@ -92,20 +92,20 @@ def shuffled_batches(lengths: Sequence[int], items: int, *, seed: int, epoch: in
         True
     """
     generator = torch.Generator().manual_seed(key(seed, epoch, stream=0))
-    # Up to one and a half items of jitter: other companions every epoch, at almost no padding.
+    # A jitter of up to 1.5 items mixes the batches differently in every epoch and adds almost no padding.
     jitter = (1.5 * torch.rand(len(lengths), generator=generator)).tolist()
     batches = _pack(sorted(range(len(lengths)), key=lambda i: lengths[i] + jitter[i]), lengths, items)
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
 def key(seed: int, epoch: int, *, stream: int) -> int:
-    """One number for a generator, from the run's seed, the epoch, and its use (order 0, dropout 1, first weights 2).
+    """A generator's seed, from the run's seed, the epoch and the use: 0 order, 1 dropout, 2 initial weights.
 
     Example:
         >>> key(0, 1, stream=0) == key(1, 0, stream=0)
         False
     """
-    # Two odd 64-bit constants far apart: other (seed, epoch, stream) never meet in practice.
+    # Large odd constants: in practice, no two triples (seed, epoch, stream) give the same number.
     return (seed * 0x9E3779B97F4A7C15 + epoch * 0xC2B2AE3D27D4EB4F + stream * 0x165667B19E3779F9) % 2**63
 
 

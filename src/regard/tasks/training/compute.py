@@ -1,4 +1,4 @@
-"""What a run is computed with: the device, processes, threads, and the precision of matrix products."""
+"""The hardware settings of a run: device, processes, threads, and the precision of matrix products."""
 
 import contextlib
 import os
@@ -14,18 +14,18 @@ from regard.errors import ArgumentError, UnknownNameError
 __all__ = ["MATMUL", "Compute", "choose_accelerator"]
 
 MATMUL = ("highest", "high", "medium")
-"""How exactly float32 matrices may be multiplied, as `torch.set_float32_matmul_precision` has it."""
+"""The precisions of float32 matrix products, as in `torch.set_float32_matmul_precision`."""
 
 
 @dataclass(frozen=True)
 class Compute:
-    """What a run is computed with.
+    """The hardware settings of a run.
 
     Args:
         accelerator: "cpu" or "cuda".
-        threads: of each process.
-        devices: how many processes share each batch.
-        matmul: one of `MATMUL`; None: as PyTorch is set.
+        threads: the number of threads of each process.
+        devices: the number of processes that share each batch.
+        matmul: one of `MATMUL`; None: PyTorch's current setting.
     """
 
     accelerator: str
@@ -40,20 +40,20 @@ class Compute:
         return f"{platform.system()} {platform.machine()}, {device}"
 
     def check(self, *, here: bool) -> None:
-        """Make sure that it can be had.
+        """Check that this machine supports these settings.
 
         Args:
             here: whether all processes are on this machine.
 
         Raises:
-            ArgumentError: more processes than processors, several on a GPU, or a `matmul` that is none.
+            ArgumentError: more processes than processors, several on a GPU, or an unknown `matmul`.
         """
         if self.matmul is not None and self.matmul not in MATMUL:
             raise UnknownNameError("matmul", self.matmul, MATMUL)
         if self.devices == 1:
             return
         if self.accelerator != "cpu":
-            raise ArgumentError(f"`devices` must be 1 on a GPU, but is {self.devices}. Several train by device='cpu'.")
+            raise ArgumentError(f"`devices` must be 1 on a GPU, but is {self.devices}. Use device='cpu' for several.")
         processors = os.cpu_count() or 1
         if here and self.devices > processors:
             raise ArgumentError(
@@ -67,8 +67,8 @@ class Compute:
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Run with so many threads and such products of matrices; leave both and the random generators as they were."""
-        # Sums are cut into as many pieces as there are threads: the same weights to the bit need the same number.
+        """Apply these threads and this precision inside the block; restore both, and the random state, afterwards."""
+        # The order of summation depends on the number of threads; the same bits need the same number.
         before = torch.get_num_threads()
         with torch.random.fork_rng(), _multiplied(self.matmul):
             torch.set_num_threads(self.threads)
@@ -93,7 +93,7 @@ def choose_accelerator(device: str) -> str:
 
 @contextlib.contextmanager
 def _multiplied(matmul: str | None) -> Iterator[None]:
-    """Multiply float32 matrices with this precision; None: as PyTorch is set, whichever way that was."""
+    """Multiply float32 matrices with this precision; None: keep PyTorch's setting."""
     if matmul is None:
         yield
         return
@@ -101,9 +101,9 @@ def _multiplied(matmul: str | None) -> Iterator[None]:
         before = torch.get_float32_matmul_precision()
     except RuntimeError as error:
         raise ArgumentError(
-            f"`matmul` must be None where `torch.backends` says how matrices are multiplied, but is {matmul!r}."
+            f"`matmul` must be None if `torch.backends` sets the precision of matrix products, but is {matmul!r}."
         ) from error
-    # One that says nothing of its own follows what is said for all of them; it must do so again.
+    # A backend without a setting of its own follows the global one, and must do so again afterwards.
     backends: Any = (torch.backends.cuda, torch.backends.mkldnn)
     own = [backend.matmul.fp32_precision for backend in backends]
     torch.set_float32_matmul_precision(matmul)

@@ -1,4 +1,4 @@
-"""Context managers around training: silence Fabric, end by SIGTERM, explain errors."""
+"""Context managers for training: silence Fabric, exit on SIGTERM, explain errors."""
 
 import contextlib
 import errno
@@ -18,14 +18,14 @@ __all__ = ["ended_by_sigterm", "explained_errors", "quiet_fabric"]
 
 @contextlib.contextmanager
 def quiet_fabric() -> Iterator[None]:
-    """Keep Fabric's messages and advice, which speak of its API and not of ours, from the user.
+    """Hide the messages and advice of Fabric, which refer to its own API.
 
     Raises:
-        MissingExtraError: it isn't installed.
+        MissingExtraError: Fabric isn't installed.
     """
     loggers = [logging.getLogger(name) for name in ("lightning_fabric", "lightning_utilities")]
     with warnings.catch_warnings():
-        # By whom they come from, not by what they say; a warning of the user's own code still shows.
+        # Filtered by module, so that warnings from the user's code are still shown.
         warnings.filterwarnings("ignore", module=r"(lightning_fabric|lightning_utilities)(\.|$)")
         require("lightning_fabric", extra="train")
         before = [logger.level for logger in loggers]
@@ -40,7 +40,7 @@ def quiet_fabric() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end training as Ctrl-C does, tidily, if nobody else answers it."""
+    """Let SIGTERM end training in the same way as Ctrl-C, unless the program handles it already."""
     before = signal.getsignal(signal.SIGTERM)
     # Python returns None for a handler in C, such as that of a program that embeds Python.
     if threading.current_thread() is not threading.main_thread() or before != signal.SIG_DFL:
@@ -59,7 +59,7 @@ def _end(number: int, _: Any) -> None:
 
 @contextlib.contextmanager
 def explained_errors(run: RunFolder | None) -> Iterator[None]:
-    """Say what a full disk means for the run."""
+    """Explain what a full disk means for the run."""
     try:
         yield
     except OSError as error:
@@ -68,5 +68,5 @@ def explained_errors(run: RunFolder | None) -> Iterator[None]:
         kept = "The last good checkpoint is whole" if run.can_continue() else "There was no checkpoint yet"
         step = "go on by `resume` (--resume)" if run.begun() else "start the run anew"
         raise RegardError(
-            f"The disk is full: {run.folder} can't take the next checkpoint. {kept}; make room, then {step}."
+            f"The disk is full: the next checkpoint doesn't fit in {run.folder}. {kept}; make room, then {step}."
         ) from error

@@ -13,19 +13,19 @@ __all__ = ["Dataset", "ItemDataset", "TrainingBatch"]
 
 
 class TrainingBatch(NamedTuple):
-    """A batch to learn from.
+    """Sources with their targets.
 
     Args:
         sources: the sources.
-        targets: for each of the net's outputs the targets of the sources, (source, ...), or of the items of all, (item,
-            ...).
+        targets: the targets for each output of the network: one per source, (source, ...), or one per item of all
+            sources, (item, ...).
     """
 
     sources: Batch
     targets: tuple[Tensor, ...]
 
     def to(self, device: Any) -> "TrainingBatch":
-        """The same on another device."""
+        """This batch on another device."""
         return TrainingBatch(self.sources.to(device), tuple(each.to(device) for each in self.targets))
 
 
@@ -33,10 +33,10 @@ class Dataset:
     """Encoded examples of train or dev. Examples whose source has no items are left out.
 
     Args:
-        source: what the sources are.
-        encoder: of the sources.
-        items: the sources, read.
-        wanted: the targets of each source, one tensor for each output; of items, along the first axis.
+        source: the settings of the source kind.
+        encoder: encodes the sources.
+        items: the items of each source.
+        wanted: the targets of each source, one tensor per output; targets of items are along its first axis.
     """
 
     def __init__(self, source: Source, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor, ...]]):
@@ -48,11 +48,11 @@ class Dataset:
 
     @property
     def longest(self) -> int:
-        """How many items the longest source has."""
+        """The number of items of the longest source."""
         return max(map(len, self._items))
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
-        """Some of the examples, side by side."""
+        """A batch of the examples at these indices."""
         return self._batch(members, torch.stack)
 
     def _batch(self, members: Sequence[int], together: Callable[[list[Tensor]], Tensor]) -> TrainingBatch:

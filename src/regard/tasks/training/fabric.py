@@ -1,4 +1,4 @@
-"""Lightning Fabric for one of the processes that train together, or for the only one."""
+"""Lightning Fabric for training in one process or several."""
 
 from lightning_fabric import Fabric
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
@@ -10,17 +10,17 @@ __all__ = ["make_fabric"]
 
 
 def make_fabric(accelerator: str, process: ProcessRank) -> Fabric:
-    """A Fabric of one device, which is a node of its own among those of the other processes.
+    """A Fabric with one device. Of several processes, each is a node with one device.
 
     Args:
         accelerator: "cpu" or "cuda".
-        process: which of how many processes this is; they have joined their group already.
+        process: the rank of this process; it has joined its group already.
     """
     environment = _JoinedAlready(process.rank)
     if process.devices == 1:
         fabric = Fabric(accelerator=accelerator, devices=1, plugins=[environment])
     else:
-        # No network has a buffer that training changes.
+        # Training changes no buffer of any network.
         strategy = _SharedBatches(process_group_backend="gloo", broadcast_buffers=False)
         fabric = Fabric(
             accelerator=accelerator, devices=1, num_nodes=process.devices, strategy=strategy, plugins=[environment]
@@ -30,7 +30,7 @@ def make_fabric(accelerator: str, process: ProcessRank) -> Fabric:
 
 
 class _JoinedAlready(LightningEnvironment):
-    """Starts no processes and reads no variables, which may be those of a cluster that this process isn't part of."""
+    """Starts no processes and reads no environment variables: they may belong to another job of a cluster."""
 
     def __init__(self, rank: int):
         super().__init__()
@@ -48,9 +48,9 @@ class _JoinedAlready(LightningEnvironment):
 
 
 class _SharedBatches(DDPStrategy):
-    """Averages the gradients of all processes."""
+    """Averages the gradients over the processes."""
 
     @property
     def launcher(self) -> None:
-        # Fabric's own would set the number of threads, and an environment variable.
+        # Fabric's launcher would set the number of threads and an environment variable.
         return None

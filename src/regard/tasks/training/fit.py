@@ -1,6 +1,6 @@
-"""One process's part of a training: sets up what the loop needs, and runs it.
+"""Training in one process: set up the loop, and run it.
 
-Imported only when training starts: Fabric is an optional library, and takes seconds to import.
+Imported only when training starts: Fabric is an optional dependency and takes seconds to import.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ __all__ = ["Plan", "fit", "work"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be trained: the same for all processes.
+    """The training that all processes share.
 
     Args:
-        objective: what learns.
-        recipe: how.
-        compute: on what.
-        checkpoint: where the training goes on; None: it begins.
+        objective: the network and its loss.
+        recipe: how to train.
+        compute: the hardware settings.
+        checkpoint: the state to resume from; None: start from the beginning.
     """
 
     objective: Objective
@@ -45,14 +45,14 @@ def fit(
     """Train, from the beginning or from a checkpoint.
 
     Args:
-        process: which of how many processes this is.
+        process: the rank of this process.
         plan: what to train.
-        run: where to write; None: nowhere.
-        progress: shows how far training is.
+        run: the folder to write to; None: write nothing.
+        progress: shows the progress.
 
     Returns:
-        the log, a row for each epoch; and the weights of the best epoch since this training began or went on, empty
-        where none was better, and in all processes but the first.
+        the log, with a row for each epoch, and the weights of the best epoch. The weights are empty if no epoch since
+        resuming was better, and in all processes but the first.
     """
     try:
         with ended_by_sigterm(), explained_errors(run):
@@ -61,7 +61,7 @@ def fit(
             objective = plan.objective.to(fabric.device)
             loop = Loop(fabric, TrainingState(objective, plan.recipe, plan.checkpoint), plan.recipe, run, progress)
             if run is not None:
-                # Not earlier: what fails before the first batch must leave the folder free for another try.
+                # Only now: if something fails before the first batch, the folder can be used again.
                 run.begin()
             loop.run()
     finally:
@@ -70,6 +70,6 @@ def fit(
 
 
 def work(process: ProcessRank, plan: Plan) -> None:
-    """What each process but the first does."""
+    """Train in a process other than the first."""
     with plan.compute.in_use(), quiet_fabric():
         fit(process, plan, None, Silent())

@@ -1,4 +1,4 @@
-"""The log of a run, a row for each epoch: which epoch is the best, and whether training is over."""
+"""The log of a run, with a row for each epoch: the best epoch so far, and whether training is over."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,14 +13,14 @@ Row = dict[str, Any]
 
 
 def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float, measure: Measure) -> Row:
-    """The row of the epoch that has just ended.
+    """Make the row of the epoch that has just ended.
 
     Args:
-        history: the rows of the epochs before.
+        history: the rows of the previous epochs.
         loss: the mean loss on the training examples.
-        dev: how good the network is now on the dev examples.
-        seconds: since training began, those of the runs before this one was resumed included.
-        measure: what the score is.
+        dev: the score and loss on the dev examples.
+        seconds: the duration of training so far, including the time before the run was resumed.
+        measure: the measure of the score.
 
     Example:
         >>> from regard.tasks.measure import ACCURACY
@@ -37,14 +37,14 @@ def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float,
 
 
 def is_over(recipe: Recipe, history: Sequence[Row]) -> str | None:
-    """Why training is over after these epochs, or None: it follows from the log, so a resumed run stops alike."""
+    """Why training is over, or None. It depends only on the log, so a resumed run stops at the same epoch."""
     if not history:
         return None
     last = history[-1]
     if last["epoch"] >= recipe.epochs:
         return "all epochs are done"
-    # As good with a lower loss is another best epoch, but no better score; unless none has been better than the first:
-    # where nothing is right yet, as in a seq2seq model's first epochs, the loss alone says that it learns.
+    # An equal score with a lower loss makes a new best epoch, but doesn't extend the patience. It does while the score
+    # is still that of the first epoch: early in training a seq2seq model gets nothing right, and only its loss falls.
     risen = next(row["epoch"] for row in history if row["best"] == last["best"])
     risen = last["best_epoch"] if risen == history[0]["epoch"] else risen
     if last["epoch"] - risen >= recipe.patience:

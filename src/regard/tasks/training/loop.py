@@ -1,4 +1,4 @@
-"""The loop of training: epochs, and in each of them an update for every batch."""
+"""The training loop: one update per batch, one evaluation per epoch."""
 
 import math
 import time
@@ -24,16 +24,16 @@ __all__ = ["Loop"]
 
 
 class Loop:
-    """Trains from where a state stands until the recipe says that training is over.
+    """Trains from a given state until the recipe's stopping criterion is met.
 
-    Every process runs it on its part of each batch. The first evaluates, writes and shows progress.
+    Every process runs the loop on its part of each batch. The first also evaluates, writes and shows progress.
 
     Args:
-        fabric: the device, and the way to the other processes.
-        state: what training changes.
+        fabric: the device, and communication with the other processes.
+        state: the weights, optimiser and log, which training changes.
         recipe: how to train.
-        folder: where to write; None: nowhere.
-        progress: shows how far training is.
+        folder: the folder to write to; None: write nothing.
+        progress: shows the progress.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Loop:
         self.fabric, self.state, self.recipe, self.folder, self.progress = fabric, state, recipe, folder, progress
         self.objective = state.objective
         self.best: dict[str, Tensor] = {}
-        # The same objective, but the gradients of its `loss` are averaged over the processes.
+        # The same objective, with the gradients of its `loss` averaged over the processes.
         self.shared, self.optimizer = fabric.setup(state.objective, state.optimizer)
         self.shared.mark_forward_method("loss")
 
@@ -59,7 +59,7 @@ class Loop:
                 row = next_row(history, loss, dev, time.monotonic() - started, measure)
                 if row["best_epoch"] == row["epoch"]:
                     self.best = weights
-            # The others wait here: what the first process finds decides for all.
+            # The others wait here: the score in the first process decides for all.
             row = self.fabric.broadcast(row)
             history.append(row)
             if self.fabric.is_global_zero and self.folder is not None:
@@ -67,15 +67,15 @@ class Loop:
             self.progress.epoch(row)
 
     def train_epoch(self, epoch: int) -> float:
-        """Update the weights by every batch of an epoch, counted from 0; the mean loss."""
+        """Update the weights with every batch of an epoch, counted from 0; return the mean loss."""
         batches = self.objective.batches(epoch).shard(self.fabric.global_rank, self.fabric.world_size)
-        # Dropout is keyed by (seed, epoch) like the order is, so that a resumed run needs no generator's state.
+        # Dropout is seeded by (seed, epoch), as is the order: a resumed run needs no saved state of the generator.
         torch.manual_seed(key(self.recipe.seed, epoch, stream=1) + self.fabric.global_rank)
-        loss_sum, things = 0.0, 0
+        loss_sum, items = 0.0, 0
         for index, batch in enumerate(batches):
             set_rate(self.state.optimizer, self.recipe, (epoch + index / len(batches)) / self.recipe.epochs)
             loss = self.shared.loss(batch.to(self.fabric.device))
-            own = [0 if batches.borrowed(index) else term.things for term in loss.terms]
+            own = [0 if batches.borrowed(index) else term.items for term in loss.terms]
             shown, total, *every = self.sums(loss.shown * own[0], loss.total.item(), *own)
             if not math.isfinite(total):
                 raise RegardError(
@@ -83,10 +83,10 @@ class Loop:
                     f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
                 )
             loss_sum += shown
-            things += int(every[0])
+            items += int(every[0])
             self.update(self.weighted(loss, own, every).total)
             self.progress.batch(epoch + (index + 1) / len(batches))
-        return loss_sum / max(things, 1)
+        return loss_sum / max(items, 1)
 
     def sums(self, *figures: float) -> list[float]:
         """The sum of each figure over the processes."""
@@ -96,23 +96,23 @@ class Loop:
         return self.fabric.strategy.all_reduce(summed, reduce_op="sum").tolist()
 
     def weighted(self, loss: Loss, own: list[int], every: list[float]) -> Loss:
-        """A loss whose gradients, averaged over the processes, are those of the mean over the things of all.
+        """Rescale a loss so that its gradients, averaged over the processes, are those of the mean over all items.
 
         Args:
-            loss: of this process's part of the batch.
-            own: of how many things each term is the mean; 0 where they are another process's too.
-            every: of how many there are in all processes.
+            loss: the loss of this process's part of the batch.
+            own: the number of items of each term in this process; 0 where another process has them too.
+            every: the number of items of each term in all processes.
         """
         shares = [count * self.fabric.world_size / all if all else 1.0 for count, all in zip(own, every, strict=True)]
         shared = zip(loss.terms, shares, strict=True)
         return Loss(tuple(term._replace(mean=term.mean * share) for term, share in shared))
 
     def update(self, loss: Tensor) -> None:
-        """One step of the optimiser, and of the moving average of the weights."""
+        """Update the weights, and their moving average."""
         self.optimizer.zero_grad()
         self.fabric.backward(loss)
         clip = self.recipe.gradient_clip
-        # Gradients that aren't finite make the next loss NaN, which is reported.
+        # Non-finite gradients make the next loss NaN, which raises an error.
         self.fabric.clip_gradients(self.shared, self.optimizer, max_norm=clip, error_if_nonfinite=False)
         self.optimizer.step()
         self.state.updates += 1
@@ -120,21 +120,21 @@ class Loop:
             self.state.average.update(self.state.updates)
 
     def evaluate(self) -> tuple[DevScore, dict[str, Tensor]]:
-        """How good it is on the dev examples, and the weights that gave it: the average, if one is kept."""
+        """The score on the dev examples, and the weights that were evaluated: the moving average, if there is one."""
         average = self.state.average
         with average.in_place() if average is not None else nullcontext():
             self.objective.eval()
             with torch.no_grad():
                 dev = self.objective.evaluate()
             self.objective.train()
-            # A copy even on the CPU: the weights go on changing.
+            # Copied even on the CPU, because training continues to change the weights.
             weights = self.objective.network.state_dict()
             return dev, {name: value.detach().cpu().clone() for name, value in weights.items()}
 
     def save(self, folder: RunFolder) -> None:
         """Write the checkpoints and the log after an epoch."""
         row = self.state.history[-1]
-        # The best before the last: a kill between them leaves a last that leads to the same best again.
+        # The best is written first: if the process is killed in between, resuming from the last gives it again.
         if row["best_epoch"] == row["epoch"]:
             write_state(folder.best, {"epoch": row["epoch"], "score": row["score"], "weights": self.best})
         write_state(folder.last, self.state.to_checkpoint())

@@ -1,4 +1,4 @@
-"""Muon: an optimiser whose steps turn a matrix in all its directions alike."""
+"""Muon: an optimiser that orthogonalises the update of each matrix."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,25 +9,24 @@ from torch import Tensor
 
 __all__ = ["Muon", "orthogonalise"]
 
-# The polynomial a x + b x^3 + c x^5, applied so often, brings what lies in (0, 1] near 1.
+# The polynomial a x + b x^3 + c x^5, applied five times, maps values in (0, 1] close to 1.
 _POLYNOMIAL = 3.4445, -4.7750, 2.0315
 _TIMES = 5
 
 
 class Muon(torch.optim.Optimizer):
-    """AdamW for some parameters; for others, matrices, momentum with all of its singular values brought near 1.
+    """Momentum with its singular values brought close to 1 for some matrices, and AdamW for all other parameters.
 
-    A gradient's largest directions drown the others, which AdamW's scale for each number doesn't mend: it knows rows
-    and columns no more than the rest of the matrix does. The step is then as large as AdamW's would be, so that one
-    learning rate and one weight decay do for both.
+    The largest singular values of a gradient dominate the update; AdamW scales each entry on its own and doesn't change
+    that. The update is scaled to the size of AdamW's, so that both use the same learning rate and weight decay.
 
     Args:
-        groups: as torch's optimisers take them; those with "matrices" true are turned, and hold only matrices; one at
-            least is left to AdamW.
-        lr, betas: the rate of both, and AdamW's averages.
-        momentum: the share kept of the last steps.
-        dtype: of the product that evens a step out; None: bfloat16 where the processor multiplies in it, else float32,
-            since without such instructions it takes many times as long. What is lost in rounding doesn't show.
+        groups: parameter groups as for torch's optimisers. Groups whose "matrices" is true hold only matrices, whose
+            updates are orthogonalised; at least one group must be left to AdamW.
+        lr, betas: the learning rate of both, and the betas of AdamW.
+        momentum: the decay of the moving average of the gradients.
+        dtype: the type in which the update is orthogonalised. None: bfloat16 if the processor has instructions for it,
+            else float32, since bfloat16 without them is many times slower. The rounding has no visible effect.
 
     Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the size of the step: Liu et
         al. 2025 (arXiv 2502.16982), section 2.2. torch.optim.Muon is in bfloat16 everywhere, and takes matrices alone.
@@ -52,7 +51,7 @@ class Muon(torch.optim.Optimizer):
         dtype: torch.dtype | None = None,
     ):
         groups = [*groups]
-        # It has the rule, and no state: before each step it is lent what is here.
+        # It has no state of its own: each step gives it the state and the groups of this optimiser.
         self._adamw = torch.optim.AdamW([each for each in groups if not each["matrices"]], lr, betas, fused=True)
         super().__init__(groups, {"lr": lr, "weight_decay": 0.01})
         self.momentum = momentum
@@ -79,18 +78,19 @@ class Muon(torch.optim.Optimizer):
         if not state:
             state["momentum"] = torch.zeros_like(matrix)
         state["momentum"].lerp_(gradient, 1 - self.momentum)
-        # Nesterov's: where momentum will have led after the next gradient, if it is like this one.
+        # Nesterov momentum: the average after another gradient like this one.
         ahead = gradient.lerp(state["momentum"], self.momentum)
         dtype = self.dtype or (torch.bfloat16 if _multiplies_bfloat16(matrix.device) else torch.float32)
         step = orthogonalise(ahead.to(dtype)).to(matrix.dtype)
-        # Entries of an orthogonal matrix have a mean square of 1 / its longer side, AdamW's steps one of about 0.2^2.
+        # The mean square of the entries is 1 / (longer side) in an orthogonal matrix, and about 0.2^2 in an AdamW step.
         matrix.mul_(1 - rate * decay).sub_(step, alpha=0.2 * rate * max(matrix.shape) ** 0.5)
 
 
 def orthogonalise(matrix: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    """The matrix with singular values between 0.68 and 1.14 for its own, those far below its norm excepted.
+    """Bring the singular values of a matrix to between 0.68 and 1.14, except those far below its norm.
 
-    Source: Jordan et al. 2024: five times Newton-Schulz, with a polynomial that is steep at 0 and doesn't settle at 1.
+    Source: Jordan et al. 2024: five Newton-Schulz iterations, with a polynomial that is steep at 0 and doesn't converge
+    to 1.
 
     Example:
         >>> orthogonalise(torch.diag(torch.tensor([3.0, 1.0, 0.1]))).diag().round(decimals=1)
@@ -107,7 +107,7 @@ def orthogonalise(matrix: Float[Tensor, "row column"]) -> Float[Tensor, "row col
 
 
 def _multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether this device has instructions for it; an older PyTorch, which doesn't say so of a CPU, hasn't."""
+    """Whether this device has bfloat16 instructions; False for a CPU if this PyTorch is too old to tell."""
     if device.type != "cpu":
         return True
     able = getattr(torch.cpu, "get_capabilities", dict)()

@@ -12,42 +12,47 @@ __all__ = ["DevScore", "Loss", "Objective", "Term", "TrainingData"]
 
 
 class Term(NamedTuple):
-    """A part of a loss: a mean, times its weight, and of how many things it is the mean."""
+    """A part of a loss.
+
+    Args:
+        mean: the mean loss of the items, times the weight of this term in the total loss.
+        items: the number of items averaged: words, sources or pieces, depending on the term.
+    """
 
     mean: Tensor
-    things: int
+    items: int
 
 
 class Loss(NamedTuple):
-    """The loss of a batch: terms that add up. The first is what the log shows; the others only help.
+    """The loss of a batch: the sum of its terms. The log shows the first; the others are auxiliary.
 
-    Where several processes share a batch, each term is brought together by how many things each process has of it.
+    Where several processes share a batch, each term is averaged over them, weighted by the items in each process.
     """
 
     terms: tuple[Term, ...]
 
     @property
     def total(self) -> Tensor:
-        """What is differentiated."""
+        """The loss that is differentiated: the sum of the means."""
         return sum((term.mean for term in self.terms[1:]), self.terms[0].mean)
 
     @property
     def shown(self) -> float:
-        """The mean that the log shows."""
+        """The mean of the first term, which the log shows."""
         return self.terms[0].mean.item()
 
     @property
     def items(self) -> int:
-        """Of how many things that is the mean."""
-        return self.terms[0].things
+        """The number of items in the mean that the log shows."""
+        return self.terms[0].items
 
 
 class DevScore(NamedTuple):
-    """How good a net is on the dev examples.
+    """The score and the loss of a network on the dev examples.
 
     Args:
-        score: the figure that it is chosen by.
-        loss: what decides between equal scores: of few dev examples, or by an area, many epochs have the same.
+        score: the best epoch is the one with the best score.
+        loss: decides between equal scores, which are common if there are few dev examples or the score is an area.
     """
 
     score: float
@@ -55,15 +60,15 @@ class DevScore(NamedTuple):
 
 
 class Objective(nn.Module):
-    """A net, and beside it what learns with it and is thrown away in the end.
+    """A network with its loss and its score; parameters outside `network` are trained too, but discarded at the end.
 
     Args:
-        network: the net that is kept.
-        measure: what the score of `evaluate` is.
+        network: the network that the finished model keeps.
+        measure: the measure of the score that `evaluate` returns.
     """
 
     dataset: Any
-    """The examples that it is trained on, read; `longest` of them is the most items of a source."""
+    """The encoded training examples; `dataset.longest` is the number of items of the longest source."""
 
     def __init__(self, network: nn.Module, measure: Measure):
         super().__init__()
@@ -71,20 +76,20 @@ class Objective(nn.Module):
         self.measure = measure
 
     def batches(self, epoch: int) -> Batches:
-        """The batches of an epoch, from 0; they follow from it and the recipe's seed alone."""
-        raise NotImplementedError(f"{type(self).__name__} must say its batches")
+        """The batches of an epoch, counted from 0; they depend only on the epoch and the recipe's seed."""
+        raise NotImplementedError(f"{type(self).__name__} must define `batches`")
 
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch."""
-        raise NotImplementedError(f"{type(self).__name__} must say its loss")
+        raise NotImplementedError(f"{type(self).__name__} must define `loss`")
 
     def evaluate(self) -> DevScore:
-        """How good the net is now on the dev examples; asked for in evaluation mode, without gradients."""
-        raise NotImplementedError(f"{type(self).__name__} must evaluate itself")
+        """The score and loss on the dev examples; called in evaluation mode, without gradients."""
+        raise NotImplementedError(f"{type(self).__name__} must define `evaluate`")
 
 
 class TrainingData(Protocol):
-    """A recipe and the data that it is to be trained on, checked; and what becomes of them."""
+    """A recipe with its checked training data; makes the objective, and the model after training."""
 
     @property
     def examples(self) -> Sequence[Any]:
@@ -98,18 +103,18 @@ class TrainingData(Protocol):
 
     @property
     def digests(self) -> dict[str, str]:
-        """A digest of everything that the trained weights depend on beside the recipe, each by its argument's name."""
+        """Digests of everything but the recipe that determines the trained weights, by the name of the argument."""
         ...
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """How much there is in each split, for the card."""
+        """The sizes of each split, for the card."""
         ...
 
     def objective(self) -> Objective:
-        """The net as training begins, drawn from torch's generator."""
+        """The objective with its initial weights, drawn from torch's generator."""
         ...
 
     def model(self, objective: Any, about: dict[str, Any], name: str) -> Any:
-        """The finished model, of a objective whose net has the final weights."""
+        """The finished model, made of an objective whose network has the final weights."""
         ...

@@ -1,4 +1,4 @@
-"""The optimiser that a recipe asks for: which parameters decay, and how the learning rate goes."""
+"""The optimiser of a recipe: groups of parameters with and without weight decay, and the learning rate schedule."""
 
 import math
 from typing import Any
@@ -15,7 +15,8 @@ __all__ = ["make_optimizer", "set_rate", "share_of_rate"]
 def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """AdamW or Muon, for all parameters of a module.
 
-    Weight decay pulls matrices that mix features; a rare word's vector would only fade, a bias or a norm drift.
+    Weight decay applies to matrices that mix features. It would only shrink the embeddings of rare words, and biases
+    and norms need none.
     """
     tables = {id(p) for m in module.modules() if isinstance(m, nn.Embedding | nn.EmbeddingBag) for p in m.parameters()}
     decayed = [p for p in module.parameters() if p.ndim > 1 and id(p) not in tables]
@@ -24,7 +25,7 @@ def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": (0.9, recipe.beta2)}
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(groups, **settings, fused=True)
-    # A convolution's filters are a matrix for each of its places.
+    # Muon takes matrices only; the filters of a convolution have a third axis.
     matrices = [p for p in decayed if p.ndim == 2]
     groups[0]["params"] = [p for p in decayed if p.ndim != 2]
     turned = {"params": matrices, "weight_decay": recipe.weight_decay}
@@ -32,13 +33,13 @@ def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, done: float) -> None:
-    """Set the learning rate for the next update, when this share of the training is done."""
+    """Set the learning rate for the next update; `done` is the fraction of the training that is done."""
     for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate * share_of_rate(recipe, done)
 
 
 def share_of_rate(recipe: Recipe, done: float) -> float:
-    """The learning rate as a share of the recipe's, when this share of the training is done.
+    """The learning rate as a fraction of the recipe's, after the fraction `done` of the training.
 
     Example:
         >>> recipe = Recipe(warm_up=0.5)
@@ -46,7 +47,7 @@ def share_of_rate(recipe: Recipe, done: float) -> float:
         [0.502, 1.0, 0.5]
     """
     if done < recipe.warm_up:
-        # Not from zero: the first batch would be spent on nothing.
+        # At a rate of zero the first batch would have no effect.
         return min(1.0, (done + 1e-3) / recipe.warm_up)
     rest = (done - recipe.warm_up) / (1 - recipe.warm_up)
     return 1 - rest if recipe.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * rest))

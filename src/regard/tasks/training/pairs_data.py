@@ -1,4 +1,4 @@
-"""What training data share where each example is a source with one target."""
+"""Training data whose examples are pairs of a source and one target."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -12,17 +12,17 @@ __all__ = ["PairsData", "filled"]
 
 
 class PairsData:
-    """Pairs of a source and its target, checked for their form; subclasses check the targets.
+    """Pairs of a source and its target, checked for their form. Subclasses check the targets.
 
     Args:
-        recipe: how.
+        recipe: how to train.
         examples: (source, target) pairs, or `Example`s.
-        dev: more of them.
-        auxiliary: for each further answer that the recipe names, the targets of `examples`, each None where it isn't
-            known. None: there are no such answers.
+        dev: further examples, which select the best epoch.
+        auxiliary: for each auxiliary target that the recipe names, the targets of `examples`; use None for an unknown
+            target. None: the recipe names none.
 
     Raises:
-        ArgumentError: an example that is none, no example, or auxiliary targets that don't fit.
+        ArgumentError: an invalid example, no examples, or auxiliary targets that don't fit.
     """
 
     def __init__(self, recipe: Recipe, examples: Iterable[Any], dev: Iterable[Any], auxiliary: Any):
@@ -37,7 +37,7 @@ class PairsData:
                 )
 
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
-        """The pairs, of which there is one at least; `argument` is what to call them in an error."""
+        """The examples as pairs, at least one; `argument` names them in errors."""
         pairs = as_pairs(examples, argument=argument)
         if not pairs:
             raise ArgumentError(f"`{argument}` must hold at least one example, but holds none.")
@@ -45,13 +45,13 @@ class PairsData:
 
     @property
     def digests(self) -> dict[str, str]:
-        """A digest of the data, each by its argument's name."""
+        """A digest of each argument that holds data, by its name."""
         beside = {name: digest_pairs(enumerate(targets)) for name, targets in self.auxiliary.items()}
         return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many examples there are in each split, for the card."""
+        """The number of examples in each split, for the card."""
         return {"train": {"examples": len(self.examples)}, "dev": {"examples": len(self.dev)}}
 
 
@@ -59,10 +59,10 @@ _Kind = TypeVar("_Kind", bound=Any)
 
 
 def filled(dataset: _Kind, argument: str) -> _Kind:
-    """The dataset itself, if it holds anything: examples whose sources are empty were left out of it.
+    """Return the dataset if it isn't empty: it leaves out examples with empty sources.
 
     Raises:
-        ArgumentError: it holds nothing.
+        ArgumentError: it is empty.
     """
     if not dataset.lengths:
         raise ArgumentError(f"`{argument}` must hold at least one source that isn't empty, but holds none.")

@@ -1,8 +1,8 @@
-"""Several processes of this machine that train one model: the first starts the workers, hears them and ends them.
+"""Training in several processes on one machine: the first starts the workers, receives their errors and ends them.
 
-The first is the one that was asked to train; its workers are fresh interpreters that get what learns through a pipe.
-They are no forks: where OpenMP had run on several threads, a fork waits for those for ever. And neither Python's own
-spawn nor lightning's launchers begin them: both run the user's script again.
+The first process is the one that called `train`. The workers are new interpreters, which receive the objective through
+a pipe. A fork would hang if OpenMP had used several threads before; Python's spawn and Lightning's launchers would run
+the user's script again.
 """
 
 import os
@@ -22,7 +22,7 @@ from regard.tasks.training.rank import ProcessRank, meet
 
 __all__ = ["with_workers"]
 
-# A worker reads everything before it imports anything, so that the first needn't wait to hand it over.
+# A worker reads its input before it imports anything, so that the first process needn't wait while sending it.
 _BEGIN = """
 import sys
 given = sys.stdin.buffer.read(int(sys.argv[1]))
@@ -33,16 +33,16 @@ begin(given, int(sys.argv[2]))
 
 @contextmanager
 def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> Iterator[ProcessRank]:
-    """Begin the workers, each of which runs `work(process, *arguments)`; when the block is left, they have ended.
+    """Start the workers, each of which runs `work(process, *arguments)`, and end them when the block is left.
 
     Args:
-        devices: how many processes there are, with this one.
-        work: a function of a module.
-        arguments: what it gets after its `ProcessRank`; everything must be picklable.
+        devices: the number of processes, including this one.
+        work: a function at the top level of a module.
+        arguments: its arguments after the `ProcessRank`; they must be picklable.
 
     Raises:
-        ArgumentError: the arguments can't be handed to another process.
-        RegardError: a worker failed, or was killed: its reason, instead of what that led to here.
+        ArgumentError: the arguments can't be pickled, or this process is in a group already.
+        RegardError: a worker failed or was killed; the message gives its reason.
 
     Example:
         >>> with with_workers(1, print) as process:
@@ -55,7 +55,7 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
     if torch.distributed.is_initialized():
         raise ArgumentError(f"`devices` must be 1 in a process that is one of a group already, but is {devices}.")
     workers: list[_Worker] = []
-    # A group puts its own in its stead, and leaves it there.
+    # `init_process_group` replaces the hook, and `destroy_process_group` doesn't restore it.
     hook = sys.excepthook
     with tempfile.TemporaryDirectory(prefix="regard-", ignore_cleanup_errors=True) as folder:
         meeting = (Path(folder) / "meeting").as_uri()
@@ -71,7 +71,7 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
                 workers.append(_Worker(given, rank, devices))  # noqa: PERF401, as those before must be ended too
             yield ProcessRank(0, devices, join)
         except RuntimeError:
-            # So gloo says that another process is gone.
+            # gloo raises a RuntimeError when another process has ended.
             if (reason := _reason(workers)) is not None:
                 raise reason from None
             raise
@@ -84,37 +84,37 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
 
 
 class _Worker:
-    """One of the other processes, as the first sees it."""
+    """A worker process, as seen from the first process."""
 
     def __init__(self, given: bytes, rank: int, devices: int):
         self._name = f"Process {rank + 1} of {devices}"
         self._process = subprocess.Popen(
-            # -P: what happens to lie in the working folder is no module of ours.
+            # -P: files in the working folder must not be imported as modules.
             [sys.executable, "-P", "-c", _BEGIN, str(len(given)), str(rank)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            # Ctrl-C in a terminal is for the first alone, which ends the others.
+            # Ctrl-C in a terminal reaches only the first process, which ends the others.
             start_new_session=True,
         )
         self._to: Any = self._process.stdin
         self._from: Any = self._process.stdout
-        # It may have ended already; `ready` will hear of that.
+        # The worker may have ended already; `ready` reports that.
         with suppress(OSError):
             self._to.write(given)
             self._to.flush()
 
     def ready(self) -> None:
-        """Wait until it is ready to train.
+        """Wait until the worker is ready to train.
 
         Raises:
-            RegardError: it failed.
+            RegardError: the worker failed.
         """
         if (failure := self._hear()) is not None:
             raise failure
 
     def failure(self, seconds: float) -> RegardError | None:
-        """Why it failed, if it ends within this time."""
+        """The reason why the worker failed, if it ends within this time."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -122,7 +122,7 @@ class _Worker:
         return self._hear() if code else None
 
     def end(self) -> None:
-        """End it: its work is done, or in vain."""
+        """Kill the worker: its work is done, or no longer needed."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._to, self._from):
@@ -130,7 +130,7 @@ class _Worker:
                 pipe.close()
 
     def _hear(self) -> RegardError | None:
-        """Its next word: None when it is ready, else why it failed."""
+        """Receive the next message of the worker: None if it is ready, else the reason why it failed."""
         try:
             word = pickle.load(self._from)
         except (EOFError, pickle.UnpicklingError):
@@ -148,16 +148,16 @@ class _Worker:
 
 
 def _packed(devices: int, *given: Any) -> bytes:
-    """Everything that a worker needs. It goes through a pipe to a process of our own, and never into a file."""
+    """The input of a worker, pickled; it goes through a pipe to a child process, and never into a file."""
     try:
         return pickle.dumps((devices, *given))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ArgumentError(
-            f"`devices` must be 1 for what can't be handed to another process, but is {devices}: {error}."
+            f"`devices` must be 1 if something can't be pickled for another process, but is {devices}: {error}."
         ) from error
 
 
 def _reason(workers: list[_Worker]) -> RegardError | None:
-    """Why training can't go on: of what the workers that ended say, the one that isn't itself a consequence."""
+    """The reason of the first failure; a RuntimeError in a worker is usually a consequence of another's end."""
     failures = [failure for worker in workers if (failure := worker.failure(seconds=2.0)) is not None]
     return min(failures, key=lambda failure: "RuntimeError" in str(failure), default=None)

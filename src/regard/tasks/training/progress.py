@@ -14,19 +14,19 @@ __all__ = ["PROGRESS", "Bar", "Lines", "Silent", "choose_progress"]
 
 
 class Silent:
-    """Says nothing; also what the others share: the calls that training makes, in this order."""
+    """Shows nothing. The base class of the others, with the methods that training calls, in this order."""
 
     def start(self, epochs: int, done: int, measure: Measure = ACCURACY) -> None:
         """Training starts, or continues after `done` epochs; models are chosen by this measure."""
 
     def batch(self, epochs: float) -> None:
-        """So many epochs, and a part of the next, are done."""
+        """A batch is done; `epochs` includes the finished fraction of the current epoch."""
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         """An epoch is done; `row` is its line of the log."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know, in a sentence."""
+        """Tell the user something, in a sentence."""
 
     def stop(self) -> None:
         """Training is over, one way or another."""
@@ -51,7 +51,7 @@ class Lines(Silent):
         )
 
     def note(self, text: str) -> None:
-        # Whole lines, however narrow the place is: a program may read them.
+        # Lines aren't wrapped, since a program may read them.
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""Which of several training processes this one is, and how they find each other."""
+"""The rank of a training process, and how the processes find each other."""
 
 import os
 import socket
@@ -12,18 +12,18 @@ import torch
 
 __all__ = ["PATIENCE", "ProcessRank", "meet", "on_loopback"]
 
-# The end of another process is noticed at once; so wait for as long as the first takes to evaluate.
+# The end of a process is noticed at once, so this need only exceed the time that the first takes to evaluate.
 PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class ProcessRank:
-    """Which of the processes that train together this one is.
+    """The rank of a process among those that train together.
 
     Args:
-        rank: its number; 0 is the one that was asked to train.
-        devices: how many there are.
-        join: waits until all are ready, and joins them in a group.
+        rank: the number of this process; 0 is the first.
+        devices: the number of processes.
+        join: waits until all processes are ready, and joins the group.
     """
 
     rank: int = 0
@@ -32,11 +32,15 @@ class ProcessRank:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the one that evaluates, writes and shows progress."""
+        """Whether this process evaluates, writes and shows progress."""
         return self.rank == 0
 
     def broadcast(self, value: Any) -> Any:
-        """What the first process has for this value; all must have joined, and call it."""
+        """Return the value of the first process. All processes must have joined, and must call this.
+
+        Values are pickled, here and in `gather`. They come only from processes of the group, which are trusted: the
+        user started all of them, on loopback or on a network that the documentation requires to be trusted.
+        """
         if self.devices == 1:
             return value
         values = [value]
@@ -44,7 +48,7 @@ class ProcessRank:
         return values[0]
 
     def gather(self, value: Any) -> list[Any]:
-        """What each process has for this value; all must have joined, and call it."""
+        """Return the values of all processes. All must have joined, and must call this."""
         if self.devices == 1:
             return [value]
         values: list[Any] = [None] * self.devices
@@ -53,12 +57,12 @@ class ProcessRank:
 
 
 def meet(meeting: str, rank: int, devices: int) -> None:
-    """Join the group: the processes find each other by a file, and speak through ports that the system chooses.
+    """Join the group: the processes find each other through a file, and connect on ports that the system chooses.
 
     Args:
         meeting: the URL of the file.
         rank: the number of this process.
-        devices: how many there are.
+        devices: the number of processes.
     """
     with on_loopback():
         torch.distributed.init_process_group(
@@ -68,7 +72,7 @@ def meet(meeting: str, rank: int, devices: int) -> None:
 
 @contextmanager
 def on_loopback() -> Iterator[None]:
-    """Let gloo use the machine's own interface: whatever its name resolves to, and closed to the outside."""
+    """Make gloo use the loopback interface: other machines can't connect to it, and no host name is resolved."""
     name = "GLOO_SOCKET_IFNAME"
     loopback = [interface for _, interface in socket.if_nameindex() if interface.startswith("lo")]
     if name in os.environ or not loopback:

@@ -1,6 +1,6 @@
-"""The folder of a training run: what it is of, its checkpoints, its log; and what may be resumed.
+"""The folder of a training run: its identity, checkpoints and log, and whether it may be resumed.
 
-run.json            recipe, digest of the data, threads, devices, matmul, versions: what makes the run this run
+run.json            recipe, digest of the data, threads, devices, matmul, versions: the identity of the run
 log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
 checkpoints/best/   the weights that did best on the dev examples
@@ -28,7 +28,7 @@ class RunFolder:
     """One run's folder.
 
     Args:
-        folder: where; see `check`.
+        folder: the path of the folder; see `check`.
     """
 
     def __init__(self, folder: str | Path):
@@ -40,22 +40,22 @@ class RunFolder:
         self.identity: dict[str, Any] = {}
 
     def check(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
-        """Make sure that a new run can begin here, or that the run here is the one to go on with.
+        """Check that a new run can begin in this folder, or that the run in it can be resumed.
 
         Args:
-            identity: what decides the result; "recipe" and "data" must be the same when a run is resumed.
-            resume: go on with the run that is here.
+            identity: everything that determines the result; "recipe" and "data" must be the same when a run is resumed.
+            resume: resume the run in this folder.
 
         Returns:
-            the identity of the run: the one given, or, resumed, the one that it began with.
+            the identity of the run; if it is resumed, the one that it began with.
 
         Raises:
-            ArgumentError: there is something here already, or none can be made; or nothing to resume, or another recipe
-                or other data.
+            ArgumentError: the folder isn't empty or can't be created; or there is no run to resume, or it has another
+                recipe or other data.
             ModelError: run.json is broken.
         """
         self.identity = dict(identity)
-        # What kills left of these two files; no one else writes a file of such a name.
+        # Partial files left by killed processes; nothing else writes files with such names.
         for name in (_RUN, self.log.name):
             for part in self.folder.glob(f".{name}.*.part"):
                 part.unlink()
@@ -80,7 +80,7 @@ class RunFolder:
             if folder.parent.is_dir():
                 clean_up(folder, files)
         begun = self._read()
-        # A setting that there wasn't yet when it began is at what it is by default.
+        # Settings that didn't exist when the run began have their defaults.
         recipe = self.recipe()
         differences = _differ("recipe", recipe and recipe.to_json(), identity["recipe"])
         differences += _other_data(begun.get("data"), identity["data"])
@@ -92,7 +92,7 @@ class RunFolder:
         return begun
 
     def begin(self) -> None:
-        """Write down what run this is, unless it began long ago. From now on the folder is taken."""
+        """Write the identity of the run, unless it is a resumed one. From now on the folder is in use."""
         if not self.begun():
             write_json(self.folder / _RUN, self.identity)
 
@@ -114,7 +114,7 @@ class RunFolder:
             raise ModelError(f"{self.folder / _RUN}: {error}") from error
 
     def can_continue(self) -> bool:
-        """Whether a checkpoint is there: a run that was killed in its first epoch has none."""
+        """Whether there is a checkpoint; a run that was killed in its first epoch has none."""
         return find_folder(self.last, checkpoints.FILES).is_dir()
 
     def finished(self) -> bool:
@@ -122,7 +122,7 @@ class RunFolder:
         return find_folder(self.model, store.FILES).is_dir()
 
     def write_log(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the log anew, whole, so that a resumed run has each epoch once."""
+        """Rewrite the whole log, so that a resumed run has each epoch once."""
         write_text(self.log, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
     def _read(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class RunFolder:
 
 
 def _check_can_be_made(folder: Path) -> None:
-    """Before hours of work, and without leaving anything."""
+    """Check that the folder can be created, before hours of training; leave nothing behind."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         if missing:
@@ -150,7 +150,7 @@ def _check_can_be_made(folder: Path) -> None:
 
 
 def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
-    """Which data changed: digests say that they did, and would tell a person nothing."""
+    """Name the data that changed; the digests themselves would tell a reader nothing."""
     known = before if isinstance(before, dict) else {}
     texts = {"examples": "the training examples", "dev": "the dev examples"}
     return [
@@ -161,7 +161,7 @@ def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
 
 
 def _differ(name: str, before: Any, now: Any) -> list[str]:
-    """The entries that changed, each in words."""
+    """Describe the entries that changed."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [f"{name} was {before!r:.60}, is {now!r:.60}"]
     found: list[str] = []

@@ -1,9 +1,9 @@
-"""What training changes, and how a checkpoint holds it: weights, optimiser, moving average, log.
+"""The state of training, and its form in a checkpoint: weights, optimiser, moving average, log.
 
 checkpoints/last/   "state_dict", "optimizer_states", "global_step", and "regard": {"history", "average"}
 checkpoints/best/   "weights" of the network, with the epoch and its score
 
-The names are those of Lightning's Trainer, which wrote the checkpoints of earlier versions: runs that they began go on.
+The names are those of Lightning's Trainer, which wrote the checkpoints of earlier versions; such runs can be resumed.
 """
 
 from pathlib import Path
@@ -20,17 +20,17 @@ from regard.tasks.training.optimizer import make_optimizer
 
 __all__ = ["TrainingState", "read_best", "read_last"]
 
-# Before each name of a weight.
+# The prefix of each weight's name.
 _PREFIX = "objective."
 
 
 class TrainingState:
-    """What training changes.
+    """The state of training: weights, optimiser, moving average, log.
 
     Args:
-        objective: what learns, on its device.
-        recipe: how.
-        checkpoint: what `to_checkpoint` gave; None: training begins.
+        objective: the network and its loss, on its device.
+        recipe: how to train.
+        checkpoint: a state from `to_checkpoint` to resume from; None: start from the beginning.
     """
 
     def __init__(self, objective: Objective, recipe: Recipe, checkpoint: dict[str, Any] | None = None):
@@ -43,7 +43,7 @@ class TrainingState:
             self._load(checkpoint)
 
     def to_checkpoint(self) -> dict[str, Any]:
-        """Everything that training needs to go on."""
+        """Everything that a resumed run needs."""
         return {
             "global_step": self.updates,
             "state_dict": self.objective.state_dict(prefix=_PREFIX),

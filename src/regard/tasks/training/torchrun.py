@@ -1,6 +1,6 @@
 """Training as one of the processes that torchrun started, on this machine or on several.
 
-torchrun says in environment variables which process this is, and where all of them meet.
+torchrun sets environment variables with the rank of this process and the address where all of them meet.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from regard.tasks.training.rank import PATIENCE, ProcessRank, on_loopback
 
 __all__ = ["check_agreement", "is_first", "joined", "launched"]
 
-# Only torchrun sets it: what another launcher says in variables like RANK may be meant for other programs.
+# Only torchrun sets this one. Other launchers set variables such as RANK too, perhaps for other programs.
 _SIGN = "TORCHELASTIC_RUN_ID"
 # torchrun keeps one store for as long as it runs: each training of a script needs its own keys in it.
 _GROUPS = itertools.count()
@@ -34,13 +34,13 @@ _LOST = (
 
 @dataclass(frozen=True)
 class Launch:
-    """What torchrun says.
+    """The variables that torchrun sets.
 
     Args:
-        rank: which process this is.
-        processes: how many there are, on all machines.
-        address: where the first is to be found.
-        port: its port.
+        rank: the number of this process.
+        processes: the number of processes on all machines.
+        address: the address of the first machine.
+        port: the port on the first machine.
     """
 
     rank: int
@@ -49,14 +49,14 @@ class Launch:
     port: int
 
     def compute(self, compute: Compute, device: str) -> Compute:
-        """The same, shared by torchrun's processes.
+        """These settings, with torchrun's number of processes.
 
         Args:
-            compute: what was asked for.
-            device: the argument that it was made of.
+            compute: the requested settings.
+            device: the argument `device` of `train`.
 
         Raises:
-            ArgumentError: something that doesn't go with torchrun was asked for.
+            ArgumentError: torchrun doesn't support the request.
         """
         if compute.devices > 1:
             raise ArgumentError(
@@ -69,7 +69,7 @@ class Launch:
 
 
 def launched(variables: Mapping[str, str] | None = None) -> Launch | None:
-    """What torchrun says; None: it didn't start this process.
+    """Read the variables of torchrun; return None if it didn't start this process.
 
     Args:
         variables: the environment variables; None: those of this process.
@@ -104,11 +104,11 @@ def is_first() -> bool:
 
 @contextmanager
 def joined(launch: Launch | None) -> Iterator[ProcessRank]:
-    """Within the block this process is in a group with the others; alone, if torchrun didn't start it.
+    """Join the group of torchrun's processes inside the block; do nothing if torchrun didn't start this process.
 
     Raises:
         ArgumentError: the process is in a group already.
-        RegardError: not all have come, or another ended.
+        RegardError: not all processes have started, they can't connect, or another one ended.
     """
     if launch is None or launch.processes == 1:
         yield ProcessRank()
@@ -136,11 +136,11 @@ def check_agreement(process: ProcessRank, identity: Mapping[str, Any]) -> None:
     """Make sure that all processes were asked for the same training, before it begins.
 
     Args:
-        process: this one; it has joined the others.
-        identity: what decides the result, and must be the same for all.
+        process: the rank of this process, which has joined the group.
+        identity: everything that determines the result.
 
     Raises:
-        ArgumentError: it isn't.
+        ArgumentError: the processes have different identities.
     """
     first, *others = process.gather(dict(identity))
     for rank, other in enumerate(others, 1):
@@ -184,7 +184,7 @@ def _meet(launch: Launch) -> None:
 
 
 def _is_lost(error: RuntimeError) -> bool:
-    """Whether this is how gloo, or the store where all met, says that another process is gone."""
+    """Whether gloo or the store raised this error because another process has ended."""
     return isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
 
 

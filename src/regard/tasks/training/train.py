@@ -73,8 +73,8 @@ def train(
         devices: number of CPU processes on this machine that share each batch, each with `threads` threads. An update
             sees the same examples with the same weights as in one process; dropout and rounding differ, so the result
             is equally good but not identical. The first process evaluates, writes and shows progress. A resumed run
-            keeps its number. Started by torchrun, on one machine or several, each of its processes calls `train` alike,
-            and they share each batch in the same way; then leave `devices` out. `out` is the first one's.
+            keeps its number. If torchrun starts the processes, on one machine or several, they share each batch in the
+            same way: call `train` with the same arguments in each, and leave `devices` out. Only the first uses `out`.
         matmul: precision of float32 matrix products, as in `torch.set_float32_matmul_precision`: "highest", "high" or
             "medium". On a GPU the last two are TensorFloat-32. On a CPU "medium" is bfloat16 if the processor has
             instructions for it (AMX), else float32 by oneDNN, which may be faster than the default library. None:
@@ -87,11 +87,11 @@ def train(
 
     Raises:
         ArgumentError: a recipe, examples or labels that don't fit, an `out` in use, a resumed run of another recipe,
-            more devices than there are processors, several on a GPU, a `matmul` that is none, or processes of torchrun
-            that aren't asked for the same.
+            more devices than there are processors, several on a GPU, an unknown `matmul`, or processes of
+            torchrun with different arguments.
         MissingExtraError: lightning-fabric is not installed.
         RegardError: the loss became NaN, the disk is full, or one of several processes ended; the last good checkpoint
-            is whole.
+            is intact.
 
     Example:
         >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
@@ -138,14 +138,14 @@ def train(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was asked for, checked.
+    """A checked request to train.
 
     Args:
         recipe: how to train.
-        checked: the examples.
-        data: where they come from, for the card.
-        process: which of torchrun's processes this is.
-        show: shows how far training is.
+        checked: the training data.
+        data: the origin of the examples, for the card.
+        process: the rank of this process among torchrun's.
+        show: shows the progress.
     """
 
     recipe: Recipe
@@ -155,19 +155,19 @@ class _Asked:
     show: Silent
 
     def identity(self, compute: Compute) -> dict[str, Any]:
-        """What decides the result."""
+        """Everything that determines the result."""
         how = {"threads": compute.threads, "devices": compute.devices, "matmul": compute.matmul}
         return {"recipe": self.recipe.to_json(), "data": self.checked.digests, **how, "versions": _versions()}
 
 
 @dataclass(frozen=True)
 class _Begun:
-    """Where a run stands before it is trained: the same for all of torchrun's processes.
+    """The state of a run before training, which all of torchrun's processes share.
 
     Args:
-        compute: with what it began.
-        checkpoint: where it goes on; None: at the beginning.
-        model: of a run that is finished.
+        compute: the hardware settings that the run began with.
+        checkpoint: the state to resume from; None: start from the beginning.
+        model: the model, if the run is finished.
     """
 
     compute: Compute
@@ -176,7 +176,7 @@ class _Begun:
 
 
 def _begin(asked: _Asked, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Begun:
-    """Check the folder of the run, and read what is there."""
+    """Check the folder of the run, and read the checkpoint or the model in it."""
     if run is None:
         return _Begun(compute)
     identity = asked.identity(compute)
@@ -224,7 +224,7 @@ def _train(asked: _Asked, begun: _Begun, run: RunFolder | None) -> Any:
 def _fit(
     asked: _Asked, begun: _Begun, run: RunFolder | None, objective: Objective
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    """Train, unless all epochs are done: the log, and the best weights of the epochs since training began here."""
+    """Train, unless all epochs are done. Return the log, and the best weights of the epochs trained in this call."""
     # Fabric takes seconds to import.
     from regard.tasks.training.fit import Plan, fit, work
 
@@ -238,7 +238,7 @@ def _fit(
 
 
 def _about(asked: _Asked, compute: Compute, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model's card says of its training."""
+    """What the model card says about the training."""
     recipe = asked.recipe
     statistics = [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in asked.checked.dev]
     return {
@@ -261,18 +261,18 @@ def _about(asked: _Asked, compute: Compute, objective: Objective, last: Mapping[
 
 
 def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[Any], Any]:
-    """The examples to train on, those that are dev, and the auxiliary targets of the former."""
+    """Split the examples into train and dev; return both, and the auxiliary targets of train."""
     given = as_list("examples", examples, "(source, target) pairs")
     splits = split_by_source(as_pairs(given), ("train", "dev"))
     kept = [index for index, split in enumerate(splits) if split == "train"]
     dev = [item for item, split in zip(given, splits, strict=True) if split == "dev"]
     if not kept or not dev:
         raise ArgumentError(
-            f"`dev` must be given where `examples` have so few different sources: by a hash of these all {len(given)} "
-            f"are {'train' if kept else 'dev'}."
+            f"`dev` must be given if `examples` have few different sources: the split by a hash puts all {len(given)} "
+            f"into {'train' if kept else 'dev'}."
         )
     if isinstance(auxiliary, Mapping):
-        # Rows of another number don't fit; the error comes later, with the others.
+        # A wrong number of targets is reported later, with the other errors.
         auxiliary = {
             name: [rows[index] for index in kept] if len(rows) == len(given) else rows
             for name, rows in auxiliary.items()

@@ -1,4 +1,4 @@
-"""What a worker process does: it receives everything through a pipe, and ends with the first process."""
+"""A worker process: it receives its input through a pipe, and ends when the first process does."""
 
 import os
 import pickle
@@ -16,13 +16,13 @@ __all__ = ["begin"]
 
 
 def begin(given: bytes, rank: int) -> None:
-    """What a worker does from its beginning to its end.
+    """Run a worker from start to end.
 
     Args:
-        given: what `processes.with_workers` packed.
-        rank: which worker this is, from 1.
+        given: the input that `processes.with_workers` pickled.
+        rank: the number of this worker, from 1.
     """
-    # What libraries print must not come between our words.
+    # Output that libraries print must not mix with the messages to the first process.
     words = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     code = 1
@@ -38,12 +38,12 @@ def begin(given: bytes, rank: int) -> None:
         code = 0
     except BaseException as error:
         _say(words, error)
-    # At once: nothing here is to be kept, and those that wait for this one hear of it by its end.
+    # Exit without cleaning up: the other processes notice the end of this one by its closed connections.
     os._exit(code)
 
 
 def _say(words: BinaryIO, word: BaseException | None) -> None:
-    """Tell the first that this worker is ready, or why it failed; a first that is gone needn't know."""
+    """Tell the first process that this worker is ready, or why it failed; ignore it if that process has ended."""
     told: Any = word
     if word is not None and not isinstance(word, RegardError):
         told = type(word).__name__, str(word), "".join(traceback.format_exception(word))
@@ -53,7 +53,7 @@ def _say(words: BinaryIO, word: BaseException | None) -> None:
 
 
 def _end_with_the_first(folder: str) -> None:
-    """Wait until the first process is gone, however it went, tidy up and end."""
+    """Wait until the first process has ended for any reason, then delete the folder and exit."""
     sys.stdin.buffer.read()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
