@@ -39,11 +39,11 @@ def main() -> None:
             print(f"{name}: {count}")
         return
     files = {path: path.read_text(encoding="utf-8") for path in sorted(given.source.rglob("*.py"))}
-    trees = {path: ast.parse(text) for path, text in files.items()}
     if given.list:
         for line in listed(files, given.source):
             print(line)
         return
+    trees = {path: ast.parse(text) for path, text in files.items()}
     renamed, exact = repeated(files)
     renamed_statements, exact_statements = repeated(files, statements=True)
     parameters = f"more than {MOST_PARAMETERS} parameters"
@@ -120,7 +120,8 @@ def listed(files: dict[Path, str], source: Path) -> Iterator[str]:
 def _owners(text: str) -> dict[int, int]:
     """The first line of the statement that a line is of; without lines that declare: signatures, fields, imports."""
     owners: dict[int, int] = {}
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 continue
@@ -129,9 +130,8 @@ def _owners(text: str) -> dict[int, int]:
             case ast.stmt():
                 # Parents come before their children, which take their lines over.
                 owners |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno)
-    for node in ast.walk(ast.parse(text)):
-        fields = node.body if isinstance(node, ast.ClassDef) else []
-        for field in fields:
+    for node in ast.walk(tree):
+        for field in node.body if isinstance(node, ast.ClassDef) else []:
             if isinstance(field, ast.Assign | ast.AnnAssign):
                 for line in range(field.lineno, (field.end_lineno or field.lineno) + 1):
                     owners.pop(line, None)

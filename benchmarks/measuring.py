@@ -160,6 +160,8 @@ def ceilings(device: str = "cpu") -> Ceilings:
             found.append(timed(run, device))
         return min(found)
 
+    from regard.attention.pytorch_internals import onednn_linear
+
     # A GPU needs larger sizes for full load.
     side = 2048 if device == "cpu" else 8192
 
@@ -167,10 +169,9 @@ def ceilings(device: str = "cpu") -> Ceilings:
         matrix = torch.randn(side, side, device=device).to(dtype)
         out = torch.empty_like(matrix)
         seconds = fastest(lambda: torch.mm(matrix, matrix, out=out))
-        if device == "cpu" and torch.backends.mkldnn.is_available():
+        if device == "cpu" and onednn_linear is not None:
             # PyTorch has two libraries, and the one behind `mm` isn't the faster one on every processor.
-            linear = torch.ops.mkldnn._linear_pointwise
-            seconds = min(seconds, fastest(lambda: linear(matrix, matrix, None, "none", [], "")))
+            seconds = min(seconds, fastest(lambda: onednn_linear(matrix, matrix, None, "none", [], "")))
         return 2 * side**3 / seconds
 
     numbers = torch.randn(256 if device == "cpu" else 2**16, 1024, device=device)

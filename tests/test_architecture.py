@@ -95,7 +95,7 @@ def test_engines_do_not_import_the_definition_or_each_other():
             assert not re.search(rf"engines import [a-z, ]*\b{other}\b", text), f"{path} imports {other}"
 
 
-PRIVATE = re.compile(r"\btorch(?:\.\w+)*\._[a-z]\w*|\bforward_ad\._\w+|\b_dynamo_\w+")
+PRIVATE = re.compile(r"\btorch(?:\.\w+)*\._[A-Za-z]\w*|\bforward_ad\._\w+|\b_dynamo_\w+")
 
 
 def test_private_parts_of_pytorch_are_used_in_one_file():

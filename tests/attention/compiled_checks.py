@@ -547,8 +547,8 @@ def derivatives_that_a_compiled_function_has_not() -> None:
 
 @check(COMPILED)
 def operators_keep_what_they_promise() -> None:
-    task = call_text.as_text(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), 0.0, "auto", [])
-    plain = call_text.as_text(("dot", "softmax", "causal", None), 0.0, "auto", [])
+    task = call_text.as_text(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), 0.0, "auto")[0]
+    plain = call_text.as_text(("dot", "softmax", "causal", None), 0.0, "auto")[0]
     inputs = tensors()
     torch.library.opcheck(
         torch.ops.regard.attend.default, (*inputs, [torch.randn(3, 6, requires_grad=True)], None, task)
@@ -573,7 +573,7 @@ def under_a_mode_that_turns_autograd_off() -> None:
     def run(*three: Tensor) -> Tensor:
         return attend(*three, score=part, weights=squared)
 
-    task = call_text.as_text((part, squared, None, None), 0.0, "auto", [])
+    task = call_text.as_text((part, squared, None, None), 0.0, "auto")[0]
     with FlopCounterMode(display=False):
         found = with_grads(torch.ops.regard.attend(*inputs, [part.scale], None, task), (*inputs, part.scale))
     assert_close(found, with_grads(run(*inputs), (*inputs, part.scale)), rtol=1e-4, atol=1e-5)
@@ -637,7 +637,7 @@ def exported_strictly() -> None:
 
 @check(EXPORTED)
 def an_exported_program_is_good_in_its_own_process_and_version_alone() -> None:
-    task = call_text.as_text((distance, "softmax", None, None), 0.0, "auto", [])
+    task = call_text.as_text((distance, "softmax", None, None), 0.0, "auto")[0]
     inputs = [tensor.detach() for tensor in tensors()]
     assert_close(torch.ops.regard.attend(*inputs, [], None, task), attend(*inputs, score=distance))
     elsewhere = task.replace(call_text._PROCESS, "0" * 32)

@@ -29,7 +29,9 @@ from regard.attention.masks import (
     Window,
 )
 
-BATCH = 2
+BATCH, HEADS = 2, 3
+# The shapes of the four indices of a pair: each along its own axis.
+AXIS_SHAPES = [[-1 if axis == other else 1 for other in range(4)] for axis in range(4)]
 
 
 def within(intervals: tuple[Interval, ...], batch: int, queries: int, keys: int) -> Tensor:
@@ -181,9 +183,6 @@ def by_head(seed: int, queries: int, keys: int) -> Pairs:
     return Pairs(table & (torch.rand(items, HEADS, queries, 1, generator=seeded(seed + 1)) < 0.7))
 
 
-HEADS = 3
-
-
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SIZES)
 def test_together_they_allow_what_the_tables_do(data, size):
@@ -191,7 +190,10 @@ def test_together_they_allow_what_the_tables_do(data, size):
     what the whole says without being asked pair by pair holds for every item and head."""
     queries, keys = size
     key, number = st.integers(0, keys), st.integers(0, 2**16)
-    axes = [torch.arange(length).view(shape) for length, shape in zip((BATCH, HEADS, queries, keys), EYE, strict=True)]
+    axes = [
+        torch.arange(length).view(shape)
+        for length, shape in zip((BATCH, HEADS, queries, keys), AXIS_SHAPES, strict=True)
+    ]
     sizes = Sizes(BATCH, queries, keys)
     shape = (BATCH, HEADS, queries, keys)
 
@@ -234,9 +236,6 @@ def test_together_they_allow_what_the_tables_do(data, size):
         found = torch.zeros(queries, keys, dtype=torch.bool)
         found[row, listed.keys] = True
         assert torch.equal(found.expand(shape), expected)
-
-
-EYE = [[-1 if axis == other else 1 for other in range(4)] for axis in range(4)]
 
 
 @settings(deadline=None, max_examples=150)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from regard.attention import Causal, Dense, Dot, Lengths, attend, weigh
+from regard.attention.masks import KeyRange
 from regard.errors import RefusedError
 from regard.modules import huggingface
 
@@ -237,7 +238,7 @@ class TestMask:
         assert isinstance(found, Lengths)
         assert found.of_keys.tolist() == [5, 2]
         found = self.made(attention_mask=right.flip(1)).mask
-        assert isinstance(found.right, huggingface.KeyRange)
+        assert isinstance(found.right, KeyRange)
         assert (found.right.start.tolist(), found.right.stop.tolist()) == ([0, 3], [5, 5])
 
     @pytest.mark.parametrize("padding", ["none", "left", "right", "holes", "all of one"])

@@ -62,6 +62,7 @@ def test_relative_positions_change_nothing_that_a_seed_draws_for_other_parameter
 
 
 def test_attention_with_a_bias_of_all_pairs_is_dense():
+    pytest.importorskip("rdkit")
     engines = [
         [layer.engine for layer in untrained(molecules, ["CCO", "CC"]).network.network.modules() if is_attention(layer)]
         for molecules in (Molecules(), Molecules(reach=2))

@@ -119,7 +119,7 @@ def test_the_loss_is_of_each_piece_and_the_end():
         scores = objective.network(memory, torch.tensor([[START, *ids]]))[0].log_softmax(1)
         total -= sum(scores[place, wanted].item() for place, wanted in enumerate([*ids, END]))
         count += len(ids) + 1
-    assert loss.items == count == 6
+    assert loss.terms[0].items == count == 6
     assert loss.shown == pytest.approx(total / count, rel=1e-5)
 
 

@@ -204,7 +204,7 @@ def test_the_loss_is_of_real_frames_and_the_end_by_hand():
         chances = last[0].sigmoid()
         ending -= (1 - chances[:-1]).log().sum().item() + chances[-1].log().item()
         count, steps = count + len(true), steps + inputs.shape[1]
-    assert loss.items == count
+    assert loss.terms[0].items == count
     assert loss.shown == pytest.approx(distance / count, rel=1e-4)
     assert loss.total.item() == pytest.approx(distance / count + ending / steps, rel=1e-4)
 

@@ -15,6 +15,7 @@ from regard.datasets import split_by_hash
 from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
+from regard.tasks.training.checkpoints import read_state, write_state
 from regard.tasks.training.context import ended_by_sigterm
 from regard.tasks.training.loop import Loop
 from regard.tasks.training.optimizer import share_of_rate
@@ -203,6 +204,19 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, kept):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_run_that_lightnings_trainer_began_goes_on(tmp_path):
+    """Its checkpoints held more: the loops, callbacks and schedulers of the Trainer."""
+    recipe = tiny(epochs=4, average=0.9)
+    fit(recipe, out=tmp_path / "whole")
+    interrupted(recipe, tmp_path / "run", 2)
+    last = tmp_path / "run/checkpoints/last"
+    theirs = {"epoch": 1, "pytorch-lightning_version": "2.6.6", "loops": {"fit_loop": {"state_dict": {}}}}
+    write_state(last, read_state(last) | theirs | {"callbacks": {}, "lr_schedulers": []})
+    fit(recipe, out=tmp_path / "run", resume=True)
+    for name in ("model/model.safetensors", "checkpoints/last/state.safetensors", "checkpoints/best/state.safetensors"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
 def test_a_run_that_early_stopping_ended_is_not_trained_further(tmp_path):

@@ -39,7 +39,7 @@ from regard.attention.scores import (
     LearnedCosine,
     ScaledDot,
 )
-from regard.attention.sizes import Index, Sizes
+from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
 from regard.attention.summarise import Summary, summarise
 from regard.attention.weights import (
@@ -83,6 +83,7 @@ __all__ = [
     "Hard",
     "Index",
     "Interval",
+    "ItemLengths",
     "Learned",
     "LearnedAdditive",
     "LearnedBilinear",

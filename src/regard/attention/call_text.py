@@ -28,18 +28,18 @@ __all__ = ["as_text", "from_text"]
 # The compiler traces `as_text` and the functions down to `_object_name`, so they use simple code only.
 
 
-def as_text(parts: tuple[Any, Any, Any, Any], dropout: float, engine: str, operands: list[Tensor]) -> str:
-    """The text of a call; the tensors of its parts are appended to `operands`, in the order of `flatten_part`.
+def as_text(parts: tuple[Any, Any, Any, Any], dropout: float, engine: str) -> tuple[str, list[Tensor]]:
+    """The text of a call, and the tensors of its parts in the order of `flatten_part`.
 
     Args:
         parts: score, weights, mask and position, as passed to `attend`.
         dropout, engine: likewise.
-        operands: an empty list.
 
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
-    return _to_json(_describe(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled())
+    operands: list[Tensor] = []
+    return _to_json(_describe(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled()), operands
 
 
 def _describe(part: Any, found: list[Tensor]) -> Any:
@@ -186,7 +186,8 @@ def from_text(text: str) -> tuple[CallSpec, bool]:
     """The call that a text describes, and whether gradients were enabled when it was made.
 
     Raises:
-        RefusedError: another version of this package wrote the text, or another process, with a part of its user's own.
+        RefusedError: the text is of another version of this package, or names a user's part that only another process
+            has.
     """
     version, parts, dropout, engine, gradients = json.loads(text)
     if version != __version__:

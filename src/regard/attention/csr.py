@@ -18,7 +18,8 @@ class Csr:
 
     The edges of row i are `starts[i]` to `starts[i + 1]`; in that range `keys` holds their keys, ascending. The edges
     of column j are `key_starts[j]` to `key_starts[j + 1]`; in that range `queries` holds their queries, ascending, and
-    `csc_to_csr` their numbers in row order, so that values per edge need to be stored only once.
+    `csc_to_csr` their numbers in row order, so that values per edge need to be stored only once. It compares by value,
+    so that the spec of a mask that holds it does, too.
 
     Attributes:
         starts: (query + 1,)
@@ -79,7 +80,7 @@ class Csr:
         return dataclasses.replace(self, starts=starts, key_starts=key_starts)
 
     def only(self, kept: Tensor) -> "Csr":
-        """Some of the edges: `kept` is bool, (edge,), in row order."""
+        """Only the edges at which `kept`, bool, (edge,), in row order, is True."""
         kept_by_key = kept[self.csc_to_csr]
         before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
         return Csr(

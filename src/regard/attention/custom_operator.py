@@ -58,8 +58,7 @@ def attend(
         )
     if query.is_nested or key.is_nested or value.is_nested:
         raise ArgumentError("`query`, `key` and `value` must be tensors (batch, head, length, size), not nested ones.")
-    operands: list[Tensor] = []
-    text = as_text(parts, dropout, engine, operands)
+    text, operands = as_text(parts, dropout, engine)
     drawn = None
     if dropout:
         drawn = (

@@ -1,6 +1,7 @@
 """All of PyTorch that the operator needs and that isn't public: the place to look when a release changes it.
 
-PyTorch has no public way to any of these. Tried with PyTorch 2.11.0, 2.13.0 and 2.14.1.
+PyTorch has no public way to any of these. Tested with PyTorch 2.11.0 and 2.13.0; for
+2.14.1 see docs/explanation/decisions.md.
 """
 
 import contextlib

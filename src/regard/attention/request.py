@@ -127,10 +127,9 @@ class Request:
     @property
     def sizes(self) -> Sizes:
         """The sizes as masks see them."""
-        # Read so often that a call of `cached` would be felt.
-        if "sizes" not in self._cache:
-            self._cache["sizes"] = self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
-        return self._cache["sizes"]
+        return self.cached(
+            "sizes", lambda: self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
+        )
 
     @property
     def spans(self) -> Spans:

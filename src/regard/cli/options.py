@@ -109,9 +109,7 @@ HeadOption = Annotated[int | None, typer.Option(metavar="N", help="Show this hea
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write an offline page of the attention, for up to 50 sources.")
 ]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Let --html overwrite a file that isn't a page of regard's.")
-]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --html overwrite a file that regard didn't write.")]
 BothForceOption = Annotated[
     bool, typer.Option("--force", help="Let --html and --skip-broken overwrite a file that regard didn't write.")
 ]

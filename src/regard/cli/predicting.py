@@ -54,7 +54,7 @@ class Predicting:
     live: bool
     skipped: BrokenLines | None = None
 
-    doing: ClassVar[str] = "answering"
+    doing: ClassVar[str] = "predicting"
     attended: ClassVar[str] = "what it attended to"
     # Smaller files, in bytes, are done before anybody could read a progress bar.
     worth_a_bar: ClassVar[int] = 20_000

@@ -21,6 +21,7 @@ from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
+from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.card import describe_test_reads
 from regard.tasks.intervals import format_interval
 from regard.tasks.training.run import RunFolder
@@ -169,7 +170,7 @@ def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
 
 def _auxiliary(recipe: Recipe, data: TaskData, examples: list[Any], *, must: bool) -> tuple[Recipe, Auxiliary | None]:
     """The auxiliary targets that a recipe names, and the recipe without those that the data lack."""
-    wanted = getattr(recipe.task, "auxiliary", {})
+    wanted = auxiliary_weights(recipe)
     if not wanted:
         return recipe, None
     found: Auxiliary = {}

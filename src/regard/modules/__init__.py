@@ -27,7 +27,6 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
-from regard.modules.pairs import torch_masks
 from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
 from regard.modules.pooling import (
     POOLINGS,
@@ -39,6 +38,7 @@ from regard.modules.pooling import (
     SumPooling,
 )
 from regard.modules.projections import Projections
+from regard.modules.pytorch_masks import torch_masks
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.rescoring import rescore
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq

@@ -16,7 +16,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
-from regard.modules.projections import QUERY_ONLY, SEPARATE, Projections
+from regard.modules.projections import Projections
 
 __all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
 
@@ -104,7 +104,7 @@ class MultiHeadAttention(nn.Module):
         head_size: int | None = None,
         key_width: int | None = None,
         value_width: int | None = None,
-        projections: Projections = SEPARATE,
+        projections: Projections = Projections(),
         bias: bool = True,
         output: bool = True,
         score: Any = "scaled_dot",
@@ -216,7 +216,7 @@ class MultiHeadAttention(nn.Module):
             >>> [name for name, _ in module.named_parameters()]
             ['query.weight']
         """
-        return cls(width, heads, projections=QUERY_ONLY, **others)
+        return cls(width, heads, projections=Projections(query_only=True), **others)
 
     @classmethod
     def with_extra_keys(
@@ -333,16 +333,16 @@ class MultiHeadAttention(nn.Module):
                 f"{type(module).__name__} has a forward of its own. Copy its weights into a MultiHeadAttention by hand."
             )
         width, heads, learned = module.embed_dim, module.num_heads, module.bias_k is not None
-        settings: dict[str, Any] = {
-            "key_width": module.kdim,
-            "value_width": module.vdim,
-            "bias": module.in_proj_bias is not None,
-            "dropout": module.dropout,
-        }
+        ours = cls(
+            width,
+            heads,
+            key_width=module.kdim,
+            value_width=module.vdim,
+            bias=module.in_proj_bias is not None,
+            dropout=module.dropout,
+        )
         if learned or module.add_zero_attn:
-            ours = cls.with_extra_keys(width, heads, learned=learned, zero=module.add_zero_attn, **settings)
-        else:
-            ours = cls(width, heads, **settings)
+            ours.extra = ExtraKeys(heads, ours.head_size, learned=learned, zero=module.add_zero_attn)
         ours, packed = ours.to(module.out_proj.weight), module.in_proj_weight
         separate = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
         weights: Any = separate if packed is None else packed.chunk(3)

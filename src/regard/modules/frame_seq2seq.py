@@ -15,7 +15,7 @@ from regard.modules.decoder import LayerCaches, encoder_and_decoder
 from regard.modules.dropout import Dropout
 from regard.modules.duration_plan import DurationPlan, DurationPredictor
 from regard.modules.guide import Guide
-from regard.modules.inference import inference_mode, maximum_lengths
+from regard.modules.inference import check_limits, inference_mode, maximum_lengths
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
 
 __all__ = ["FrameDecoderState", "FrameSeq2Seq", "GeneratedFrames", "generate_frames"]
@@ -221,6 +221,7 @@ def generate_frames(
         >>> len(generated.frames) <= 6, generated.frames.shape[1]
         (True, 5)
     """
+    check_limits(longest, spare)
     limits = maximum_lengths(model, lengths, longest, spare)
     frames: list[Tensor] = []
     ends: dict[int, int] = {}

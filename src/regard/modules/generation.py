@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
-from regard.modules.generation_config import DEFAULT_GENERATION, GenerationConfig
+from regard.modules.generation_config import GenerationConfig
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.repetition import block_repeated_ngrams
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
@@ -41,7 +41,7 @@ def greedy(
     source: Shaped[Tensor, "batch length *item"],
     lengths: Int[Tensor, " batch"],
     *,
-    config: GenerationConfig = DEFAULT_GENERATION,
+    config: GenerationConfig = GenerationConfig(),
     memory: Memory | None = None,
     **changes: Any,
 ) -> list[Generated]:
@@ -108,7 +108,7 @@ def beam_search(
     lengths: Int[Tensor, " batch"],
     *,
     beams: int = 4,
-    config: GenerationConfig = DEFAULT_GENERATION,
+    config: GenerationConfig = GenerationConfig(),
     memory: Memory | None = None,
     **changes: Any,
 ) -> list[Generated]:

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from regard.modules.inference import check_limits
 from regard.modules.repetition import check_ngram_size
 from regard.modules.validation import check_non_negative
 
-__all__ = ["DEFAULT_GENERATION", "GenerationConfig"]
+__all__ = ["GenerationConfig"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class GenerationConfig:
     def __post_init__(self) -> None:
         check_non_negative("length_penalty", self.length_penalty)
         check_ngram_size(self.no_repeat_ngram_size)
+        check_limits(self.longest, self.spare)
 
     def score(self, log_probability: float, length: int) -> float:
         """The log probability of a target of this length, `END` included, over ((5 + length) / 6)^length_penalty.
@@ -44,6 +46,3 @@ class GenerationConfig:
             -2.0
         """
         return log_probability / ((5 + length) / 6) ** self.length_penalty
-
-
-DEFAULT_GENERATION = GenerationConfig()

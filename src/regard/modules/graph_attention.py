@@ -9,7 +9,7 @@ from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
 from regard.modules.encoder import Encoder
-from regard.modules.projections import QUERY_ONLY, Projections
+from regard.modules.projections import Projections
 
 __all__ = ["GraphAttentionEncoder", "GraphAttentionLayer"]
 
@@ -50,7 +50,7 @@ class GraphAttentionLayer(nn.Module):
         activation: bool = False,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
-        projections: Projections = QUERY_ONLY,
+        projections: Projections = Projections(query_only=True),
         **parts: Any,
     ):
         super().__init__()

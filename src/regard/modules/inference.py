@@ -12,7 +12,17 @@ from regard.attention import Learned
 from regard.attention.validation import check_count
 from regard.modules.validation import check_non_negative
 
-__all__ = ["inference_mode", "maximum_lengths", "maximum_positions"]
+__all__ = ["check_limits", "inference_mode", "maximum_lengths", "maximum_positions"]
+
+
+def check_limits(longest: float, spare: int) -> None:
+    """Check the settings of `maximum_lengths`.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    check_count("spare", spare, "how long a target may get beyond `longest` x its source's length", least=0)
+    check_non_negative("longest", longest)
 
 
 def maximum_lengths(model: nn.Module, lengths: Int[Tensor, " batch"], longest: float, spare: int) -> list[int]:
@@ -20,15 +30,10 @@ def maximum_lengths(model: nn.Module, lengths: Int[Tensor, " batch"], longest: f
 
     It never exceeds the number of positions that the model has learned.
 
-    Raises:
-        ArgumentError: a number out of range.
-
     Example:
         >>> maximum_lengths(nn.Identity(), torch.tensor([3, 0]), longest=1.5, spare=2)
         [6, 2]
     """
-    check_count("spare", spare, "how long a target may get beyond `longest` x its source's length", least=0)
-    check_non_negative("longest", longest)
     positions = maximum_positions(model)
     found = [math.floor(longest * length) + spare for length in lengths.tolist()]
     return found if positions is None else [min(each, positions) for each in found]

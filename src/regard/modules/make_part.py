@@ -48,29 +48,36 @@ def make_part(kind: str, part: Any, known: Mapping[str, Any], *, head_size: int,
         >>> make_part("position", "relative", POSITIONS, head_size=4, heads=3).table.shape[-1]
         4
     """
-    if not isinstance(part, str | PerLayer):
+    sizes = {"head_size": head_size, "heads": heads}
+    if isinstance(part, PerLayer):
+        needed = _required(part.make)
+        if unknown := [name for name in needed if name not in sizes]:
+            raise ArgumentError(
+                f"`make` of the PerLayer for `{kind}` must require `head_size` and `heads` at most, but requires "
+                f"`{'`, `'.join(unknown)}`. Set those, by functools.partial."
+            )
+        return part.make(**{name: sizes[name] for name in needed})
+    if not isinstance(part, str):
         return part
-    if isinstance(part, str) and part not in known:
+    if part not in known:
         raise UnknownNameError(kind, part, known)
-    make = known[part] if isinstance(part, str) else part.make
-    needed = [
+    make = known[part]
+    needed = _required(make)
+    if unknown := [name for name in needed if name not in sizes]:
+        raise ArgumentError(
+            f"`{kind}` {part!r} needs `{'`, `'.join(unknown)}`, so its name alone is not enough: "
+            f"pass {getattr(make, '__name__', part)}(...) instead."
+        )
+    if not needed and not (isinstance(make, type) and issubclass(make, nn.Module)):
+        return part
+    return make(**{name: sizes[name] for name in needed})
+
+
+def _required(make: Callable[..., Any]) -> list[str]:
+    """The names of the parameters without a default."""
+    return [
         name
         for name, parameter in inspect.signature(make).parameters.items()
         if parameter.default is parameter.empty
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    sizes = {"head_size": head_size, "heads": heads}
-    unknown = [name for name in needed if name not in sizes]
-    if unknown and isinstance(part, PerLayer):
-        raise ArgumentError(
-            f"`make` of the PerLayer for `{kind}` must require `head_size` and `heads` at most, but requires "
-            f"`{'`, `'.join(unknown)}`. Set those, by functools.partial."
-        )
-    if unknown:
-        raise ArgumentError(
-            f"`{kind}` {part!r} needs `{'`, `'.join(unknown)}`, so its name alone is not enough: "
-            f"pass {getattr(make, '__name__', part)}(...) instead."
-        )
-    if isinstance(part, str) and not needed and not (isinstance(make, type) and issubclass(make, nn.Module)):
-        return part
-    return make(**{name: sizes[name] for name in needed})

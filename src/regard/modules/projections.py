@@ -1,4 +1,4 @@
-"""Which linear maps an attention module has: for each head of queries, keys and values, shared, or for queries only."""
+"""Which projections an attention module has: for queries, keys and values each, shared ones, or for queries only."""
 
 from dataclasses import dataclass
 
@@ -6,27 +6,27 @@ from torch import nn
 
 from regard.errors import ArgumentError
 
-__all__ = ["QUERY_ONLY", "SEPARATE", "Projections"]
+__all__ = ["Projections"]
 
 
 @dataclass(frozen=True)
 class Projections:
-    """Which linear maps project queries, keys and values; by default each has its own, with as many heads.
+    """Which matrices project queries, keys and values; by default each has its own, with as many heads.
 
     Args:
         kv_heads: the number of heads of keys and values, if smaller than the number of query heads: each serves an
             equal number of query heads (grouped queries; 1 is multi-query).
-        shared_key: whether queries and keys share one map, so that they are the same vectors.
-        shared_value: whether values share that map, too.
-        query_only: whether keys and values are the input vectors, split into heads. In a scaled product one map is as
-            general as one for queries and one for keys, and the map of the values can be merged into the layer before
-            or after.
+        shared_key: whether queries and keys share one matrix, so that they are the same vectors.
+        shared_value: whether values share that matrix, too.
+        query_only: whether keys and values are the input vectors, split into heads. In a scaled product one matrix
+            is as general as one for queries and one for keys, and the matrix of the values can be merged into the layer
+            before or after.
 
     Raises:
-        ArgumentError: only values share the queries' map, or keys share it though only queries are projected.
+        ArgumentError: only values share the queries' matrix, or keys share it though only queries are projected.
 
-    Source: shared maps: Kitaev et al. 2020 (arXiv 2001.04451), section 2, shared-QK. Multi-query: Shazeer 2019 (arXiv
-        1911.02150), section 3. Grouped queries: Ainslie et al. 2023 (arXiv 2305.13245).
+    Source: shared matrices: Kitaev et al. 2020 (arXiv 2001.04451), section 2, shared-QK. Multi-query: Shazeer 2019
+        (arXiv 1911.02150), section 3. Grouped queries: Ainslie et al. 2023 (arXiv 2305.13245).
 
     Example:
         >>> [layer and layer.out_features for layer in Projections(kv_heads=1).layers(12, heads=3, head_size=4)]
@@ -50,7 +50,7 @@ class Projections:
         """The number of heads of keys and values for `heads` query heads.
 
         Raises:
-            ArgumentError: `kv_heads` doesn't divide `heads`, or differs from it where queries and keys share a map.
+            ArgumentError: `kv_heads` doesn't divide `heads`, or differs from it where queries and keys share a matrix.
         """
         if self.kv_heads is None:
             return heads
@@ -77,7 +77,8 @@ class Projections:
     ) -> tuple[nn.Linear, nn.Linear | None, nn.Linear | None]:
         """The linear layers of queries, keys and values, the arguments as in `MultiHeadAttention`.
 
-        A shared layer is given once, as the queries', so that a file of weights holds it once.
+        None for a layer that doesn't exist: a shared one is given once, as the queries', so that a file of weights
+        holds it once.
 
         Raises:
             ArgumentError: shared layers would have unequal sizes, or vectors that aren't projected another size than
@@ -101,10 +102,3 @@ class Projections:
         key = None if self.shared_key or self.query_only else nn.Linear(key_width, kept, bias=bias)
         value = None if self.shared_value or self.query_only else nn.Linear(value_width, kept, bias=bias)
         return query, key, value
-
-
-SEPARATE = Projections()
-"""Queries, keys and values each have their own linear map."""
-
-QUERY_ONLY = Projections(query_only=True)
-"""Queries have one; keys and values are the input vectors."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.modules.ctc import pad_ids
 from regard.modules.generation import Generated, log_probabilities
-from regard.modules.generation_config import DEFAULT_GENERATION, GenerationConfig
+from regard.modules.generation_config import GenerationConfig
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.seq2seq import Memory, Seq2Seq, checked_memory
 from regard.modules.validation import check_non_negative
@@ -26,7 +26,7 @@ def rescore(
     generated: Sequence[Generated],
     *,
     weight: float = 1.0,
-    config: GenerationConfig = DEFAULT_GENERATION,
+    config: GenerationConfig = GenerationConfig(),
     memory: Memory | None = None,
     **changes: Any,
 ) -> list[Generated]:

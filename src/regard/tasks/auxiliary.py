@@ -7,7 +7,12 @@ from regard.errors import ArgumentError
 from regard.inputs import as_list
 from regard.tasks.recipe import Recipe
 
-__all__ = ["auxiliary_targets"]
+__all__ = ["auxiliary_targets", "auxiliary_weights"]
+
+
+def auxiliary_weights(recipe: Recipe) -> Mapping[str, float]:
+    """The weight in the loss of each auxiliary target that a recipe names; tasks without such targets have none."""
+    return getattr(recipe.task, "auxiliary", {})
 
 
 def auxiliary_targets(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None) -> dict[str, list[Any]]:
@@ -25,7 +30,7 @@ def auxiliary_targets(recipe: Recipe, given: Mapping[str, Iterable[Any]] | None)
         >>> auxiliary_targets(recipe, {"xpos": [("NN", "VB")]})
         {'xpos': [('NN', 'VB')]}
     """
-    given, wanted = {} if given is None else given, getattr(recipe.task, "auxiliary", {})
+    given, wanted = {} if given is None else given, auxiliary_weights(recipe)
     if not isinstance(given, Mapping):
         raise ArgumentError(f"`auxiliary` must be a dict from names to targets, but is {given!r:.60}.")
     if set(given) == set(wanted):

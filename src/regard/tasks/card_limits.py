@@ -1,9 +1,10 @@
-"""What the cards of several kinds of models warn of; `Task.limits` says what the braces stand for."""
+"""The limits on the cards of classifiers and taggers; `Task.limits` explains the braces."""
 
 __all__ = ["CALIBRATED", "NUMBERS"]
 
 CALIBRATED = (
-    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often. {attention}"
+    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often than they say. "
+    "{attention}"
 )
 """Of models whose predictions are labels with probabilities."""
 

@@ -1,4 +1,4 @@
-"""What the tasks share whose models are one encoder and decoder: fixed settings, and defaults."""
+"""Settings that seq2seq and synthesis share, whose models are one encoder and one decoder."""
 
 __all__ = ["ENCODER_DECODER", "SINGLE_NETWORK"]
 

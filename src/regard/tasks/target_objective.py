@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.ensemble import Ensemble
 from regard.tasks.network import SourceNetwork
 from regard.tasks.recipe import Recipe
@@ -17,7 +18,7 @@ __all__ = ["TargetObjective"]
 
 # The number of passes with different dropout in consistency training; Feng et al. 2020 (arXiv 2005.11079) use four for
 # Cora.
-_DRAWINGS = 4
+_PASSES = 4
 
 
 class TargetObjective(Objective):
@@ -59,11 +60,11 @@ class TargetObjective(Objective):
         return Loss(tuple(Term(mean, term.items) for mean, term in zip(means, own[0], strict=True)))
 
     def _terms(self, member: SourceNetwork, heads: Sequence[nn.Module], batch: TrainingBatch) -> list[Term]:
-        drawn = [member.features(batch.sources) for _ in range(_DRAWINGS if self.recipe.consistency else 1)]
+        drawn = [member.features(batch.sources) for _ in range(_PASSES if self.recipe.consistency else 1)]
         own, *others = self.answers
         given = torch.stack([member.output(features) for features in drawn])
         terms = [self._mean(own, given, batch.targets[0], self.recipe.smoothing)]
-        shares = getattr(self.recipe.task, "auxiliary", {}).values()
+        shares = auxiliary_weights(self.recipe).values()
         for head, answer, wanted, share in zip(heads, others, batch.targets[1:], shares, strict=True):
             term = self._mean(answer, torch.stack([head(features) for features in drawn]), wanted, 0.0)
             terms.append(term._replace(mean=share * term.mean))
@@ -72,9 +73,9 @@ class TargetObjective(Objective):
         return terms
 
     @staticmethod
-    def _mean(answer: Any, drawings: Tensor, wanted: Tensor, smoothing: float) -> Term:
+    def _mean(answer: Any, passes: Tensor, wanted: Tensor, smoothing: float) -> Term:
         """The mean loss over the passes with different dropout."""
-        losses = [answer.loss(given, wanted, smoothing) for given in drawings]
+        losses = [answer.loss(given, wanted, smoothing) for given in passes]
         return Term(torch.stack([mean for mean, _ in losses]).mean(), losses[0][1])
 
     def evaluate(self) -> DevScore:

@@ -214,7 +214,7 @@ class Label(Target):
         loss = cross_entropy(given, wanted, ignore_index=IGNORED, label_smoothing=smoothing, reduction="sum")
         return loss / max(known, 1), known
 
-    def disagreement(self, given: Float[Tensor, "drawing target label"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "pass target label"]) -> Float[Tensor, ""]:
         return _undecided(given.softmax(-1)).mean()
 
     def score(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> float:
@@ -349,18 +349,18 @@ class MultiLabel(Target):
         return ~wanted.isnan().all(-1)
 
     def loss(
-        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"], smoothing: float
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"], smoothing: float
     ) -> tuple[Tensor, int]:
         known = ~wanted.isnan()
         smoothed = wanted[known] * (1 - smoothing) + smoothing / 2
         loss = binary_cross_entropy_with_logits(given[known], smoothed, reduction="sum")
         return loss / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing target question"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "pass target question"]) -> Float[Tensor, ""]:
         yes = given.sigmoid()
         return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
 
-    def score(self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]) -> float:
+    def score(self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]) -> float:
         areas = require("sklearn.metrics", extra="train").roc_auc_score
         found = []
         for ours, theirs in zip(given.T, wanted.T, strict=True):
@@ -374,7 +374,7 @@ class MultiLabel(Target):
         return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
 
     def calibrated(
-        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]
     ) -> "MultiLabel":
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known].double()
@@ -388,7 +388,7 @@ class MultiLabel(Target):
         return replace(self, temperature=best_temperature(loss))
 
     def calibration(
-        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "item question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]
     ) -> Calibration | None:
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known]
@@ -470,7 +470,7 @@ class Regression(Target):
         known = ~wanted.isnan()
         return (given[known, 0] - wanted[known]).square().sum() / max(int(known.sum()), 1), int(known.sum())
 
-    def disagreement(self, given: Float[Tensor, "drawing target 1"]) -> Float[Tensor, ""]:
+    def disagreement(self, given: Float[Tensor, "pass target 1"]) -> Float[Tensor, ""]:
         return (given - given.mean(0).detach()).square().mean()
 
     def score(self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"]) -> float:
@@ -508,7 +508,7 @@ def target_from_json(saved: Any) -> Target:
 TARGETS: dict[str, Any] = {kind.kind: kind for kind in (Label, MultiLabel, Regression)}
 
 
-def _undecided(shares: Float[Tensor, "drawing ... choice"]) -> Float[Tensor, "drawing ..."]:
+def _undecided(shares: Float[Tensor, "pass ... choice"]) -> Float[Tensor, "pass ..."]:
     """The squared distance of the probabilities of each pass to the sharpened mean over all passes."""
     sharp = shares.mean(0).square()
     return (shares - (sharp / sharp.sum(-1, keepdim=True)).detach()).square().sum(-1)

@@ -1,9 +1,9 @@
 """PyTorch's fused attention, where it keeps the contract: softmax of an inner product, in linear memory.
 
-It takes every score that reduces to an inner product: dot, scaled, bilinear and cosine, also after a rotary position.
-On a CPU it takes padding too, as a bias of minus infinity per key of an item, not per pair. `blocked` computes the
-gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itself where scores are so large that PyTorch's
-would lose precision.
+It takes the scores of this package that reduce to an inner product: dot, scaled, bilinear and cosine, also after a
+rotary position. On a CPU it takes padding too, as a bias of minus infinity per key of an item, not per pair. `blocked`
+computes the gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itself where scores are so large
+that PyTorch's would lose precision.
 """
 
 import math

@@ -1,10 +1,10 @@
 """The base class of masks, their combinations, and the masks without arguments. True = may attend.
 
-A mask must say of each pair whether it is allowed, by `allows`. What else it says saves work: the base class answers
-that nothing is known, and `And`, `Or` and `Not` combine the answers of their masks.
+A mask must define `allows`, which says of each pair whether it is allowed. The other methods are optional: the base
+class answers that nothing is known. `And` and `Or` combine the answers of their masks; `Not` has the opposite spans.
 
     spans          between which keys the allowed ones of each query lie    to plan tiles, for windows and costs
-    columns        which keys some of a block of queries may see            to plan tiles of scattered keys
+    columns        which keys at least one query of a block may see         to plan tiles of scattered keys
     edges          all allowed pairs as sorted lists                        for the kernel along edges, and costs
     hides_nothing  whether every pair is allowed                            for every engine, before all else
     lengths        the items' own lengths                                   to count positions

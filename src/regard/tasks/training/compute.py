@@ -70,7 +70,7 @@ class Compute:
         """Apply these threads and this precision inside the block; restore both, and the random state, afterwards."""
         # The order of summation depends on the number of threads; the same bits need the same number.
         before = torch.get_num_threads()
-        with torch.random.fork_rng(), _multiplied(self.matmul):
+        with torch.random.fork_rng(), _matmul_precision(self.matmul):
             torch.set_num_threads(self.threads)
             try:
                 yield
@@ -92,7 +92,7 @@ def choose_accelerator(device: str) -> str:
 
 
 @contextlib.contextmanager
-def _multiplied(matmul: str | None) -> Iterator[None]:
+def _matmul_precision(matmul: str | None) -> Iterator[None]:
     """Multiply float32 matrices with this precision; None: keep PyTorch's setting."""
     if matmul is None:
         yield

@@ -15,7 +15,7 @@ _TIMES = 5
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum with its singular values brought close to 1 for some matrices, and AdamW for all other parameters.
+    """Orthogonalised momentum for some matrices, AdamW for all other parameters.
 
     The largest singular values of a gradient dominate the update; AdamW scales each entry on its own and doesn't change
     that. The update is scaled to the size of AdamW's, so that both use the same learning rate and weight decay.

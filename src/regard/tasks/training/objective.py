@@ -41,11 +41,6 @@ class Loss(NamedTuple):
         """The mean of the first term, which the log shows."""
         return self.terms[0].mean.item()
 
-    @property
-    def items(self) -> int:
-        """The number of items in the mean that the log shows."""
-        return self.terms[0].items
-
 
 class DevScore(NamedTuple):
     """The score and the loss of a network on the dev examples.

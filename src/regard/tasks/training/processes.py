@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from regard.errors import ArgumentError, RegardError
-from regard.tasks.training.rank import ProcessRank, meet
+from regard.tasks.training.rank import ProcessRank, leaving_group, meet
 
 __all__ = ["with_workers"]
 
@@ -55,9 +55,8 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
     if torch.distributed.is_initialized():
         raise ArgumentError(f"`devices` must be 1 in a process that is one of a group already, but is {devices}.")
     workers: list[_Worker] = []
-    # `init_process_group` replaces the hook, and `destroy_process_group` doesn't restore it.
-    hook = sys.excepthook
-    with tempfile.TemporaryDirectory(prefix="regard-", ignore_cleanup_errors=True) as folder:
+    # Outermost: the group is left after the workers have ended, so that nothing waits for them.
+    with leaving_group(), tempfile.TemporaryDirectory(prefix="regard-", ignore_cleanup_errors=True) as folder:
         meeting = (Path(folder) / "meeting").as_uri()
         given = _packed(devices, folder, meeting, work, arguments)
 
@@ -78,9 +77,6 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
         finally:
             for worker in workers:
                 worker.end()
-            if torch.distributed.is_initialized():
-                torch.distributed.destroy_process_group()
-            sys.excepthook = hook
 
 
 class _Worker:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["PATIENCE", "ProcessRank", "meet", "on_loopback"]
+__all__ = ["PATIENCE", "ProcessRank", "leaving_group", "meet", "on_loopback"]
 
 # The end of a process is noticed at once, so this need only exceed the time that the first takes to evaluate.
 PATIENCE = timedelta(days=7)
@@ -68,6 +69,19 @@ def meet(meeting: str, rank: int, devices: int) -> None:
         torch.distributed.init_process_group(
             "gloo", init_method=meeting, rank=rank, world_size=devices, timeout=PATIENCE
         )
+
+
+@contextmanager
+def leaving_group() -> Iterator[None]:
+    """Leave the group after the block, if it was joined, and restore the hook for exceptions."""
+    # `init_process_group` replaces the hook, and `destroy_process_group` doesn't restore it.
+    hook = sys.excepthook
+    try:
+        yield
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        sys.excepthook = hook
 
 
 @contextmanager

@@ -5,7 +5,6 @@ torchrun sets environment variables with the rank of this process and the addres
 
 import itertools
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import torch
 
 from regard.errors import ArgumentError, RegardError
 from regard.tasks.training.compute import Compute
-from regard.tasks.training.rank import PATIENCE, ProcessRank, on_loopback
+from regard.tasks.training.rank import PATIENCE, ProcessRank, leaving_group, on_loopback
 
 __all__ = ["check_agreement", "is_first", "joined", "launched"]
 
@@ -92,7 +91,7 @@ def launched(variables: Mapping[str, str] | None = None) -> Launch | None:
     port = _number(variables, "MASTER_PORT", 1, 65535)
     address = variables.get("MASTER_ADDR", "")
     if not address:
-        raise ArgumentError(_said("MASTER_ADDR", "the address of the first machine", "isn't set"))
+        raise ArgumentError(_message("MASTER_ADDR", "the address of the first machine", "isn't set"))
     return Launch(rank, processes, address, port)
 
 
@@ -115,21 +114,16 @@ def joined(launch: Launch | None) -> Iterator[ProcessRank]:
         return
     if torch.distributed.is_initialized():
         raise ArgumentError("`train` must join torchrun's processes itself, but this one is in a group already.")
-    # `init_process_group` replaces the hook, and `destroy_process_group` doesn't restore it.
-    hook = sys.excepthook
-    try:
-        _meet(launch)
-        yield ProcessRank(launch.rank, launch.processes)
-    except RuntimeError as error:
-        if not _is_lost(error):
-            raise
-        raise RegardError(_LOST) from None
-    finally:
-        # This waits for messages under way to a machine that vanished without closing its connections, for as long as
-        # PATIENCE. gloo can't cancel them; torchrun kills its processes 30 seconds after Ctrl-C.
-        if torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
-        sys.excepthook = hook
+    # Leaving the group waits for messages under way to a machine that vanished without closing its connections, for as
+    # long as PATIENCE. gloo can't cancel them; torchrun kills its processes 30 seconds after Ctrl-C.
+    with leaving_group():
+        try:
+            _meet(launch)
+            yield ProcessRank(launch.rank, launch.processes)
+        except RuntimeError as error:
+            if not _is_lost(error):
+                raise
+            raise RegardError(_LOST) from None
 
 
 def check_agreement(process: ProcessRank, identity: Mapping[str, Any]) -> None:
@@ -192,12 +186,12 @@ def _number(variables: Mapping[str, str], name: str, least: int, most: int | Non
     said = variables.get(name)
     wanted = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
     if said is None:
-        raise ArgumentError(_said(name, wanted, "isn't set"))
+        raise ArgumentError(_message(name, wanted, "isn't set"))
     number = int(said) if said.isascii() and said.isdigit() else -1
     if number < least or (most is not None and number > most):
-        raise ArgumentError(_said(name, wanted, f"is {said!r}"))
+        raise ArgumentError(_message(name, wanted, f"is {said!r}"))
     return number
 
 
-def _said(name: str, wanted: str, found: str) -> str:
+def _message(name: str, wanted: str, found: str) -> str:
     return f"The environment variable {name} must be {wanted}, as torchrun sets it, but {found}."

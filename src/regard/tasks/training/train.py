@@ -31,7 +31,7 @@ from regard.tasks.training.progress import Silent, choose_progress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.state import read_best, read_last
-from regard.tasks.training.torchrun import check_agreement, joined, launched
+from regard.tasks.training.torchrun import check_agreement, is_first, joined, launched
 from regard.version import __version__
 
 __all__ = ["train"]
@@ -104,7 +104,7 @@ def train(
     check_data(data)
     check_examples(examples)
     launch = launched()
-    show = choose_progress(progress) if launch is None or launch.rank == 0 else Silent()
+    show = choose_progress(progress) if is_first() else Silent()
     if dev is None:
         examples, dev, auxiliary = _held_out(examples, auxiliary)
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
@@ -125,19 +125,19 @@ def train(
     if launch is not None:
         compute = launch.compute(compute, device)
     with joined(launch) as process:
-        asked = _Asked(recipe, checked, dict(data or {}), process, show)
+        request = _Request(recipe, checked, dict(data or {}), process, show)
         if launch is not None:
-            check_agreement(process, asked.identity(compute))
+            check_agreement(process, request.identity(compute))
         run = RunFolder(out) if out is not None and process.is_first else None
-        begun = process.broadcast(_begin(asked, compute, run, resume=resume))
-        if begun.model is not None:
-            return begun.model
-        begun.compute.check(here=launch is None)
-        return process.broadcast(_train(asked, begun, run))
+        start = process.broadcast(_start(request, compute, run, resume=resume))
+        if start.model is not None:
+            return start.model
+        start.compute.check(here=process.devices == 1)
+        return process.broadcast(_train(request, start, run))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """A checked request to train.
 
     Args:
@@ -161,7 +161,7 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _Start:
     """The state of a run before training, which all of torchrun's processes share.
 
     Args:
@@ -175,46 +175,46 @@ class _Begun:
     model: Any = None
 
 
-def _begin(asked: _Asked, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Begun:
+def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Start:
     """Check the folder of the run, and read the checkpoint or the model in it."""
     if run is None:
-        return _Begun(compute)
-    identity = asked.identity(compute)
-    begun = run.check(identity, resume=resume)
-    devices = begun.get("devices", 1)
-    if asked.process.devices > 1 and asked.process.devices != devices:
+        return _Start(compute)
+    identity = request.identity(compute)
+    saved = run.check(identity, resume=resume)
+    devices = saved.get("devices", 1)
+    if request.process.devices > 1 and request.process.devices != devices:
         raise ArgumentError(
             f"`resume` must go on with as many processes as {run.folder} began with, {devices}, but torchrun started "
-            f"{asked.process.devices}."
+            f"{request.process.devices}."
         )
     compute = replace(
-        compute, threads=begun.get("threads", compute.threads), devices=devices, matmul=begun.get("matmul")
+        compute, threads=saved.get("threads", compute.threads), devices=devices, matmul=saved.get("matmul")
     )
     if run.finished():
-        asked.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
-        return _Begun(compute, model=load(run.folder))
-    if begun.get("versions") != identity["versions"]:
-        asked.show.note(f"Note: the run began with {begun.get('versions')}; its end may differ in the last bits.")
-    return _Begun(compute, read_last(run.last) if run.can_continue() else None)
+        request.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
+        return _Start(compute, model=load(run.folder))
+    if saved.get("versions") != identity["versions"]:
+        request.show.note(f"Note: the run began with {saved.get('versions')}; its end may differ in the last bits.")
+    return _Start(compute, read_last(run.last) if run.can_continue() else None)
 
 
-def _train(asked: _Asked, begun: _Begun, run: RunFolder | None) -> Any:
+def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
     """Train a network, and make a model of its best weights; None in all processes but the first."""
-    with begun.compute.in_use(), quiet_fabric():
-        torch.manual_seed(key(asked.recipe.seed, 0, stream=2))
-        objective = asked.checked.objective()
-        history, best = _fit(asked, begun, run, objective)
-        if not asked.process.is_first:
+    with start.compute.in_use(), quiet_fabric():
+        torch.manual_seed(key(request.recipe.seed, 0, stream=2))
+        objective = request.checked.objective()
+        history, best = _fit(request, start, run, objective)
+        if not request.process.is_first:
             return None
         last = history[-1]
         score = f"{objective.measure.name} {objective.measure.format(last['best'])}"
-        reason = is_over(asked.recipe, history)
-        asked.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
+        reason = is_over(request.recipe, history)
+        request.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
         weights = best if run is None else read_best(run.best)
         final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
         objective.network.load_state_dict(final)
-        name = asked.recipe.task.kind if run is None else run.folder.resolve().name
-        model = asked.checked.model(objective, _about(asked, begun.compute, objective, last), name)
+        name = request.recipe.task.kind if run is None else run.folder.resolve().name
+        model = request.checked.model(objective, _about(request, start.compute, objective, last), name)
     if run is not None:
         with explained_errors(run):
             model.save(run.model)
@@ -222,27 +222,28 @@ def _train(asked: _Asked, begun: _Begun, run: RunFolder | None) -> Any:
 
 
 def _fit(
-    asked: _Asked, begun: _Begun, run: RunFolder | None, objective: Objective
+    request: _Request, start: _Start, run: RunFolder | None, objective: Objective
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
     """Train, unless all epochs are done. Return the log, and the best weights of the epochs trained in this call."""
     # Fabric takes seconds to import.
     from regard.tasks.training.fit import Plan, fit, work
 
-    history = [] if begun.checkpoint is None else begun.checkpoint["regard"]["history"]
-    if is_over(asked.recipe, history) is not None:
+    history = [] if start.checkpoint is None else start.checkpoint["regard"]["history"]
+    if is_over(request.recipe, history) is not None:
         return history, {}
-    plan = Plan(objective, asked.recipe, begun.compute, begun.checkpoint)
-    process = asked.process
-    with nullcontext(process) if process.devices > 1 else with_workers(begun.compute.devices, work, plan) as process:
-        return fit(process, plan, run, asked.show)
+    plan = Plan(objective, request.recipe, start.compute, start.checkpoint)
+    alone = request.process.devices == 1
+    group = with_workers(start.compute.devices, work, plan) if alone else nullcontext(request.process)
+    with group as process:
+        return fit(process, plan, run, request.show)
 
 
-def _about(asked: _Asked, compute: Compute, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
+def _about(request: _Request, compute: Compute, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
     """What the model card says about the training."""
-    recipe = asked.recipe
-    statistics = [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in asked.checked.dev]
+    recipe = request.recipe
+    statistics = [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in request.checked.dev]
     return {
-        "data": {**asked.data, "splits": asked.checked.counts},
+        "data": {**request.data, "splits": request.checked.counts},
         "training": {
             "seed": recipe.seed,
             "epochs": last["epoch"],

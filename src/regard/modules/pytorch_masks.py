@@ -1,4 +1,4 @@
-"""Tables of all pairs, as PyTorch's attention takes them: masks, and biases that are added to the scores.
+"""PyTorch's masks, which are tables of all pairs, converted to arguments of `MultiHeadAttention`.
 
 Masks like `Causal` and `Window`, functions and position schemes need no table and take linear memory; this is for
 tables that exist already.
