@@ -481,10 +481,10 @@ def test_progress_is_shown_on_a_terminal_only(predict, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     assert predict("words", *["good"] * 30)[0] == 0
-    assert "answering" in terminal.getvalue()
+    assert "predicting" in terminal.getvalue()
     terminal.truncate(0)
     assert predict("words", *["good"] * 3)[0] == 0
-    assert "answering" not in terminal.getvalue()
+    assert "predicting" not in terminal.getvalue()
 
 
 # The script of Chinese.
