@@ -1,6 +1,8 @@
 """Multi-head attention in the notes' forms: what is shared, what is grouped, what stands beside, parts by name."""
 
 import functools
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -337,3 +339,10 @@ class TestBias:
         hidden = attention(x, bias=bias.masked_fill(~shown, -1e9))
         rows = shown.any(-1)
         torch.testing.assert_close(hidden[:, rows], attention(x, mask=lambda b, h, q, k: shown[q, k])[:, rows])
+
+
+def test_projections_that_are_none_are_refused():
+    """In a process of its own: here annotations are checked, which would refuse it first."""
+    call = "from regard.modules import MultiHeadAttention as M; M(12, heads=3, projections='multi_query')"
+    ran = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
+    assert "ArgumentError: `projections` must be a regard.modules.Projections, but is 'multi_query'" in ran.stderr

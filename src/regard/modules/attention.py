@@ -125,6 +125,11 @@ class MultiHeadAttention(nn.Module):
             raise ArgumentError(f"`dropout` must be a fraction from 0 to 1, but is {dropout!r}.")
         if engine not in _ENGINES:
             raise UnknownNameError("engine", engine, _ENGINES)
+        if not isinstance(projections, Projections):
+            raise ArgumentError(
+                f"`projections` must be a regard.modules.Projections, but is {projections!r:.60}. The constructors "
+                "multi_query, grouped_query, shared_query_key, shared_query_key_value and query_only make it."
+            )
         self.heads, self.kv_heads = heads, projections.key_heads(heads)
         self.head_size = width // heads if head_size is None else head_size
         self.projections = projections

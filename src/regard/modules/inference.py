@@ -21,7 +21,7 @@ def check_limits(longest: float, spare: int) -> None:
     Raises:
         ArgumentError: a number is out of range.
     """
-    check_count("spare", spare, "how long a target may get beyond `longest` x its source's length", least=0)
+    check_count("spare", spare, "a number of ids or frames beyond `longest` x the source's length", least=0)
     check_non_negative("longest", longest)
 
 
