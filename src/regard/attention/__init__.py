@@ -1,6 +1,6 @@
 """The operator: any score, any normaliser, any mask, any position scheme; and the engines that compute it."""
 
-from regard.attention.attend import attend, weigh
+from regard.attention.attend import attend, attend_rows, weigh
 from regard.attention.intervals import Interval
 from regard.attention.masks import (
     MASKS,
@@ -112,6 +112,7 @@ __all__ = [
     "TopK",
     "Window",
     "attend",
+    "attend_rows",
     "plan",
     "summarise",
     "weigh",

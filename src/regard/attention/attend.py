@@ -1,5 +1,6 @@
 """`attend`, the one operator, and `weigh`, its weights."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,9 +14,10 @@ from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import in_forward_mode, in_transform
 from regard.attention.request import Request
+from regard.attention.validation import selected_rows
 from regard.errors import RefusedError
 
-__all__ = ["attend", "weigh"]
+__all__ = ["attend", "attend_rows", "weigh"]
 
 
 def attend(
@@ -101,11 +103,16 @@ def weigh(
     weights: Any = "softmax",
     mask: Any = None,
     position: Any = None,
-) -> Float[Tensor, "batch head query key"]:
-    """All attention weights: quadratic memory, for inputs small enough to look at them.
+    rows: Sequence[int] | Tensor | None = None,
+) -> Float[Tensor, "batch head row key"]:
+    """The attention weights of all queries, in quadratic memory, or of a few.
 
     Takes the arguments of `attend` and returns the weights that it would average the values by, before dropout, in
     float32 or wider.
+
+    Args:
+        query, key, score, weights, mask, position: as in `attend`.
+        rows: the row numbers of the queries whose weights are computed; None: all.
 
     Raises:
         ArgumentError: an argument can't be used.
@@ -120,5 +127,39 @@ def weigh(
     request = Request.of(
         query, key, key, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=0
     )
+    selected = selected_rows(rows, query.shape[2], query.device)
     with no_autocast(query):
-        return dense.weigh(request)
+        return dense.weigh(request, selected)
+
+
+def attend_rows(
+    query: Float[Tensor, "batch head query feature"],
+    key: Float[Tensor, "batch key_head key key_feature"],
+    value: Float[Tensor, "batch key_head key value"],
+    rows: Sequence[int] | Tensor,
+    *,
+    score: Any = "scaled_dot",
+    weights: Any = "softmax",
+    mask: Any = None,
+    position: Any = None,
+) -> Float[Tensor, "batch head row value"]:
+    """The outputs of `attend` for a few queries, by the reference implementation: to check what another one gave.
+
+    Args:
+        query, key, value, score, weights, mask, position: as in `attend`.
+        rows: the row numbers of the queries.
+
+    Raises:
+        ArgumentError: an argument can't be used.
+
+    Example:
+        >>> import torch
+        >>> x = torch.eye(3).view(1, 1, 3, 3)
+        >>> attend_rows(x, x, x, [2], mask="causal")[0, 0]
+        tensor([[0.2645, 0.2645, 0.4711]])
+    """
+    request = Request.of(
+        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=0
+    )
+    with no_autocast(query):
+        return dense.run(request, selected_rows(rows, query.shape[2], query.device))

@@ -19,6 +19,7 @@ from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Request
 from regard.attention.sizes import Index
+from regard.attention.validation import selected_rows
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 
 __all__ = ["Summary", "summarise"]
@@ -141,7 +142,7 @@ def summarise(
         dropout=0.0,
         seed=0,
     )
-    selected = _selected(rows, query.shape[2], query.device)
+    selected = selected_rows(rows, query.shape[2], query.device)
     compiled = _compiles(request, engine)
     with torch.no_grad(), no_autocast(query):
         request = request.expanded
@@ -274,24 +275,6 @@ def _cell_bounds(size: int, pool: int) -> list[int]:
     """Where each of the equal cells starts, and where the last one ends; there are no more cells than items."""
     cells = min(pool, size)
     return [cell * size // cells for cell in range(cells + 1)] if cells else [0]
-
-
-def _selected(rows: Sequence[int] | Tensor | None, queries: int, device: torch.device) -> Tensor | None:
-    if rows is None:
-        return None
-    selected = torch.as_tensor(rows, device=device)
-    if not selected.numel():  # an empty list has no dtype
-        return selected.reshape(-1).long()
-    if selected.ndim != 1 or selected.is_floating_point() or selected.dtype == torch.bool:
-        raise ArgumentError(
-            f"`rows` must be a list of query numbers, but is {selected.dtype} of shape {tuple(selected.shape)}."
-        )
-    if not 0 <= int(selected.min()) <= int(selected.max()) < queries:
-        raise ArgumentError(
-            f"`rows` must be numbers of queries from 0 to {queries - 1}, "
-            f"but they range from {int(selected.min())} to {int(selected.max())}."
-        )
-    return selected.long()
 
 
 def _shape(tensor: Tensor) -> str:

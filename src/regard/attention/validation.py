@@ -1,6 +1,7 @@
 """Checks of a part's parameters: numbers, counts, tensors of a given form."""
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ __all__ = [
     "check_per_head",
     "check_tensor",
     "integer_tensor",
+    "selected_rows",
     "to_tensor",
 ]
 
@@ -128,3 +130,26 @@ def _check_real(name: str, value: Tensor) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real | torch.SymFloat | torch.SymInt)
+
+
+def selected_rows(rows: Sequence[int] | Tensor | None, queries: int, device: torch.device) -> Tensor | None:
+    """The row numbers of queries as a tensor; None stays None.
+
+    Raises:
+        ArgumentError: they aren't integers, or there are no such queries.
+    """
+    if rows is None:
+        return None
+    selected = torch.as_tensor(rows, device=device)
+    if not selected.numel():  # an empty list has no dtype
+        return selected.reshape(-1).long()
+    if selected.ndim != 1 or selected.is_floating_point() or selected.dtype == torch.bool:
+        raise ArgumentError(
+            f"`rows` must be a list of query numbers, but is {selected.dtype} of shape {tuple(selected.shape)}."
+        )
+    if not 0 <= int(selected.min()) <= int(selected.max()) < queries:
+        raise ArgumentError(
+            f"`rows` must be numbers of queries from 0 to {queries - 1}, "
+            f"but they range from {int(selected.min())} to {int(selected.max())}."
+        )
+    return selected.long()

@@ -22,17 +22,18 @@ def refuse(request: Request) -> str | None:
     return None
 
 
-def run(request: Request) -> Tensor:
-    """The output, (batch, head, query, value)."""
+def run(request: Request, rows: Tensor | None = None) -> Tensor:
+    """The output, (batch, head, query, value), of all queries or of those with the numbers `rows`."""
     request = request.expanded
     if not request.key.shape[2]:
         # There are no keys.
-        output = request.query.new_zeros(*request.query.shape[:3], request.value.shape[3])
+        queries = request.query.shape[2] if rows is None else len(rows)
+        output = request.query.new_zeros(*request.query.shape[:2], queries, request.value.shape[3])
         return _with_gradients(output, request)
     # Parts take (group, query, feature): a group is one head of one item.
-    weights = weigh(request).flatten(0, 1)
+    weights = weigh(request, rows).flatten(0, 1)
     value = _wide(request.value).flatten(0, 1)
-    at = _pairs(request)
+    at = _pairs(request, rows)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     allowed = allows(request.parts.mask, at).expand(weights.shape)
@@ -51,11 +52,12 @@ def _with_gradients(output: Tensor, request: Request) -> Tensor:
     return output + sum(tensor.flatten()[:0].sum() for tensor in tensors if tensor.requires_grad)
 
 
-def weigh(request: Request) -> Tensor:
-    """The weights, (batch, head, query, key), in float32 or wider."""
+def weigh(request: Request, rows: Tensor | None = None) -> Tensor:
+    """The weights, (batch, head, query, key), in float32 or wider, of all queries or of those with the numbers `rows`."""
     request = request.expanded
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
-    at = _pairs(request)
+    query = query if rows is None else query[:, rows]
+    at = _pairs(request, rows)
     shape = (len(query), query.shape[1], key.shape[1])
     if 0 in shape:
         return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
@@ -63,7 +65,7 @@ def weigh(request: Request) -> Tensor:
     # Padding, beside which no pair is allowed, is often zeros, where a score may have no derivative: use ones instead.
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
-    scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed)
+    scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed, rows)
     scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
     normaliser = select(request.parts.weights, at.head.flatten())
     weights = normaliser(scores, allowed)
@@ -77,7 +79,7 @@ def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
     return position.scores(score(query, key), query, key, at)
 
 
-def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:
+def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tensor, selected: Tensor | None) -> Tensor:
     """Each pair scored alone, and a hidden one as a pair of zero vectors, so that its values have no influence."""
     groups, rows, columns = allowed.shape
     heads = request.query.shape[1]
@@ -90,16 +92,18 @@ def _scores_by_pair(request: Request, query: Tensor, key: Tensor, allowed: Tenso
     group, row, column = torch.meshgrid(
         *(torch.arange(size, device=query.device) for size in (groups, rows, columns)), indexing="ij"
     )
+    row = row if selected is None else selected[row]
     at = request.sizes.index(
         *(axis.reshape(-1, 1, 1) for axis in (group // heads, group % heads, row, column)), tile=None
     )
     return _scores(request, queries, keys, at).reshape(groups, rows, columns)
 
 
-def _pairs(request: Request) -> Index:
-    """The index of all pairs, (group, query, key)."""
+def _pairs(request: Request, rows: Tensor | None) -> Index:
+    """The index of all pairs of these queries, (group, query, key)."""
     sizes = request.query.shape[0] * request.query.shape[1], request.query.shape[2], request.key.shape[2]
-    return request.index(*(torch.arange(size, device=request.query.device) for size in sizes))
+    groups, queries, keys = (torch.arange(size, device=request.query.device) for size in sizes)
+    return request.index(groups, queries if rows is None else rows, keys)
 
 
 def _wide(tensor: Tensor) -> Tensor:

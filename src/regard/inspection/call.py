@@ -1,0 +1,63 @@
+"""One call of attention as it was intercepted, in the terms of `regard.attend`, whatever function was called."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention import attend, attend_rows
+
+__all__ = ["AttentionCall", "by_heads"]
+
+
+@dataclass
+class AttentionCall:
+    """A call of attention.
+
+    Attributes:
+        function: the name of the function that was called.
+        query: (batch, head, query, feature), as it was multiplied: after projection and rotation.
+        key, value: (batch, key_head, key, feature).
+        parts: score, weights, mask and position, as arguments of `regard.attend`.
+        dropout: the fraction of the weights that the function sets to 0.
+        returned: what the function returns for outputs of the heads, (batch, head, query, feature).
+        outputs: the rows (batch, head, row, feature) of what the function returned, given that and the row numbers;
+            with a projection, (batch, row, width).
+        projection: weight and bias of a linear map that the function applies to the joined heads.
+        weights: the weights themselves, (batch, head, query, key), if the scores follow no known rule.
+    """
+
+    function: str
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    parts: dict[str, Any]
+    dropout: float
+    returned: Callable[[Tensor], Any]
+    outputs: Callable[[Any, Tensor], Tensor]
+    projection: tuple[Tensor, Tensor | None] | None = None
+    weights: Tensor | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def attend(self) -> Tensor:
+        """The outputs of the heads, computed anew."""
+        return attend(self.query, self.key, self.value, **self.parts)
+
+    def attend_rows(self, rows: Tensor) -> Tensor:
+        """The outputs of some queries, as `outputs` has them, computed anew by the reference implementation."""
+        if self.weights is not None:
+            value = by_heads(self.value, self.query.shape[1])
+            heads = self.weights[:, :, rows].to(value.dtype) @ value
+        else:
+            heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
+        return heads if self.projection is None else torch.nn.functional.linear(
+            heads.transpose(1, 2).flatten(2), *self.projection
+        )
+
+
+def by_heads(tensor: Tensor, heads: int) -> Tensor:
+    """Keys or values with as many heads as the queries have, each repeated for the queries that share it."""
+    repeat = heads // max(tensor.shape[1], 1)
+    return tensor if repeat <= 1 else tensor.repeat_interleave(repeat, dim=1)

@@ -1,0 +1,31 @@
+"""The name of the module in which a call is made, read from the call stack, so that no module needs a hook."""
+
+import sys
+
+from torch import nn
+
+__all__ = ["ModuleNames"]
+
+_CALL = nn.Module.__call__.__code__
+
+
+class ModuleNames:
+    """The names of a model's modules."""
+
+    def __init__(self, model: nn.Module):
+        # A module may be used under several names; the first one counts.
+        self._names: dict[int, str] = {}
+        for name, module in model.named_modules():
+            self._names.setdefault(id(module), name)
+
+    def current(self) -> tuple[str, nn.Module | None]:
+        """The name and the module of the innermost call that is being made; "" and None outside of the model."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            # Only the frames of calls of modules are read: reading the variables of another one keeps them alive.
+            if frame.f_code is _CALL:
+                module = frame.f_locals["self"]
+                if id(module) in self._names:
+                    return self._names[id(module)], module
+            frame = frame.f_back
+        return "", None
