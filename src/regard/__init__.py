@@ -10,10 +10,11 @@ from regard.version import __version__
 
 if TYPE_CHECKING:
     from regard.attention import attend, plan, summarise, weigh
+    from regard.inspection import watch
     from regard.modules import huggingface
     from regard.tasks import Recipe, Tagger, load, train
 
-__all__ = ["Recipe", "Tagger", "__version__", "attend", "huggingface", "load", "plan", "summarise", "train", "weigh"]
+__all__ = ["Recipe", "Tagger", "__version__", "attend", "huggingface", "load", "plan", "summarise", "train", "watch", "weigh"]
 
 _ROOMS = {
     "attend": "attention",
@@ -24,6 +25,7 @@ _ROOMS = {
     "Tagger": "tasks",
     "load": "tasks",
     "train": "tasks",
+    "watch": "inspection",
 }
 
 

@@ -2,6 +2,7 @@
 
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.seen import Seen, SeenLayer
 from regard.inspection.summaries import (
     RankedKey,
     RankedKeys,
@@ -12,13 +13,17 @@ from regard.inspection.summaries import (
     select_weights,
 )
 from regard.inspection.views import answer_page, heatmap, item_labels, item_rankings, pooled_heatmap, pooled_ranking
+from regard.inspection.watch import NothingSeen, watch
 
 __all__ = [
     "CapturedAttention",
     "LayerRecord",
+    "NothingSeen",
     "RankedKey",
     "RankedKeys",
     "Record",
+    "Seen",
+    "SeenLayer",
     "Selection",
     "answer_page",
     "capture_attention",
@@ -31,4 +36,5 @@ __all__ = [
     "pooled_weights",
     "rank",
     "select_weights",
+    "watch",
 ]

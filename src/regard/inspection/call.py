@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention import attend, attend_rows
 
-__all__ = ["AttentionCall", "by_heads"]
+__all__ = ["AttentionCall"]
 
 
 @dataclass
@@ -26,7 +26,7 @@ class AttentionCall:
         outputs: the rows (batch, head, row, feature) of what the function returned, given that and the row numbers;
             with a projection, (batch, row, width).
         projection: weight and bias of a linear map that the function applies to the joined heads.
-        weights: the weights themselves, (batch, head, query, key), if the scores follow no known rule.
+        notes: sentences about what is special.
     """
 
     function: str
@@ -38,7 +38,6 @@ class AttentionCall:
     returned: Callable[[Tensor], Any]
     outputs: Callable[[Any, Tensor], Tensor]
     projection: tuple[Tensor, Tensor | None] | None = None
-    weights: Tensor | None = None
     notes: list[str] = field(default_factory=list)
 
     def attend(self) -> Tensor:
@@ -47,17 +46,9 @@ class AttentionCall:
 
     def attend_rows(self, rows: Tensor) -> Tensor:
         """The outputs of some queries, as `outputs` has them, computed anew by the reference implementation."""
-        if self.weights is not None:
-            value = by_heads(self.value, self.query.shape[1])
-            heads = self.weights[:, :, rows].to(value.dtype) @ value
-        else:
-            heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
-        return heads if self.projection is None else torch.nn.functional.linear(
-            heads.transpose(1, 2).flatten(2), *self.projection
+        heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
+        return (
+            heads
+            if self.projection is None
+            else torch.nn.functional.linear(heads.transpose(1, 2).flatten(2), *self.projection)
         )
-
-
-def by_heads(tensor: Tensor, heads: int) -> Tensor:
-    """Keys or values with as many heads as the queries have, each repeated for the queries that share it."""
-    repeat = heads // max(tensor.shape[1], 1)
-    return tensor if repeat <= 1 else tensor.repeat_interleave(repeat, dim=1)

@@ -18,14 +18,14 @@ class ModuleNames:
         for name, module in model.named_modules():
             self._names.setdefault(id(module), name)
 
-    def current(self) -> tuple[str, nn.Module | None]:
-        """The name and the module of the innermost call that is being made; "" and None outside of the model."""
+    def current(self) -> str:
+        """The name of the innermost module of the model that is being called; "" for the model itself, and outside."""
         frame = sys._getframe(1)
         while frame is not None:
             # Only the frames of calls of modules are read: reading the variables of another one keeps them alive.
             if frame.f_code is _CALL:
                 module = frame.f_locals["self"]
                 if id(module) in self._names:
-                    return self._names[id(module)], module
+                    return self._names[id(module)]
             frame = frame.f_back
-        return "", None
+        return ""

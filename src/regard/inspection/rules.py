@@ -160,7 +160,9 @@ def _along_diagonals(table: Tensor, hidden: Tensor) -> Distances | None:
     rows = torch.arange(queries, device=table.device).unsqueeze(1)
     offset = (torch.arange(keys, device=table.device) - rows + queries - 1).expand_as(shown)
     line = table.new_zeros(table.shape[1], queries + keys - 1)
-    line.scatter_reduce_(1, offset.flatten(1), table[0].masked_fill(~shown, -torch.inf).flatten(1), "amax", include_self=False)
+    line.scatter_reduce_(
+        1, offset.flatten(1), table[0].masked_fill(~shown, -torch.inf).flatten(1), "amax", include_self=False
+    )
     line = line.masked_fill(line == -torch.inf, 0.0)
     if not torch.equal(torch.where(shown, line.gather(1, offset.flatten(1)).view_as(table[0]), 0.0), table[0] * shown):
         return None

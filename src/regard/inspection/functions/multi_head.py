@@ -60,11 +60,14 @@ def read(
     else:
         maps = in_proj_weight.chunk(3)  # pyright: ignore[reportOptionalMemberAccess]
     queries, keys, values = (
-        functional.linear(each, weight, bias) for each, weight, bias in zip((query, key, value), maps, biases, strict=True)
+        functional.linear(each, weight, bias)
+        for each, weight, bias in zip((query, key, value), maps, biases, strict=True)
     )
     added = 0
     if bias_k is not None and bias_v is not None:
-        keys, values = (torch.cat([each, more.expand(1, batch, -1)]) for each, more in ((keys, bias_k), (values, bias_v)))
+        keys, values = (
+            torch.cat([each, more.expand(1, batch, -1)]) for each, more in ((keys, bias_k), (values, bias_v))
+        )
         added += 1
     # (length batch (head feature)) -> (batch head length feature)
     queries, keys, values = (each.unflatten(2, (num_heads, -1)).permute(1, 2, 0, 3) for each in (queries, keys, values))
@@ -79,7 +82,9 @@ def read(
     parts["score"] = Dot(1 / math.sqrt(size))
 
     def returned(outputs: Tensor) -> tuple[Tensor, Tensor | None]:
-        joined = functional.linear(outputs.transpose(1, 2).flatten(2).to(out_proj_weight.dtype), out_proj_weight, out_proj_bias)
+        joined = functional.linear(
+            outputs.transpose(1, 2).flatten(2).to(out_proj_weight.dtype), out_proj_weight, out_proj_bias
+        )
         # (batch length width) -> (length batch width)
         joined = joined[0] if single else joined.transpose(0, 1)
         if not need_weights:
@@ -122,7 +127,9 @@ def _masks(
         for each in tables:
             shown = functional.pad(~each, (0, added), value=True)
             found = table_parts(shown, (batch, heads), queries, keys)["mask"]
-            parts["mask"] = found if parts["mask"] is None else parts["mask"] if found is None else parts["mask"] & found
+            parts["mask"] = (
+                found if parts["mask"] is None else parts["mask"] if found is None else parts["mask"] & found
+            )
         return parts
     total = sum(
         torch.zeros(each.shape, device=each.device).masked_fill(each, -torch.inf) if each.dtype == torch.bool else each

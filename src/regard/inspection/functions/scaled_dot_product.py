@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import Dot
+from regard.attention import Causal, Dot
 from regard.inspection.call import AttentionCall
 from regard.inspection.rules import KeyIntervals, as_parts, mask_rule
-from regard.attention import Causal
 
-__all__ = ["FUNCTION", "read"]
+__all__ = ["FUNCTION", "leading_axes", "read", "table_parts"]
 
 FUNCTION = functional.scaled_dot_product_attention
 
@@ -31,7 +30,7 @@ def read(
     lead = query.shape[:-2]
     if not enable_gqa:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
-    batch, heads = _axes(lead)
+    batch, heads = leading_axes(lead)
     parts: dict[str, Any] = {"score": Dot(1 / math.sqrt(query.shape[-1]) if scale is None else float(scale))}
     if is_causal:
         parts["mask"] = _causal(query.shape[-2], key.shape[-2], query.device)
@@ -58,7 +57,7 @@ def read(
 
 def table_parts(table: Tensor, lead: tuple[int, ...], queries: int, keys: int) -> dict[str, Any]:
     """The mask and the position of a table that broadcasts to (*lead, query, key): bool, True = may attend, or added."""
-    batch, heads = _axes(lead)
+    batch, heads = leading_axes(lead)
     if len(lead) == 2:
         table = table.view((1,) * (4 - table.ndim) + table.shape) if table.ndim < 4 else table
         table = table.expand(*table.shape[:2], queries, keys)
@@ -80,7 +79,7 @@ def _causal(queries: int, keys: int, device: torch.device) -> Any:
     return KeyIntervals(torch.zeros_like(stop), stop)
 
 
-def _axes(lead: tuple[int, ...]) -> tuple[int, int]:
+def leading_axes(lead: tuple[int, ...]) -> tuple[int, int]:
     """Batch and head, for any number of leading axes."""
     if len(lead) < 2:
         return math.prod(lead), 1

@@ -1,0 +1,75 @@
+"""The interception: a mode of PyTorch's function protocol that sees each call of attention and may change its result.
+
+Inside the `with` block, and in its thread only, each call of a function of PyTorch comes here first. Nothing is patched.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from regard.inspection.by_hand import ByHand
+from regard.inspection.call import AttentionCall
+from regard.inspection.functions import FUNCTIONS
+
+__all__ = ["Interception"]
+
+Change = Callable[[AttentionCall], Tensor | None]
+
+
+class Interception(TorchFunctionMode):
+    """Calls `seen` with each call of attention and its result.
+
+    Args:
+        seen: receives the call, and what the function returned.
+        change: receives the call, and returns the outputs of the heads that go on in place of the function's own, or
+            None to leave them.
+
+    Attributes:
+        calls: how many calls of PyTorch's functions were seen.
+    """
+
+    def __init__(self, seen: Callable[[AttentionCall, Any], None], change: Change | None = None):
+        super().__init__()
+        self._seen, self._change = seen, change
+        self._by_hand = ByHand(self._attended)
+        self.calls = 0
+        # Compiled functions run as the Python that they were compiled from, which can be intercepted.
+        self._eager: Any = None
+
+    def __enter__(self) -> "Interception":
+        self._eager = torch.compiler.set_stance("force_eager")
+        self._eager.__enter__()
+        try:
+            return super().__enter__()
+        except BaseException:
+            self._eager.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            self._eager.__exit__(*error)
+            self._by_hand.clear()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        self.calls += 1
+        read = FUNCTIONS.get(func)
+        if read is not None:
+            # What is only looked at needs no gradient; changed outputs go on and do.
+            with torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
+                call = read(*args, **kwargs)
+            return self._attended(call, lambda: func(*args, **kwargs))
+        return self._by_hand(func, args, kwargs)
+
+    def _attended(self, call: AttentionCall, run: Callable[[], Any]) -> Any:
+        changed = None if self._change is None else self._change(call)
+        result = run() if changed is None else call.returned(changed)
+        self._seen(call, result)
+        return result

@@ -1,0 +1,186 @@
+"""What a watched model attended to: per layer the queries, keys and values as they were multiplied, and the rules.
+
+Nothing here grows with the square of the length: any weight can be computed again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.attention import Summary, attend_rows, summarise, weigh
+from regard.errors import ArgumentError
+
+__all__ = ["Seen", "SeenLayer"]
+
+_ROWS_AT_ONCE = 256
+
+
+@dataclass(eq=False)
+class SeenLayer:
+    """One call of attention.
+
+    Attributes:
+        name: the module inside the model, such as "encoder.layers.0.self_attn".
+        function: the function that it called; "by hand" if it wrote attention out.
+        query: (batch, head, query, feature), as it was multiplied: after projection and rotation.
+        key, value: (batch, key_head, key, feature).
+        score, normaliser, mask, position: the parts, as `regard.attend` takes them.
+        dropout: the fraction of the weights that was set to 0 at random.
+        rows: the numbers of some queries, evenly spaced.
+        outputs: what the layer gave for them, (batch, head, row, feature); with a projection, (batch, row, width).
+        projection: weight and bias of the linear map of the joined heads that `outputs` went through.
+        notes: sentences about what is special.
+    """
+
+    name: str
+    function: str
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    score: Any
+    normaliser: Any
+    mask: Any
+    position: Any
+    dropout: float
+    rows: Tensor
+    outputs: Tensor
+    projection: tuple[Tensor, Tensor | None] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The parts, as arguments of `regard.attend`."""
+        return {"score": self.score, "weights": self.normaliser, "mask": self.mask, "position": self.position}
+
+    @property
+    def heads(self) -> int:
+        """The number of heads."""
+        return self.query.shape[1]
+
+    def weights(self, rows: Sequence[int] | Tensor | None = None) -> Tensor:
+        """The weights (batch, head, query, key) before dropout, computed again; `rows`: only those of some queries.
+
+        Without `rows` their memory grows with the square of the length.
+        """
+        with torch.no_grad():
+            return weigh(self.query, self.key, **self.parts, rows=rows)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Statistics of the weights, in linear memory; see `regard.summarise`."""
+        return summarise(self.query, self.key, **self.parts)
+
+    @cached_property
+    def log_sums(self) -> Tensor:
+        """(batch, head, query), the logarithm of the sum of exp(score) over the allowed keys: a weight is
+        exp(score - log_sum). NaN for a query that may attend to nothing, and for other normalisers than softmax.
+        """
+        nothing = self.query.new_full(self.query.shape[:3], torch.nan, dtype=torch.float32)
+        if self.normaliser != "softmax":
+            return nothing
+        best = self.summary.top_index[..., 0]
+        weight = self.summary.top_weight[..., 0]
+        found = torch.where(best < 0, torch.nan, _scores_of(self, best) - weight.log())
+        return found.to(nothing.dtype)
+
+    def recomputed(self, rows: Tensor) -> Tensor:
+        """The outputs of some queries, as `outputs` has them, computed again from the record."""
+        with torch.no_grad():
+            heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
+            if self.projection is None:
+                return heads
+            weight, bias = self.projection
+            return functional.linear(heads.transpose(1, 2).flatten(2).to(weight.dtype), weight, bias)
+
+    def verify(self) -> float | None:
+        """The largest difference between what the layer gave and what the record gives, over the sampled queries.
+
+        None if the layer dropped weights at random, so that its outputs can't be computed again.
+        """
+        if self.dropout:
+            return None
+        if not self.outputs.numel():
+            return 0.0
+        return float((self.recomputed(self.rows).float() - self.outputs.float()).abs().max())
+
+    def __str__(self) -> str:
+        batch, heads, queries, feature = self.query.shape
+        shape = f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
+        rule = ", ".join(
+            str(part) for part in (self.score, self.normaliser, self.mask, self.position) if part is not None
+        )
+        return f"{self.name}  {self.function}  {shape}  {rule:.120}"
+
+
+@dataclass(eq=False)
+class Seen(Sequence[SeenLayer]):
+    """The calls of attention of a watched model, in their order; see `regard.watch`.
+
+    Attributes:
+        layers: the calls.
+        nothing: if there is none, a sentence that says what was found instead.
+    """
+
+    layers: list[SeenLayer] = field(default_factory=list)
+    nothing: str = ""
+
+    def __getitem__(self, which: Any) -> Any:
+        """The call of this number, from 0, or the first one in the module of this name."""
+        if not isinstance(which, str):
+            return self.layers[which]
+        found = next((layer for layer in self.layers if layer.name == which), None)
+        if found is None:
+            raise ArgumentError(f"`which` must be one of {', '.join(dict.fromkeys(self.names))}, but is {which!r}.")
+        return found
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[SeenLayer]:
+        return iter(self.layers)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the modules, one for each call."""
+        return [layer.name for layer in self.layers]
+
+    def verify(self) -> dict[str, float | None]:
+        """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.
+
+        Raises:
+            ArgumentError: nothing was seen; the error says what was found instead.
+        """
+        if not self.layers:
+            raise ArgumentError(self.nothing or "Nothing was seen yet: run the model inside of the block.")
+        found: dict[str, float | None] = {}
+        for layer in self.layers:
+            error, before = layer.verify(), found.get(layer.name)
+            found[layer.name] = error if before is None else before if error is None else max(error, before)
+        return found
+
+    def __str__(self) -> str:
+        if not self.layers:
+            return self.nothing or "Nothing was seen yet: run the model inside of the block."
+        return "\n".join(map(str, self.layers))
+
+
+def _scores_of(layer: SeenLayer, keys: Tensor) -> Tensor:
+    """The score of one key for each query, (batch, head, query)."""
+    parts = {**layer.parts, "weights": _Identity()}
+    found = [
+        weigh(layer.query, layer.key, **parts, rows=rows).gather(-1, keys[:, :, rows].clamp(min=0).unsqueeze(-1))
+        for rows in torch.arange(keys.shape[2], device=keys.device).split(_ROWS_AT_ONCE)
+    ]
+    return torch.cat(found, dim=2).squeeze(-1)
+
+
+class _Identity:
+    """Weights that are the scores."""
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return scores if allowed is None else torch.where(allowed, scores, 0.0)

@@ -1,0 +1,120 @@
+"""`regard.watch`: see the attention of any PyTorch model while it runs."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inspection.call import AttentionCall
+from regard.inspection.interception import Interception
+from regard.inspection.module_names import ModuleNames
+from regard.inspection.seen import Seen, SeenLayer
+
+__all__ = ["NothingSeen", "watch"]
+
+_ROWS = 16
+
+
+class NothingSeen(UserWarning):
+    """A watched model ran without a call of attention that can be seen."""
+
+
+@contextmanager
+def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
+    """See each call of attention that a model makes inside of the block.
+
+    Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
+    PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
+    last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values. So the models of Hugging
+    Face and timm are seen, and anybody's own. Nothing is patched, nothing stays after the block, and other threads
+    aren't seen. For each call q, k and v are copied, as they were multiplied, and masks and biases as rules: the memory
+    grows with the length. Inside of the block compiled functions run uncompiled, in all threads.
+
+    Args:
+        model: the model; its modules name the layers.
+        rows: for how many queries of each call the outputs are kept, to check the record by `verify`.
+
+    Yields:
+        The calls, as they are made.
+
+    Warns:
+        NothingSeen: the block ended without an error, and no call was seen.
+
+    Raises:
+        ArgumentError: `model` isn't a module.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> with watch(layer) as seen:
+        ...     output = layer(torch.randn(1, 5, 8))
+        >>> seen.names, seen[0].weights().shape, seen.verify()["self_attn"] < 1e-5
+        (['self_attn'], torch.Size([1, 2, 5, 5]), True)
+    """
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
+    seen, names = Seen(), ModuleNames(model)
+
+    def add(call: AttentionCall, result: Any) -> None:
+        seen.layers.append(_layer(names.current(), call, result, rows))
+
+    interception = Interception(add)
+    with interception:
+        yield seen
+    if not seen.layers:
+        seen.nothing = _found_instead(model, interception.calls)
+        warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
+
+
+def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
+    """A record of a call; everything is copied, because models change tensors in place."""
+    count = call.query.shape[2]
+    # Copies of inference tensors that are made outside of inference mode are normal ones.
+    with torch.inference_mode(False), torch.no_grad():
+        which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
+        parts = call.parts
+        return SeenLayer(
+            name,
+            call.function,
+            _copied(call.query),
+            _copied(call.key),
+            _copied(call.value),
+            parts.get("score", "scaled_dot"),
+            parts.get("weights", "softmax"),
+            parts.get("mask"),
+            parts.get("position"),
+            call.dropout,
+            which,
+            _copied(call.outputs(result, which)),
+            None
+            if call.projection is None
+            else tuple(None if each is None else _copied(each) for each in call.projection),  # pyright: ignore[reportArgumentType]
+            list(call.notes),
+        )
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _found_instead(model: nn.Module, calls: int) -> str:
+    """Why nothing was seen, as a sentence."""
+    kinds = sorted({type(each).__name__ for each in model.modules() if next(each.children(), None) is None})
+    named = ", ".join(kinds[:6]) + (" and others" if len(kinds) > 6 else "")
+    if any(isinstance(each, torch.jit.ScriptModule) for each in model.modules()):
+        return "No attention was seen: the model was compiled by torch.jit, whose calls can't be intercepted."
+    if not calls:
+        return "No attention was seen: no function of PyTorch was called in this thread. Run the model inside of the block."
+    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
+    if isinstance(implementation, str) and "flash" in implementation:
+        return (
+            f"No attention was seen: the model calls {implementation!r}, a kernel outside of PyTorch. Load it with "
+            "attn_implementation='sdpa'."
+        )
+    return (
+        f"No attention was seen in {calls:,} calls of PyTorch's functions. The model is built of {named}. Weights are "
+        "recognised where they are multiplied by values after a softmax, relu or sigmoid over the last axis."
+    )
