@@ -2,7 +2,7 @@
 
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.record import LayerRecord, Record
-from regard.inspection.seen import Seen, SeenLayer
+from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
 from regard.inspection.summaries import (
     RankedKey,
     RankedKeys,
@@ -22,6 +22,7 @@ __all__ = [
     "RankedKey",
     "RankedKeys",
     "Record",
+    "RecordDiffers",
     "Seen",
     "SeenLayer",
     "Selection",

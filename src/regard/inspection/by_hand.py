@@ -158,6 +158,8 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
     for each in (*args, *kwargs.values()):
         if isinstance(each, Tensor):
             yield each
+        elif isinstance(each, list | tuple):
+            yield from (one for one in each if isinstance(one, Tensor))
 
 
 def _after(
@@ -247,23 +249,21 @@ def _call(node: _Followed, product: Product) -> AttentionCall | None:
     sample = weights[:, :, rows].float()
     if not node.normaliser and not _are_weights(sample):
         return None
-    query, key, parts = None, None, None
+    parts, query, key = None, weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
     if node.known or not node.normaliser:
-        query, key = four(node.query), four(node.key)
         tables = [_four(table, axes, batch, heads, queries, keys) for table, axes in node.added]
         mask, position = as_parts(sum(tables)) if tables else (None, None)  # pyright: ignore[reportArgumentType]
         score: Any = Dot(node.scale) if node.cap is None else SoftCapped(node.scale * node.cap, node.cap)
         for normaliser in [node.normaliser] if node.normaliser else _NORMALISERS:
             tried = {"score": score, "weights": normaliser, "mask": mask, "position": position}
-            if node.dropout or _fits(weigh(query, key, **tried, rows=rows), sample, weights.dtype):
-                parts = tried
+            products = four(node.query), four(node.key)
+            if node.dropout or _fits(weigh(*products, **tried, rows=rows), sample, weights.dtype):
+                parts, (query, key) = tried, products
                 break
     notes = []
     if parts is None:
         notes.append("Its weights follow no known rule, so they are kept as a table of all pairs.")
-        query, key = weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
         parts = {"score": Dot(), "weights": AsScores(), "mask": None, "position": Bias(weights.detach())}
-    assert query is not None and key is not None
 
     def returned(outputs: Tensor) -> Tensor:
         return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(product.right.dtype)

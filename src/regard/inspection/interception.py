@@ -1,6 +1,6 @@
 """The interception: a mode of PyTorch's function protocol that sees each call of attention and may change its result.
 
-Inside the `with` block, and in its thread only, each call of a function of PyTorch comes here first. Nothing is patched.
+Inside of the block, and in its thread only, each call of a function of PyTorch comes here first. Nothing is patched.
 """
 
 from collections.abc import Callable

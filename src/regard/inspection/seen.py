@@ -3,6 +3,7 @@
 Nothing here grows with the square of the length: any weight can be computed again.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,9 +16,13 @@ from torch.nn import functional
 from regard.attention import Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 
-__all__ = ["Seen", "SeenLayer"]
+__all__ = ["RecordDiffers", "Seen", "SeenLayer"]
 
 _ROWS_AT_ONCE = 256
+
+
+class RecordDiffers(UserWarning):
+    """A layer gave other outputs than its record does."""
 
 
 @dataclass(eq=False)
@@ -108,6 +113,12 @@ class SeenLayer:
             return 0.0
         return float((self.recomputed(self.rows).float() - self.outputs.float()).abs().max())
 
+    @property
+    def tolerance(self) -> float:
+        """The difference that rounding explains."""
+        largest = float(self.outputs.abs().max()) if self.outputs.numel() else 0.0
+        return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps) * max(1.0, largest)
+
     def __str__(self) -> str:
         batch, heads, queries, feature = self.query.shape
         shape = f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
@@ -162,6 +173,22 @@ class Seen(Sequence[SeenLayer]):
             error, before = layer.verify(), found.get(layer.name)
             found[layer.name] = error if before is None else before if error is None else max(error, before)
         return found
+
+    def check(self) -> None:
+        """Warn of layers that gave other outputs than their record does; `watch` calls it at the end of its block.
+
+        Warns:
+            RecordDiffers: the difference is larger than rounding explains.
+        """
+        for layer in self.layers:
+            error = layer.verify()
+            if error is not None and not error <= layer.tolerance:
+                warnings.warn(
+                    f"The record of {layer.name or 'the model itself'} ({layer.function}) differs from what the layer "
+                    f"gave by {error:.2g}. Its weights may not be those that it used.",
+                    RecordDiffers,
+                    stacklevel=2,
+                )
 
     def __str__(self) -> str:
         if not self.layers:

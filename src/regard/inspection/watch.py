@@ -36,13 +36,15 @@ def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
 
     Args:
         model: the model; its modules name the layers.
-        rows: for how many queries of each call the outputs are kept, to check the record by `verify`.
+        rows: for how many queries of each call the outputs are kept. The record is checked against them at the end of
+            the block, and again by `verify`.
 
     Yields:
         The calls, as they are made.
 
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
+        RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
         ArgumentError: `model` isn't a module.
@@ -64,6 +66,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
     interception = Interception(add)
     with interception:
         yield seen
+    seen.check()
     if not seen.layers:
         seen.nothing = _found_instead(model, interception.calls)
         warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
@@ -96,6 +99,13 @@ def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
         )
 
 
+def _copied_projection(call: AttentionCall) -> tuple[Tensor, Tensor | None] | None:
+    if call.projection is None:
+        return None
+    weight, bias = call.projection
+    return _copied(weight), None if bias is None else _copied(bias)
+
+
 def _copied(tensor: Tensor) -> Tensor:
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
@@ -107,7 +117,7 @@ def _found_instead(model: nn.Module, calls: int) -> str:
     if any(isinstance(each, torch.jit.ScriptModule) for each in model.modules()):
         return "No attention was seen: the model was compiled by torch.jit, whose calls can't be intercepted."
     if not calls:
-        return "No attention was seen: no function of PyTorch was called in this thread. Run the model inside of the block."
+        return "No attention was seen: PyTorch wasn't called in this thread. Run the model inside of the block."
     implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
     if isinstance(implementation, str) and "flash" in implementation:
         return (

@@ -53,7 +53,7 @@ def _with_gradients(output: Tensor, request: Request) -> Tensor:
 
 
 def weigh(request: Request, rows: Tensor | None = None) -> Tensor:
-    """The weights, (batch, head, query, key), in float32 or wider, of all queries or of those with the numbers `rows`."""
+    """The weights, (batch, head, query, key), in float32 or wider, of all queries or of the numbers `rows`."""
     request = request.expanded
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
     query = query if rows is None else query[:, rows]

@@ -56,7 +56,11 @@ def read(
 
 
 def table_parts(table: Tensor, lead: tuple[int, ...], queries: int, keys: int) -> dict[str, Any]:
-    """The mask and the position of a table that broadcasts to (*lead, query, key): bool, True = may attend, or added."""
+    """The mask and the position of a table that broadcasts to (*lead, query, key).
+
+    Args:
+        table: bool, True = may attend; or numbers, which are added to the scores.
+    """
     batch, heads = leading_axes(lead)
     if len(lead) == 2:
         table = table.view((1,) * (4 - table.ndim) + table.shape) if table.ndim < 4 else table
