@@ -145,7 +145,7 @@ def bias_rule(table: Tensor, hidden: Tensor | None = None) -> Position | None:
     elif len(table) == 1 and table.shape[2] > 1 and torch.equal(table[..., 1:, 1:], table[..., :-1, :-1]):
         # The diagonals from the lower left corner to the upper right one.
         line = torch.cat([table[0, :, 1:, 0].flip(-1), table[0, :, 0]], -1)
-        return Distances(line.clone(), table.shape[2] - 1 - (table.shape[3] - table.shape[2]))
+        return Distances(line.clone(), table.shape[3] - 1)
     if table.shape[2] > 1 and torch.equal(table, table[..., :1, :].expand_as(table)):
         table = table[..., :1, :]
     return Bias(table.clone())
@@ -166,7 +166,7 @@ def _along_diagonals(table: Tensor, hidden: Tensor) -> Distances | None:
     line = line.masked_fill(line == -torch.inf, 0.0)
     if not torch.equal(torch.where(shown, line.gather(1, offset.flatten(1)).view_as(table[0]), 0.0), table[0] * shown):
         return None
-    return Distances(line, queries - 1 - (keys - queries))
+    return Distances(line, keys - 1)
 
 
 def _shared(table: Tensor) -> Tensor:

@@ -131,9 +131,10 @@ def _masks(
                 found if parts["mask"] is None else parts["mask"] if found is None else parts["mask"] & found
             )
         return parts
-    total = sum(
-        torch.zeros(each.shape, device=each.device).masked_fill(each, -torch.inf) if each.dtype == torch.bool else each
-        for each in tables
-    )
-    assert isinstance(total, Tensor)
-    return table_parts(functional.pad(total, (0, added)), (batch, heads), queries, keys)
+    added_up = torch.zeros((), device=tables[0].device)
+    for each in tables:
+        hidden = each.dtype == torch.bool
+        added_up = added_up + (
+            torch.zeros(each.shape).to(each.device).masked_fill(each, -torch.inf) if hidden else each
+        )
+    return table_parts(functional.pad(added_up, (0, added)), (batch, heads), queries, keys)
