@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from regard.modules import huggingface
     from regard.tasks import Recipe, Tagger, load, train
 
-__all__ = ["Recipe", "Tagger", "__version__", "attend", "huggingface", "load", "plan", "summarise", "train", "watch", "weigh"]
+__all__ = [
+    "Recipe",
+    "Tagger",
+    "__version__",
+    "attend",
+    "huggingface",
+    "load",
+    "plan",
+    "summarise",
+    "train",
+    "watch",
+    "weigh",
+]
 
 _ROOMS = {
     "attend": "attention",

@@ -373,15 +373,27 @@ def test_blocks_nest():
     assert (len(outer), len(inner)) == (3, 1)
 
 
+def test_blocks_nest_around_attention_by_hand():
+    model, x = Written(normalise=NORMALISERS["exp"]).eval(), vectors(BATCH, LENGTH, WIDTH)
+    with watch(model) as outer, watch(model) as inner:
+        model(x)
+    assert (len(outer), len(inner)) == (1, 1)
+
+
 def test_the_block_ends_after_an_error():
     layer, x = nn.MultiheadAttention(WIDTH, HEADS), vectors(LENGTH, BATCH, WIDTH)
     seen = []
-    with pytest.raises(ZeroDivisionError):  # noqa: PT012
-        with watch(layer) as seen:
+
+    def fails():
+        with watch(layer) as block:
+            seen.append(block)
             layer(x, x, x)
             _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
     layer(x, x, x)
-    assert len(seen) == 1
+    assert len(seen[0]) == 1
     assert not torch.overrides._get_current_function_mode_stack()
 
 

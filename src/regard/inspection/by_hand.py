@@ -17,6 +17,7 @@ from regard.inspection.call import AttentionCall
 from regard.inspection.einsum import Product, as_product
 from regard.inspection.functions.scaled_dot_product import leading_axes
 from regard.inspection.rules import as_parts
+from regard.inspection.uninterrupted import uninterrupted
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["AsScores", "ByHand"]
@@ -107,7 +108,8 @@ class ByHand:
             return func(*args, **kwargs)
         # Before the call, which may change the tensor in place.
         pairs = found[0].shape[-2:]
-        after = _after(name.strip("_"), *found, args, kwargs)
+        with uninterrupted():
+            after = _after(name.strip("_"), *found, args, kwargs)
         result = func(*args, **kwargs)
         if after is not None and isinstance(result, Tensor) and result.ndim >= 2 and result.shape[-2] == pairs[0]:
             lead = result.shape[:-2] if result.ndim == 4 else after.lead
@@ -116,12 +118,13 @@ class ByHand:
         return result
 
     def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        product = as_product(func, args, kwargs)
+        with uninterrupted():
+            product = as_product(func, args, kwargs)
         if product is None:
             return func(*args, **kwargs)
         node = self._node(product.operand) or self._unfollowed(product.left)
         if node is not None and product.last:
-            with torch.no_grad():
+            with uninterrupted(), torch.no_grad():
                 call = _call(node, product)
             if call is not None:
                 return self._attended(call, lambda: func(*args, **kwargs))
@@ -189,12 +192,7 @@ def _after(
         if number is None or (name in _OVER and args[0] is not tensor) or not number:
             return node.unknown
         return node.times(1 / number if name in _OVER else number)
-    if (
-        name in _PLUS | _MINUS
-        and len(args) == 2
-        and not kwargs
-        and args[0 if name in _MINUS else name == "radd"] is not None
-    ):
+    if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
         if name in _MINUS and args[0] is not tensor:
             return node.unknown
         table = other if isinstance(other, Tensor) else torch.full((1, 1), float(other))

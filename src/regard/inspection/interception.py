@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from regard.inspection.by_hand import ByHand
 from regard.inspection.call import AttentionCall
 from regard.inspection.functions import FUNCTIONS
+from regard.inspection.uninterrupted import is_uninterrupted, uninterrupted
 
 __all__ = ["Interception"]
 
@@ -59,17 +60,22 @@ class Interception(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if is_uninterrupted():
+            return func(*args, **kwargs)
         self.calls += 1
         read = FUNCTIONS.get(func)
-        if read is not None:
-            # What is only looked at needs no gradient; changed outputs go on and do.
-            with torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
-                call = read(*args, **kwargs)
-            return self._attended(call, lambda: func(*args, **kwargs))
-        return self._by_hand(func, args, kwargs)
+        if read is None:
+            return self._by_hand(func, args, kwargs)
+        # What is only looked at needs no gradient; changed outputs go on and do.
+        with uninterrupted(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
+            call = read(*args, **kwargs)
+        return self._attended(call, lambda: func(*args, **kwargs))
 
     def _attended(self, call: AttentionCall, run: Callable[[], Any]) -> Any:
-        changed = None if self._change is None else self._change(call)
-        result = run() if changed is None else call.returned(changed)
-        self._seen(call, result)
+        with uninterrupted():
+            changed = None if self._change is None else self._change(call)
+            result = None if changed is None else call.returned(changed)
+        result = run() if changed is None else result
+        with uninterrupted():
+            self._seen(call, result)
         return result

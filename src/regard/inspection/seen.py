@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from regard.attention import Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
+from regard.inspection.uninterrupted import uninterrupted
 
 __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
 
@@ -181,7 +182,8 @@ class Seen(Sequence[SeenLayer]):
             RecordDiffers: the difference is larger than rounding explains.
         """
         for layer in self.layers:
-            error = layer.verify()
+            with uninterrupted():
+                error = layer.verify()
             if error is not None and not error <= layer.tolerance:
                 warnings.warn(
                     f"The record of {layer.name or 'the model itself'} ({layer.function}) differs from what the layer "

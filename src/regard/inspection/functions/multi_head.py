@@ -133,8 +133,7 @@ def _masks(
         return parts
     added_up = torch.zeros((), device=tables[0].device)
     for each in tables:
-        hidden = each.dtype == torch.bool
-        added_up = added_up + (
-            torch.zeros(each.shape).to(each.device).masked_fill(each, -torch.inf) if hidden else each
-        )
+        if each.dtype == torch.bool:
+            each = torch.zeros(each.shape, device=each.device).masked_fill(each, -torch.inf)
+        added_up = added_up + each
     return table_parts(functional.pad(added_up, (0, added)), (batch, heads), queries, keys)
