@@ -1,6 +1,21 @@
-"""How one number of attention comes about, step by step: the steps, examples of them, and exercises."""
+"""How one number of attention comes about, step by step: the steps, a page of them, and the notes' examples."""
 
+from regard.inspection.steps.examples import EXAMPLES, WorkedExample
+from regard.inspection.steps.matrices import Matrices, read_matrices
 from regard.inspection.steps.quantity import Quantity, Step
 from regard.inspection.steps.steps import Steps, steps
+from regard.inspection.steps.steps_page import example_page, matrices_blocks, steps_page
 
-__all__ = ["Quantity", "Step", "Steps", "steps"]
+__all__ = [
+    "EXAMPLES",
+    "Matrices",
+    "Quantity",
+    "Step",
+    "Steps",
+    "WorkedExample",
+    "example_page",
+    "matrices_blocks",
+    "read_matrices",
+    "steps",
+    "steps_page",
+]
