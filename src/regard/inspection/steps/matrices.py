@@ -44,9 +44,10 @@ class Matrices:
     ) -> "Matrices":
         """Matrices of lists; rows without a name are numbered."""
         tensors = [torch.tensor(rows, dtype=torch.float64) for rows in (query, key, value)]
-        items = tuple(items) or tuple(map(str, range(1, len(key) + 1)))
-        alike = items if len(query) == len(key) else tuple(map(str, range(1, len(query) + 1)))
-        return cls(*tensors, items, tuple(query_items) or alike)
+        alike = len(query) == len(key)
+        items = tuple(items) or tuple(f"{'x' if alike else 'k'}{i}" for i in range(1, len(key) + 1))
+        own = items if alike else tuple(f"q{i}" for i in range(1, len(query) + 1))
+        return cls(*tensors, items, tuple(query_items) or own)
 
 
 def read_matrices(path: str | Path) -> Matrices:
@@ -96,7 +97,8 @@ def _matrix(saved: dict[str, Any], name: str, path: Path) -> list[list[float]]:
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise DataError(
-                f"row {number} of `{name}` must have {len(rows[0])} numbers as row 1 has, but has {len(row)}.", path=path
+                f"row {number} of `{name}` must have {len(rows[0])} numbers as row 1 has, but has {len(row)}.",
+                path=path,
             )
         for entry in row:
             if type(entry) not in (int, float) or not math.isfinite(_float(entry)):

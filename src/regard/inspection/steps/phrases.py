@@ -93,7 +93,10 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "You normalised over the queries. The weights of one query sum to 1 over the keys.",
         "归一化的方向错了:应对同一个 query 的所有 key 归一化,而不是对 query。",
     ),
-    "forgot exp": ("You forgot the exponential: softmax divides exp(s), not s.", "忘了取指数:softmax 相除的是 exp(s),不是 s。"),
+    "forgot exp": (
+        "You forgot the exponential: softmax divides exp(s), not s.",
+        "忘了取指数:softmax 相除的是 exp(s),不是 s。",
+    ),
     "forgot maximum": ("You forgot to subtract the maximum m.", "忘了减去最大值 m。"),
     "summary": (
         "{right} of {count} right, {first} of them at once; {shown} shown.",

@@ -10,6 +10,8 @@ __all__ = ["Axis", "Quantity", "Step"]
 
 Axis = Literal["key", "feature", "value"]
 
+_INDICES = {"key": "j", "feature": "f", "value": "c"}
+
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
@@ -55,8 +57,10 @@ class Step(Quantity):
         """
         expression = self.template.format(**{name: each.symbol for name, each in self.operands.items()})
         if self.reduces is not None:
-            expression = f"{self.reduces}_{self.reduced[0]} {expression}"
-        return f"{self.symbol} = {expression.replace('**', '^').replace('*', 'x')}"
+            expression = f"{self.reduces}_{_INDICES[self.reduced]} {expression}"
+        # Some steps change what they began with, as the scale does the scores.
+        equals = ":=" if any(each.symbol == self.symbol for each in self.operands.values()) else "="
+        return f"{self.symbol} {equals} {expression.replace('**', '^').replace('*', 'x')}"
 
     @property
     def reduced(self) -> Axis:

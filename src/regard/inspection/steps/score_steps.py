@@ -61,13 +61,11 @@ def _bilinear(score: Bilinear, query: Quantity, key: Quantity) -> list[Step]:
 def _cosine(score: Cosine, query: Quantity, key: Quantity) -> list[Step]:
     unit, _, _ = dataclasses.replace(score, scale=1.0), query, key
     _, queries, keys = unit.reduce(query.values[None], key.values)
-    lengths = [Quantity(name, each.values.norm(dim=-1), each.axes[:-1]) for name, each in (("|q|", query), ("|k_j|", key))]
-    first = Step(
-        "q'_f", queries[0], ("feature",), "query direction", "{q} / {n}", {"q": query, "n": lengths[0]}
-    )
-    second = Step(
-        "k'_jf", keys, ("key", "feature"), "key directions", "{k} / {n}", {"k": key, "n": lengths[1]}
-    )
+    lengths = [
+        Quantity(name, each.values.norm(dim=-1), each.axes[:-1]) for name, each in (("|q|", query), ("|k_j|", key))
+    ]
+    first = Step("q'_f", queries[0], ("feature",), "query direction", "{q} / {n}", {"q": query, "n": lengths[0]})
+    second = Step("k'_jf", keys, ("key", "feature"), "key directions", "{k} / {n}", {"k": key, "n": lengths[1]})
     steps = [first, second, *_products(first, second)]
     if not isinstance(score.scale, Tensor) and score.scale == 1.0:
         return steps

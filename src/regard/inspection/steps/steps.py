@@ -155,7 +155,9 @@ def _positioned(position: Position, query: Quantity, key: Quantity, at: Any) -> 
     """Query and keys after the position's change, with the steps of it, if it makes one."""
     if not position.overrides("heads"):
         return [], query, key
-    queries, keys = position.heads(query.values[None, None], key.values[None], at.position.squeeze(2), at.key.squeeze(1))
+    queries, keys = position.heads(
+        query.values[None, None], key.values[None], at.position.squeeze(2), at.key.squeeze(1)
+    )
     called = "rotate" if type(position) is Rotary else "position"
     first = Step("q'_f", queries[0, 0], ("feature",), "positioned query", f"{called}({{q}})", {"q": query})
     second = Step("k'_jf", keys[0], ("key", "feature"), "positioned keys", f"{called}({{k}})", {"k": key})
@@ -207,7 +209,12 @@ def _hidden(allowed: Tensor, value: Quantity) -> list[Step]:
     mask = Step("mask_j", zeros - torch.inf, ("key",), "mask", "-inf, as every key is hidden")
     weights = Step("w_j", zeros, ("key",), "normalise", "0, as every key is hidden")
     products = Step("u_jc", torch.zeros_like(value.values), ("key", "value"), "weighted values", "0")
-    return [mask, weights, products, Step("o_c", value.values.new_zeros(value.values.shape[1]), ("value",), "output", "0")]
+    return [
+        mask,
+        weights,
+        products,
+        Step("o_c", value.values.new_zeros(value.values.shape[1]), ("value",), "output", "0"),
+    ]
 
 
 _FORMULAS = {

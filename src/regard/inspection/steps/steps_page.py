@@ -50,7 +50,9 @@ def steps_page(
     if not walk.allowed.any():
         blocks.append(Prose(say("nothing", query=query)))
     elif names:
-        rows = tuple((say(each.name), each.formula, worked(each, walk.column)) for each in walk.steps)
+        rows = tuple(
+            (say(each.name), each.formula, worked(each, walk.column)) for each in walk.steps if "value" not in each.axes
+        )
         blocks.append(Heading(say("pair", query=query, key=names[walk.column])))
         blocks.append(Table((say("step"), say("formula"), say("numbers")), rows))
     along = [each for each in walk.steps if each.axes == ("key",)]
@@ -61,9 +63,10 @@ def steps_page(
         blocks.append(Table(head, table, ("left", *("right" for _ in along))))
     weighted = walk["weighted values"]
     table = [
-        (name, number(float(walk.weights[j])), vector(walk.value[j]), vector(weighted[j])) for j, name in enumerate(names)
+        (name, number(float(walk.weights[j])), vector(walk.value[j]), vector(weighted[j]))
+        for j, name in enumerate(names)
     ]
-    table.append((say("output"), "", "", vector(walk.output)))
+    table += [(say(each.name), "", each.formula, vector(each.values)) for each in walk.steps if each.axes == ("value",)]
     blocks.append(Heading(say("outputs", query=query)))
     blocks.append(Table(tuple(map(say, ("key", "weight", "value", "weight x value"))), tuple(table)))
     return Page(title, tuple(blocks))

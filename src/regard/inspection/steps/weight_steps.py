@@ -88,9 +88,7 @@ def _entmax(weights: Entmax, scores: Quantity, allowed: Tensor) -> list[Step]:
     found = _weighed(weights, scores, allowed)
     alpha = Quantity("alpha", _scalar(weights.alpha, scores))
     less = alpha.values - 1.0
-    scaled = Step(
-        "z_j", less * scores.values, ("key",), "scaled scores", "({a} - 1) * {s}", {"a": alpha, "s": scores}
-    )
+    scaled = Step("z_j", less * scores.values, ("key",), "scaled scores", "({a} - 1) * {s}", {"a": alpha, "s": scores})
     threshold = _threshold(scaled.values, found, found**less)
     values = (scaled.values - threshold.values).clamp(min=0.0) ** (1.0 / less)
     operands = {"z": scaled, "t": threshold, "a": alpha}
