@@ -69,9 +69,9 @@ def blanks(matrices: Matrices, walk: Steps, **parts: Any) -> list[Blank]:
     for step in walk.steps:
         if step.name in _ASKED and walk.allowed[column]:
             slips = {name: values[column] for name, values in wrong.get(step.name, {}).items()}
-            if step.name == "sum" and max(row, column) < min(matrices.query.shape[1], matrices.key.shape[1]):
-                if len(matrices.query) == len(matrices.key):
-                    slips["column"] = matrices.query[:, row] @ matrices.key[:, column]
+            square = matrices.query.shape == matrices.key.shape and max(row, column) < matrices.query.shape[1]
+            if step.name == "sum" and square:
+                slips["column"] = matrices.query[:, row] @ matrices.key[:, column]
             found.append(_blank(step.name, step.formula, step.values[column], slips))
     last = walk.steps[-1]
     for feature, value in enumerate(last.values):

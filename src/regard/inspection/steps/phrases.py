@@ -105,7 +105,7 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 
 
-def phrase(name: str, language: str, **fields: object) -> str:
+def phrase(name: str, language: str, /, **fields: object) -> str:
     """The words for something, in a language.
 
     Raises:

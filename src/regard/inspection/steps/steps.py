@@ -85,7 +85,7 @@ def steps(
     batch: int = 0,
     head: int = 0,
 ) -> Steps:
-    """How one row of `attend` comes about: products, sum, scale, position, mask, exp, normalise, weighted values, output.
+    """How one row of `attend` comes about: products, sum, scale, position, mask, exp, normalise, weighted sum.
 
     Which steps there are depends on the parts. They are computed in float64; with a part of the user's own, which may
     not take that, in the dtype in which the operator computes. A key that the mask hides has scores up to the step

@@ -107,6 +107,9 @@ def example_page(example: WorkedExample, walk: Steps, language: str = "en") -> P
         numbers = f"{' + '.join(terms)} = {result}"
         blocks.append(Prose(phrase("projecting", language, letter=name, item=query, numbers=numbers)))
     blocks += steps_page(walk, language, items=matrices.items, query_item=query).blocks
+    # The note and the comparisons have no mask.
+    if not walk.allowed.all():
+        return Page(example.title[language], tuple(blocks))
     if example.printed and row == 0:
         blocks += _beside_the_note(example, language)
     if example.compares == "scale":
