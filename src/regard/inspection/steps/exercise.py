@@ -94,7 +94,7 @@ def _slips(matrices: Matrices, walk: Steps, parts: dict[str, Any]) -> dict[str, 
         "sum": {name: each["sum"] for name, each in others.items() if name == "transposed" and "sum" in each},
         "scale": {name: each.scores for name, each in others.items()},
         "exp": {name: each["exp"] for name, each in others.items() if "exp" in each},
-        "normalise": {name: each.weights for name, each in others.items()},
+        "normalise": {name: each.weights for name, each in others.items() if name != "divided by d"},
     }
     if parts.get("weights", "softmax") == "softmax":
         scores = torch.where(walk.allowed, walk.scores, 0.0)

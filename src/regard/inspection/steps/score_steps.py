@@ -74,10 +74,10 @@ def _cosine(score: Cosine, query: Quantity, key: Quantity) -> list[Step]:
 
 def _additive(score: Additive, query: Quantity, key: Quantity) -> list[Step]:
     dtype = query.values.dtype
-    vector = Quantity("u_f", score.vector.to(dtype).reshape(-1), ("feature",))
+    vector = Quantity("u_f", score.vector.detach().to(dtype).reshape(-1), ("feature",))
     template, operands, total = "{q} + {k}", {"q": query, "k": key}, query.values + key.values
     if score.bias is not None:
-        operands["b"] = Quantity("b_f", score.bias.to(dtype).reshape(-1), ("feature",))
+        operands["b"] = Quantity("b_f", score.bias.detach().to(dtype).reshape(-1), ("feature",))
         template, total = "{q} + {k} + {b}", total + operands["b"].values
     axes = ("key", "feature")
     sums = Step("x_jf", total, axes, "sums of vectors", template, operands)

@@ -30,7 +30,8 @@ def test_every_example_in_chinese(capsys, name, title):
     assert main(["steps", name, "--lang", "zh"]) == 0
     out = capsys.readouterr().out
     assert title in out.splitlines()[0]
-    assert "归一化" in out and "normalise" not in out
+    assert "归一化" in out
+    assert "normalise" not in out
 
 
 def test_the_help_names_every_example(capsys):
@@ -45,7 +46,8 @@ def test_the_help_names_every_example(capsys):
 def test_json_ends_in_the_output(capsys, score, weights):
     assert main(["steps", "--score", score, "--weights", weights, "--causal", "--query", "2", "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["query"] == "x2" and told["allowed"] == [True, True, False]
+    assert told["query"] == "x2"
+    assert told["allowed"] == [True, True, False]
     if score != "additive":
         output = attend(*EXAMPLES["000"].matrices.tensors, score=score, weights=weights, mask="causal", engine="dense")
         assert told["steps"][-1]["values"] == pytest.approx(output[0, 0, 1].tolist())
@@ -74,7 +76,9 @@ def test_a_page(tmp_path, capsys):
     path = tmp_path / "steps.html"
     assert main(["steps", "002", "--lang", "zh", "--html", str(path)]) == 0
     text = path.read_text("utf-8")
-    assert '<html lang="zh">' in text and "来福" in text and "src=" not in text
+    assert '<html lang="zh">' in text
+    assert "来福" in text
+    assert "src=" not in text
     assert capsys.readouterr().out == ""
 
 
@@ -95,7 +99,9 @@ def test_a_page(tmp_path, capsys):
 def test_bad_input_is_refused_in_a_sentence(capsys, words, code, said):
     assert main(["steps", *words]) == code
     out, err = capsys.readouterr()
-    assert out == "" and said in err and err.count("\n") == 1
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
 
 
 def test_sizes_that_do_not_fit_are_refused_in_a_sentence(tmp_path, capsys):
@@ -115,7 +121,8 @@ def test_an_exercise_names_slips_and_counts(monkeypatch, capsys):
     assert "The answer is 1." in said
     assert said[-1] == "3 of 7 right, 1 of them at once; 1 shown."
     # What is asked for isn't shown before.
-    assert "2.309" not in out and "0.4319" not in out
+    assert "2.309" not in out
+    assert "0.4319" not in out
 
 
 def test_an_exercise_ends_with_the_input_and_speaks_chinese(monkeypatch, capsys):
