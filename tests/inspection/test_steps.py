@@ -4,8 +4,8 @@ import re
 
 import pytest
 import torch
-from attention import cases
 
+from attention import cases
 from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Dot, Lengths, Softmax, attend, weigh
 from regard.errors import ArgumentError, DataError
 from regard.inspection.steps import EXAMPLES, Matrices, blanks, example_page, read_matrices, steps, steps_page

@@ -70,6 +70,7 @@ def _regard(
       regard tag -f novel.txt --format json    a file, one sentence on a line
       regard train classifier --data sst2 --out sentiment
       regard predict sentiment "a warm film"   the prediction of your own model
+      regard steps --exercise                  attention by hand, number by number
       regard models                            the models that come with regard
       regard tag --help                        more about one command
     """

@@ -14,7 +14,6 @@ from regard.cli.options import (
     ForceOption,
     Format,
     FormatOption,
-    HtmlOption,
     PlainOption,
     WidthOption,
 )
@@ -54,7 +53,7 @@ class _Language(StrEnum):
 
 def steps(
     example: Annotated[
-        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, or a file of your own  [default: 000]")
+        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, or a file of your own.")
     ] = _FIRST,
     query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1,
     key: Annotated[
@@ -74,7 +73,7 @@ def steps(
     ] = False,
     lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
     format: FormatOption = Format.text,
-    html: HtmlOption = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,
     force: ForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,

@@ -2,6 +2,7 @@
 
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.steps import Steps, steps, steps_page
 from regard.inspection.summaries import (
     RankedKey,
     RankedKeys,
@@ -20,6 +21,7 @@ __all__ = [
     "RankedKeys",
     "Record",
     "Selection",
+    "Steps",
     "answer_page",
     "capture_attention",
     "find_problems",
@@ -31,4 +33,6 @@ __all__ = [
     "pooled_weights",
     "rank",
     "select_weights",
+    "steps",
+    "steps_page",
 ]

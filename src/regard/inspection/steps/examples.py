@@ -58,8 +58,8 @@ EXAMPLES: dict[str, WorkedExample] = {
     "002": WorkedExample(
         {"en": "Note 002: 常威, 打, 来福", "zh": "笔记 002:常威、打、来福"},
         {
-            "en": "Q = K = V = X. The note's own numbers are in a picture, and only "
-            "illustrative; these are ours. As the note says of its example, each word is most similar to itself.",
+            "en": "Q = K = V = X. The note's own numbers are in a picture, and only illustrative; these are ours. As "
+            "the note says of its example, each word is most similar to itself.",
             "zh": "Q = K = V = X。笔记的数字在图里,且只是示意,这里的数字是另取的。正如笔记所说,每个词与自己最相似。",
         },
         Matrices.of(_X, _X, _X, ("常威", "打", "来福")),

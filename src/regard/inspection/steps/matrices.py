@@ -43,11 +43,11 @@ class Matrices:
         query_items: Sequence[str] = (),
     ) -> "Matrices":
         """Matrices of lists; rows without a name are numbered."""
-        tensors = [torch.tensor(rows, dtype=torch.float64) for rows in (query, key, value)]
         alike = len(query) == len(key)
         items = tuple(items) or tuple(f"{'x' if alike else 'k'}{i}" for i in range(1, len(key) + 1))
         own = items if alike else tuple(f"q{i}" for i in range(1, len(query) + 1))
-        return cls(*tensors, items, tuple(query_items) or own)
+        tensors = (torch.tensor(rows, dtype=torch.float64) for rows in (query, key, value))
+        return cls(*tensors, items=items, query_items=tuple(query_items) or own)
 
 
 def read_matrices(path: str | Path) -> Matrices:

@@ -66,5 +66,4 @@ class Step(Quantity):
     def reduced(self) -> Axis:
         """The axis that the step sums over, or takes the largest of."""
         (operand,) = self.operands.values()
-        (axis,) = (axis for axis in operand.axes if axis not in self.axes)
-        return axis
+        return next(axis for axis in operand.axes if axis not in self.axes)

@@ -59,8 +59,7 @@ def _bilinear(score: Bilinear, query: Quantity, key: Quantity) -> list[Step]:
 
 
 def _cosine(score: Cosine, query: Quantity, key: Quantity) -> list[Step]:
-    unit, _, _ = dataclasses.replace(score, scale=1.0), query, key
-    _, queries, keys = unit.reduce(query.values[None], key.values)
+    _, queries, keys = dataclasses.replace(score, scale=1.0).reduce(query.values[None], key.values)
     lengths = [
         Quantity(name, each.values.norm(dim=-1), each.axes[:-1]) for name, each in (("|q|", query), ("|k_j|", key))
     ]
