@@ -61,13 +61,13 @@ class HtmlPage:
                 "name, or --force to write over it."
             )
 
-    def write(self, title: str, origin: str) -> None:
+    def write(self, title: str, origin: str, language: str = "en") -> None:
         """Write the file atomically, and print its name; `origin` says where the sources come from."""
         from regard.files import write_text
 
         # Checked again, because the command may have written another file of this name, such as a sound.
         self._check()
-        write_text(self.path, as_html(Page(title, tuple(self.blocks))))
+        write_text(self.path, as_html(Page(title, tuple(self.blocks)), language=language))
         first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
         typer.echo(f"Wrote {self.path}{first}.", err=True)
 

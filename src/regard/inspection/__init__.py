@@ -3,6 +3,7 @@
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
+from regard.inspection.steps import Steps, steps, steps_page
 from regard.inspection.summaries import (
     RankedKey,
     RankedKeys,
@@ -26,6 +27,7 @@ __all__ = [
     "Seen",
     "SeenLayer",
     "Selection",
+    "Steps",
     "answer_page",
     "capture_attention",
     "find_problems",
@@ -37,5 +39,7 @@ __all__ = [
     "pooled_weights",
     "rank",
     "select_weights",
+    "steps",
+    "steps_page",
     "watch",
 ]

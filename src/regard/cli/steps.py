@@ -1,0 +1,223 @@
+"""`regard steps`: attention number by number, of the notes' examples or of one's own matrices, and as an exercise."""
+
+import json
+import math
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.options import (
+    ColourOption,
+    ForceOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    WidthOption,
+)
+from regard.cli.startup import import_torch
+from regard.errors import ArgumentError, UnknownNameError
+
+if TYPE_CHECKING:
+    from regard.inspection.steps import Matrices, Steps
+
+__all__ = ["steps"]
+
+_FIRST = "000"
+
+
+class _Score(StrEnum):
+    dot = "dot"
+    scaled_dot = "scaled_dot"
+    additive = "additive"
+    cosine = "cosine"
+
+
+class _Weights(StrEnum):
+    softmax = "softmax"
+    relu = "relu"
+    sigmoid = "sigmoid"
+    sparsemax = "sparsemax"
+    entmax = "entmax"
+    budget = "budget"
+    top_k = "top_k"
+    hard = "hard"
+
+
+class _Language(StrEnum):
+    en = "en"
+    zh = "zh"
+
+
+def steps(
+    example: Annotated[
+        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, or a file of your own.")
+    ] = _FIRST,
+    query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1,
+    key: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The key to write the steps out for  [default: of the largest weight]"),
+    ] = None,
+    score: Annotated[
+        _Score | None, typer.Option(help="The score; additive has a vector of ones  [default: the example's]")
+    ] = None,
+    weights: Annotated[_Weights, typer.Option(help="How scores become weights.")] = _Weights.softmax,
+    temperature: Annotated[
+        float | None, typer.Option(metavar="T", help="Of softmax: 0 is hard, inf is uniform  [default: 1]")
+    ] = None,
+    causal: Annotated[bool, typer.Option("--causal", help="Hide the keys after the query.")] = False,
+    exercise: Annotated[
+        bool, typer.Option("--exercise", help="Ask for the numbers, and name what went wrong.")
+    ] = False,
+    lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
+    format: FormatOption = Format.text,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,
+    force: ForceOption = False,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
+) -> None:
+    """Follow attention number by number: products, sum, scale, mask, exp, normalise, weighted values, output.
+
+    The examples are those of the lecture notes: 000, three inputs of four features, with and without sqrt(d), beside
+    what the note prints; 002, 常威, 打, 来福 with Q = K = V; 004, a search in a shop, with temperatures from hard to
+    uniform. A file of your own is JSON, {"query": [[1, 0]], "key": [[1, 1]], "value": [[2, 3]], "items": ["saw"]}, or
+    {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
+
+    \b
+    Examples:
+      regard steps
+      regard steps 002 --lang zh
+      regard steps 004 --temperature 0.5
+      regard steps mine.json --query 2 --key 1 --causal
+      regard steps --score scaled_dot --exercise
+    """
+    if temperature is not None and weights is not _Weights.softmax:
+        raise ArgumentError(f"`--temperature` is one of softmax, but --weights is {weights}. Leave one of them out.")
+    if temperature is not None and not temperature >= 0:
+        raise ArgumentError(f"`--temperature` must be 0 or more, but is {temperature}.")
+    for option, given in (("--html", html is not None), ("--format json", format is Format.json)):
+        if exercise and given:
+            raise ArgumentError(
+                f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
+            )
+    # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    import_torch()
+    from regard.cli.console import output_console
+    from regard.cli.html_page import HtmlPage
+    from regard.inspection.steps import EXAMPLES, example_page, matrices_blocks, read_matrices, steps_page
+    from regard.inspection.steps import steps as walk_of
+    from regard.page import Page, show
+
+    console = output_console(width=width, colour=color)
+    page_file = None if html is None else HtmlPage(html, force=force)
+    known = EXAMPLES.get(example)
+    if known is None and not (Path(example).exists() or Path(example).suffix):
+        raise UnknownNameError("EXAMPLE", example, EXAMPLES)
+    matrices = read_matrices(example) if known is None else known.matrices
+    _check_number("--query", query, len(matrices.query))
+    if key is not None:
+        _check_number("--key", key, len(matrices.key))
+    parts = _parts(matrices, score or (known.score if known else "scaled_dot"), weights, temperature, causal=causal)
+    column = None if key is None else key - 1
+    walk = walk_of(*matrices.tensors, **parts, row=query - 1, column=column)
+    if exercise:
+        _exercise(matrices, walk, parts, lang, console, plain=plain)
+        return
+    if format is Format.json:
+        typer.echo(json.dumps(_as_json(matrices, walk), ensure_ascii=False, indent=2))
+    if known is not None:
+        page = example_page(known, walk, lang)
+    else:
+        query_item = matrices.query_items[query - 1]
+        shown = steps_page(walk, lang, items=matrices.items, query_item=query_item)
+        page = Page(example, (*matrices_blocks(matrices, lang), *shown.blocks))
+    if page_file is not None:
+        page_file.add(page, heading=False)
+        page_file.write(page.title, example, lang)
+    elif format is Format.text:
+        show(page, console, plain=plain)
+
+
+def _parts(
+    matrices: "Matrices", score: str, weights: str, temperature: float | None, *, causal: bool
+) -> dict[str, Any]:
+    import torch
+
+    from regard.attention import Additive, Hard, Softmax
+
+    parts: dict[str, Any] = {"score": str(score), "weights": str(weights), "mask": "causal" if causal else None}
+    if score == "additive":
+        parts["score"] = Additive(torch.ones(matrices.query.shape[1], dtype=torch.float64))
+    if temperature == 0:
+        parts["weights"] = Hard()
+    elif temperature is not None and temperature != 1:
+        # Softmax takes no infinite temperature; with this one all weights are equal to the last bit.
+        parts["weights"] = Softmax(min(temperature, 1e300))
+    return parts
+
+
+def _check_number(option: str, number: int, count: int) -> None:
+    if not 1 <= number <= count:
+        raise ArgumentError(f"`{option}` must be {f'from 1 to {count}' if count > 1 else '1'}, but is {number}.")
+
+
+def _as_json(matrices: "Matrices", walk: "Steps") -> dict[str, Any]:
+    return {
+        "query": matrices.query_items[walk.row],
+        "key": matrices.items[walk.column],
+        "items": matrices.items,
+        "allowed": walk.allowed.tolist(),
+        "steps": [
+            {"name": each.name, "formula": each.formula, "axes": each.axes, "values": _finite(each.values.tolist())}
+            for each in walk.steps
+        ],
+    }
+
+
+def _finite(values: Any) -> Any:
+    """The numbers with null for those that JSON lacks: minus infinity, where a key is hidden."""
+    if isinstance(values, list):
+        return [_finite(each) for each in values]
+    return values if math.isfinite(values) else None
+
+
+def _exercise(
+    matrices: "Matrices", walk: "Steps", parts: dict[str, Any], lang: str, console: Any, *, plain: bool
+) -> None:
+    from regard.inspection.steps import blanks, matrices_blocks, phrase
+    from regard.inspection.steps.numbers import number
+    from regard.page import Page, Prose, show
+    from regard.page.visible import visible
+
+    names = {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
+    show(Page("", (*matrices_blocks(matrices, lang), Prose(phrase("intro", lang, **names)))), console, plain=plain)
+    asked = blanks(matrices, walk, **parts)
+    right = first = shown = 0
+    answer = ""
+    for place, blank in enumerate(asked, start=1):
+        name = phrase(blank.name, lang)
+        typer.echo("\n" + phrase("ask", lang, number=place, count=len(asked), name=name, formula=blank.formula))
+        tries = 0
+        while (answer := _answer()) not in ("q", "?"):
+            tries += 1
+            verdict = blank.check(answer)
+            typer.echo(visible(phrase(verdict, lang, **names)))
+            if verdict == "right":
+                right += 1
+                first += tries == 1
+                break
+        if answer == "?":
+            shown += 1
+            typer.echo(phrase("answer", lang, value=number(blank.value)))
+        if answer == "q":
+            break
+    typer.echo("\n" + phrase("summary", lang, right=right, count=len(asked), first=first, shown=shown))
+
+
+def _answer() -> str:
+    """The next answer; "q" at the end of standard input."""
+    line = "" if sys.stdin is None else sys.stdin.readline()
+    return {"Q": "q", "？": "?"}.get(line.strip(), line.strip()) if line else "q"

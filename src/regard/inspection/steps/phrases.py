@@ -1,0 +1,120 @@
+"""The words of the page of steps and of its exercises, in English and Chinese."""
+
+from regard.errors import UnknownNameError
+
+__all__ = ["LANGUAGES", "phrase"]
+
+LANGUAGES = ("en", "zh")
+
+_PHRASES: dict[str, tuple[str, str]] = {
+    # Steps, by their names.
+    "projected query": ("projected query", "投影后的 query"),
+    "query direction": ("query direction", "query 的方向"),
+    "key directions": ("key directions", "key 的方向"),
+    "positioned query": ("query at its position", "带位置的 query"),
+    "positioned keys": ("keys at their positions", "带位置的 key"),
+    "sums of vectors": ("sums of vectors", "向量相加"),
+    "activation": ("activation", "激活"),
+    "products": ("products", "逐项相乘"),
+    "sum": ("sum", "求和"),
+    "score": ("score", "打分"),
+    "scale": ("scale", "缩放"),
+    "position bias": ("position bias", "位置偏置"),
+    "position": ("position", "加位置"),
+    "mask": ("mask", "掩码"),
+    "temperature": ("temperature", "除以温度"),
+    "largest": ("largest", "只留最大的"),
+    "maximum": ("maximum", "最大值"),
+    "exp": ("exp", "取指数"),
+    "total": ("total", "总和"),
+    "positive part": ("positive part", "取正"),
+    "bias": ("bias", "加偏置"),
+    "scaled scores": ("scaled scores", "乘系数"),
+    "threshold": ("threshold", "阈值"),
+    "normalise": ("normalise", "归一化"),
+    "weighted values": ("weighted values", "加权的 value"),
+    "weighted sum": ("weighted sum", "加权求和"),
+    "position of values": ("position of values", "value 的位置"),
+    "output": ("output", "输出"),
+    # The page.
+    "matrices": ("Query, key and value", "Query、Key 与 Value"),
+    "item": ("item", "项"),
+    "projecting": ("{letter} of {item} = x W: {numbers}", "{item} 的 {letter} = x W:{numbers}"),
+    "pair": ("From {query} to {key}, number by number", "从 {query} 到 {key},逐个数字"),
+    "step": ("step", "步骤"),
+    "formula": ("formula", "公式"),
+    "numbers": ("numbers", "数字"),
+    "row": ("All keys of {query}", "{query} 的所有 key"),
+    "key": ("key", "key"),
+    "weight": ("weight", "权重"),
+    "outputs": ("From weights to the output of {query}", "从权重到 {query} 的输出"),
+    "value": ("value", "value"),
+    "weight x value": ("weight x value", "权重 x value"),
+    "in all": ("sum", "合计"),
+    "nothing": (
+        "The mask hides every key from {query}: its output is zeros.",
+        "掩码遮住了 {query} 的所有 key,所以输出为零。",
+    ),
+    "printed": ("Beside the note", "与笔记对照"),
+    "note": ("the note prints", "笔记所印"),
+    "ours": ("here", "此处"),
+    "rounded": (
+        "The note rounds its weights to the nearest half before it multiplies by the values. Its output therefore "
+        "differs by up to {gap}.",
+        "笔记先把权重舍入到 0.5 的倍数,再乘 value,所以输出最多相差 {gap}。",
+    ),
+    "equal": ("The numbers are those of the note.", "数字与笔记一致。"),
+    "with and without": ("With and without sqrt(d)", "除与不除以 √d"),
+    "without": ("without sqrt(d)", "不除以 √d"),
+    "with": ("with sqrt(d)", "除以 √d"),
+    "temperatures": ("Temperature, from hard to uniform", "温度:从只取一个到平均"),
+    "T": ("temperature", "温度"),
+    "weights": ("weights", "权重"),
+    "hard": ("hard (T -> 0)", "只取一个(T → 0)"),
+    "uniform": ("uniform (T -> inf)", "平均(T → ∞)"),
+    # Exercises.
+    "intro": (
+        "Fill in the blanks for query {query} and key {key}, to two decimals or more. ? shows the answer, q ends.",
+        "请填空:query 为 {query},key 为 {key},至少两位小数。? 看答案,q 结束。",
+    ),
+    "ask": ("{number}/{count} {name}: {formula}", "{number}/{count} {name}:{formula}"),
+    "right": ("Right.", "正确。"),
+    "wrong": ("Not yet. Try again.", "不对,再试一次。"),
+    "no number": ("Write a number such as 0.43, ? or q.", "请输入数字,如 0.43,或 ? 或 q。"),
+    "answer": ("The answer is {value}.", "答案是 {value}。"),
+    "forgot sqrt(d)": ("You forgot to divide by sqrt(d).", "忘了除以 √d。"),
+    "divided by d": ("You divided by d instead of sqrt(d).", "除以了 d,应除以 √d。"),
+    "transposed": (
+        "Transposed: you took the query of {key} and the key of {query}.",
+        "转置了:取成了 {key} 的 query 和 {query} 的 key。",
+    ),
+    "column": ("You took columns of the matrices instead of rows.", "取成了矩阵的列,应取行。"),
+    "wrong axis": (
+        "You normalised over the queries. The weights of one query sum to 1 over the keys.",
+        "归一化的方向错了:应对同一个 query 的所有 key 归一化,而不是对 query。",
+    ),
+    "forgot exp": (
+        "You forgot the exponential: softmax divides exp(s), not s.",
+        "忘了取指数:softmax 相除的是 exp(s),不是 s。",
+    ),
+    "forgot maximum": ("You forgot to subtract the maximum m.", "忘了减去最大值 m。"),
+    "summary": (
+        "{right} of {count} right, {first} of them at once; {shown} shown.",
+        "{count} 题中答对 {right} 题,其中 {first} 题一次答对;看答案 {shown} 题。",
+    ),
+}
+
+
+def phrase(name: str, language: str, /, **fields: object) -> str:
+    """The words for something, in a language.
+
+    Raises:
+        UnknownNameError: the language is another than "en" and "zh".
+
+    Example:
+        >>> phrase("normalise", "zh"), phrase("summary", "en", right=3, count=4, first=2, shown=1)
+        ('归一化', '3 of 4 right, 2 of them at once; 1 shown.')
+    """
+    if language not in LANGUAGES:
+        raise UnknownNameError("language", language, LANGUAGES)
+    return _PHRASES[name][LANGUAGES.index(language)].format(**fields)

@@ -1,0 +1,133 @@
+import io
+import json
+
+import pytest
+
+from regard.attention import WEIGHTS, attend
+from regard.cli.main import main
+from regard.inspection.steps import EXAMPLES
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def typed(monkeypatch, *answers):
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
+
+
+def test_without_an_argument_it_walks_through_the_first_example(capsys):
+    assert main(["steps"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Note 000")
+    for part in ("4 + 0 + 0 = 4", "the note prints", "[2, 7, 1.5]", "[1.937, 6.683, 1.595]", "[1.864, 6.319, 1.704]"):
+        assert part in out
+
+
+@pytest.mark.parametrize(("name", "title"), [("000", "三个输入"), ("002", "常威、打、来福"), ("004", "搜索商品")])
+def test_every_example_in_chinese(capsys, name, title):
+    assert main(["steps", name, "--lang", "zh"]) == 0
+    out = capsys.readouterr().out
+    assert title in out.splitlines()[0]
+    assert "归一化" in out
+    assert "normalise" not in out
+
+
+def test_the_help_names_every_example(capsys):
+    assert main(["steps", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in EXAMPLES)
+    assert all(name in out for name in WEIGHTS)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "cosine"])
+def test_json_ends_in_the_output(capsys, score, weights):
+    assert main(["steps", "--score", score, "--weights", weights, "--causal", "--query", "2", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["query"] == "x2"
+    assert told["allowed"] == [True, True, False]
+    if score != "additive":
+        output = attend(*EXAMPLES["000"].matrices.tensors, score=score, weights=weights, mask="causal", engine="dense")
+        assert told["steps"][-1]["values"] == pytest.approx(output[0, 0, 1].tolist())
+    assert told["steps"][-1]["name"] == "output"
+
+
+@pytest.mark.parametrize(
+    ("temperature", "weights"), [("0", [0, 1, 0]), ("inf", [1 / 3] * 3), ("1", [0.0634, 0.4683, 0.4683])]
+)
+def test_the_temperature(capsys, temperature, weights):
+    assert main(["steps", "--temperature", temperature, "--format", "json"]) == 0
+    told = {step["name"]: step["values"] for step in json.loads(capsys.readouterr().out)["steps"]}
+    assert told["normalise"] == pytest.approx(weights, abs=1e-4)
+
+
+def test_a_file_of_ones_own(tmp_path, capsys):
+    path = tmp_path / "mine.csv"
+    path.write_text("saw,1,0\na,0,2\n", "utf-8")
+    assert main(["steps", str(path), "--query", "2", "--key", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "From a to saw, number by number" in out
+    assert "[0, 2] x [1, 0] = [0, 0]" in out
+
+
+def test_a_page(tmp_path, capsys):
+    path = tmp_path / "steps.html"
+    assert main(["steps", "002", "--lang", "zh", "--html", str(path)]) == 0
+    text = path.read_text("utf-8")
+    assert '<html lang="zh">' in text
+    assert "来福" in text
+    assert "src=" not in text
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["005"], 2, "must be one of 000, 002, 004, but is '005'"),
+        (["none.json"], 1, "none.json: there is no such file."),
+        (["--query", "4"], 2, "`--query` must be from 1 to 3, but is 4."),
+        (["--key", "0"], 2, "`--key` must be from 1 to 3, but is 0."),
+        (["--temperature", "-1"], 2, "`--temperature` must be 0 or more, but is -1.0."),
+        (["--temperature", "nan"], 2, "`--temperature` must be 0 or more, but is nan."),
+        (["--temperature", "2", "--weights", "relu"], 2, "`--temperature` is one of softmax, but --weights is relu."),
+        (["--score", "scaled"], 2, "Did you mean scaled_dot?"),
+        (["--exercise", "--format", "json"], 2, "`--exercise` asks for the numbers"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(capsys, words, code, said):
+    assert main(["steps", *words]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_sizes_that_do_not_fit_are_refused_in_a_sentence(tmp_path, capsys):
+    path = tmp_path / "mine.json"
+    path.write_text('{"query": [[1, 0]], "key": [[1]], "value": [[1]]}', "utf-8")
+    assert main(["steps", str(path)]) == 2
+    assert "must have the feature size of" in capsys.readouterr().err
+
+
+def test_an_exercise_names_slips_and_counts(monkeypatch, capsys):
+    typed(monkeypatch, "4", "4", "2.31", "?", "0.4", "0.43", "q")
+    assert main(["steps", "--score", "scaled_dot", "--exercise"]) == 0
+    out = capsys.readouterr().out
+    said = [line for line in out.splitlines() if line]
+    assert "You forgot to divide by sqrt(d)." in said
+    assert "You forgot the exponential: softmax divides exp(s), not s." in said
+    assert "The answer is 1." in said
+    assert said[-1] == "3 of 7 right, 1 of them at once; 1 shown."
+    # What is asked for isn't shown before.
+    assert "2.309" not in out
+    assert "0.4319" not in out
+
+
+def test_an_exercise_ends_with_the_input_and_speaks_chinese(monkeypatch, capsys):
+    typed(monkeypatch, "4", "4")
+    assert main(["steps", "--score", "scaled_dot", "--exercise", "--lang", "zh"]) == 0
+    out = capsys.readouterr().out
+    assert "忘了除以 √d。" in out
+    assert out.splitlines()[-1] == "7 题中答对 1 题,其中 1 题一次答对;看答案 0 题。"
