@@ -220,8 +220,8 @@ def test_rank_agreement_is_spearmans():
     assert rank_agreement([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
     assert math.isnan(rank_agreement([1, 1, 1], [3, 2, 1]))
     assert math.isnan(rank_agreement([], []))
-    # By hand: ranks 1, 2.5, 2.5, 4 and 2, 1, 3, 4, whose covariance is 3.5 and whose squares sum to 4.5 and 5.
-    assert rank_agreement([0.1, 0.2, 0.2, 0.4], [0.2, 0.1, 0.3, 0.4]) == pytest.approx(3.5 / math.sqrt(4.5 * 5))
+    # By hand: ranks 1, 2.5, 2.5, 4 and 2, 1, 3, 4, whose products sum to 3 and whose squares sum to 4.5 and 5.
+    assert rank_agreement([0.1, 0.2, 0.2, 0.4], [0.2, 0.1, 0.3, 0.4]) == pytest.approx(3 / math.sqrt(4.5 * 5))
     with pytest.raises(ArgumentError, match="a number for each of 2 weights, but holds 3"):
         rank_agreement([1, 2], [1, 2, 3])
     with pytest.raises(ArgumentError, match="`effects` must hold finite numbers"):

@@ -19,7 +19,17 @@ from regard.inspection.by_hand import AsScores
 from regard.inspection.call import AttentionCall
 from regard.inspection.change_parts import Hidden, Level, Scaled, Where
 
-__all__ = ["Change", "HideKey", "HidePair", "RemoveHead", "Temperature", "UniformHead", "UniformRow", "expressed"]
+__all__ = [
+    "Change",
+    "HideKey",
+    "HidePair",
+    "RemoveHead",
+    "Temperature",
+    "UniformHead",
+    "UniformRow",
+    "expressed",
+    "nothing",
+]
 
 
 @dataclass(frozen=True)
@@ -218,6 +228,13 @@ class Temperature(Change):
 def expressed(change: Change, call: AttentionCall) -> bool:
     """Whether the parts of a call express a change."""
     return change.parts(call, change.where()) is not None
+
+
+def nothing(call: AttentionCall) -> dict[str, Any]:
+    """Parts that say the same as those of a call in the form that changes have, to see their rounding error."""
+    nowhere = Where(key=-1)
+    mask = as_mask(call.parts.get("mask")) & Hidden(nowhere)
+    return {**call.parts, "mask": mask, "position": _then(call.parts.get("position"), Scaled(nowhere, 1.0))}
 
 
 def _place(layer: int | str | None, head: int | None) -> str:

@@ -1,6 +1,7 @@
 """What changes of attention do to what a model says: its measure before and after each change."""
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ class Effect:
     def unchanged(self) -> bool:
         """Whether nothing changed, or no more than by rounding."""
         before, after = torch.as_tensor(self.before), torch.as_tensor(self.after)
-        slack = self.rounding + _ROUNDING * torch.maximum(before.abs(), after.abs())
+        # Of several numbers the largest counts: the error of a small one comes from what cancelled.
+        slack = self.rounding + _ROUNDING * torch.maximum(before.abs(), after.abs()).nan_to_num().max()
         return bool((((after - before).abs() <= slack) | (after == before)).all())
 
     def __str__(self) -> str:
@@ -147,7 +149,7 @@ def _one_by_one(
     found = []
     for change in changes:
         with changed(model, [change]):
-            found.append(Effect(change, before, measure(run()), _rounding(before, again)))
+            found.append(Effect(change, before, measure(run()), _rounding(model, before, again)))
     return tuple(found)
 
 
@@ -177,7 +179,7 @@ def _batched(
             sizes = ", ".join(map(str, sorted(applied.batches)))
             raise _NotBatched(f"its attention has batches of {sizes} where its inputs have one of {count}.")
         rows = [_number(row) for row in _rows(given, count)]
-        rounding = _rounding(before, rows[0])
+        rounding = _rounding(model, before, rows[0])
         found += [Effect(change, before, row, rounding) for change, row in zip(some, rows[1:], strict=True)]
     if found:
         # The axis of the right size may still not be the items'.
@@ -210,10 +212,17 @@ def _rows(value: Any, count: int) -> Tensor:
     return value
 
 
-def _rounding(before: Measured, again: Measured) -> float:
-    """Four times the difference that a change of nothing makes; rounding errors differ from change to change."""
-    gap = (torch.as_tensor(before) - torch.as_tensor(again)).abs().max()
-    return 4 * float(gap) if torch.isfinite(gap) else 0.0
+def _rounding(model: nn.Module, before: Measured, again: Measured) -> float:
+    """What rounding changes: four times what a change of nothing did, since errors differ from change to change.
+
+    In half precision a single run tells little, so there it is at least one unit in the last place.
+    """
+    before, again = torch.as_tensor(before), torch.as_tensor(again)
+    gap = 4 * float((before - again).abs().max())
+    epsilons = (torch.finfo(each.dtype).eps for each in model.parameters() if each.is_floating_point())
+    coarsest = max((each for each in epsilons if each > _ROUNDING), default=0.0)
+    rounding = gap + coarsest * float(before.abs().max())
+    return rounding if math.isfinite(rounding) else 0.0
 
 
 def _repeated(inputs: Any, count: int) -> Any:

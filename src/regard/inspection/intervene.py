@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention import attend
 from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
-from regard.inspection.changes import Change
+from regard.inspection.changes import Change, nothing
 from regard.inspection.interception import Interception
 from regard.inspection.module_names import ModuleNames
 
@@ -23,7 +23,8 @@ class Changes:
         names: the names of the model's modules.
         changes: the changes.
         items: for each change, the only item of the batch that it changes, from 0; None for all items.
-        always: whether outputs are computed anew where nothing changes too, which shows the error of rounding.
+        always: whether outputs are computed anew where nothing changes too, as if something did, which shows the error
+            of rounding.
 
     Attributes:
         applied: the changes of the latest call.
@@ -77,12 +78,13 @@ class Changes:
         for change, item in found:
             # In place, because what a function returns beside the outputs is made of the parts too.
             call.parts.update(change.parts(call, change.where(item)) or {})
-        outputs = attend(call.query, call.key, call.value, **call.parts, dropout=call.dropout)
+        parts = call.parts if found else nothing(call)
+        outputs = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
         for change, item in found:
             outputs = change.heads(call, outputs, change.where(item))
         return outputs
 
-    def check(self, nothing: str = "") -> None:
+    def check(self, reason: str = "") -> None:
         """Check that each change applied to a call.
 
         Raises:
@@ -93,7 +95,7 @@ class Changes:
                 continue
             kind = type(change).__name__
             if not self._layers:
-                raise ArgumentError(f"`changes`: {kind} changed nothing. {nothing or 'No attention was seen.'}")
+                raise ArgumentError(f"`changes`: {kind} changed nothing. {reason or 'No attention was seen.'}")
             layers = "; ".join(
                 f"layer {number}{name and f' ({name})'} with {sizes}"
                 for number, (name, sizes) in enumerate(self._layers.items(), 1)
