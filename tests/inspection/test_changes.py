@@ -244,7 +244,7 @@ def test_weights_of_no_known_rule_are_changed_where_softmax_made_them(vectors):
 
 def test_weights_of_no_known_rule_that_softmax_did_not_make_are_refused(vectors):
     model = ByHand(lambda scores, axis: torch.sigmoid(scores))
-    with pytest.raises(ArgumentError, match="hide key 2 .*follow no known rule"), intervene(model, HideKey(2)):
+    with pytest.raises(ArgumentError, match=r"hide key 2 .*follow no known rule"), intervene(model, HideKey(2)):
         model(*vectors)
     plain = model(*vectors)
     with intervene(model, RemoveHead(1, 2)):
@@ -308,7 +308,7 @@ def test_a_change_that_applies_to_nothing_says_what_there_is(change, message):
 
 def test_a_change_of_a_model_without_attention_says_so():
     with (
-        pytest.raises(ArgumentError, match="HideKey changed nothing. No attention was seen"),
+        pytest.raises(ArgumentError, match=r"HideKey changed nothing. No attention was seen"),
         intervene(nn.Linear(2, 2), HideKey(1)) as seen,
     ):
         assert list(seen) == []

@@ -196,9 +196,9 @@ def test_all_heads_and_keys_of_what_was_seen():
 
 def test_wrong_calls_say_what_to_do():
     model, vectors = encoder()
-    with pytest.raises(ArgumentError, match="`head` of RemoveHead .* but is 9"):
+    with pytest.raises(ArgumentError, match=r"`head` of RemoveHead .* but is 9"):
         effects(model, lambda: model(vectors), torch.mean, [RemoveHead(1, 9)])
-    with pytest.raises(ArgumentError, match="`head` of RemoveHead .* but is 9"):
+    with pytest.raises(ArgumentError, match=r"`head` of RemoveHead .* but is 9"):
         effects(model, model, lambda output: output, [RemoveHead(1, 9)], inputs=vectors)
     with pytest.raises(ArgumentError, match="`measure` must give a number or a tensor of numbers, but gave str"):
         effects(model, lambda: model(vectors), lambda output: "NOUN", [HideKey(1)])
