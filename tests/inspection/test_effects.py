@@ -19,6 +19,7 @@ from regard.inspection import (
     UniformRow,
     all_heads,
     all_keys,
+    attended,
     effects,
     intervene,
     rank_agreement,
@@ -233,3 +234,17 @@ def test_rank_agreement_equals_scipys():
     torch.manual_seed(0)
     left, right = torch.randint(0, 6, (2, 40)).tolist()
     assert rank_agreement(left, right) == pytest.approx(stats.spearmanr(left, right).statistic)
+
+
+def test_what_was_attended_to_beside_what_mattered():
+    model, inputs = bert()
+    with watch(model) as seen:
+        model(**inputs)
+    weights = torch.stack([layer.weights() for layer in seen])
+    assert attended(seen, HideKey(2)) == pytest.approx(float(weights[..., 1].mean()))
+    assert attended(seen, HideKey(2, 2, 3)) == pytest.approx(float(weights[1, :, 2, :, 1].mean()))
+    assert attended(seen, HidePair(4, 2, "bert.encoder.layer.1")) == pytest.approx(float(weights[1, :, :, 3, 1].mean()))
+    with pytest.raises(ArgumentError, match="nothing there fits: hide key 6"):
+        attended(seen, HideKey(6))
+    with pytest.raises(ArgumentError, match="must hide a key or a pair"):
+        attended(seen, RemoveHead(1, 1))

@@ -1,5 +1,6 @@
 """Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
+from regard.inspection.attended import attended
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
@@ -40,6 +41,7 @@ __all__ = [
     "all_heads",
     "all_keys",
     "answer_page",
+    "attended",
     "capture_attention",
     "effects",
     "find_problems",

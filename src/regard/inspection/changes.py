@@ -18,6 +18,7 @@ from regard.errors import ArgumentError
 from regard.inspection.by_hand import AsScores
 from regard.inspection.call import AttentionCall
 from regard.inspection.change_parts import Hidden, Level, Scaled, Where
+from regard.inspection.seen import SeenLayer
 
 __all__ = [
     "Change",
@@ -62,7 +63,7 @@ class Change:
         numbers = {name: getattr(self, name, None) for name in self.numbers}
         return Where(item, **{name: None if each is None else each - 1 for name, each in numbers.items()})
 
-    def missing(self, call: AttentionCall) -> str:
+    def missing(self, call: AttentionCall | SeenLayer) -> str:
         """The first of `numbers` that the call doesn't have; "" if it has all."""
         sizes = (call.query.shape[1], call.query.shape[2], call.key.shape[2])
         given = ((name, getattr(self, name, None), size) for name, size in zip(self.numbers, sizes, strict=True))
