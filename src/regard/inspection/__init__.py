@@ -1,6 +1,10 @@
 """Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
+from regard.inspection.attended import attended
 from regard.inspection.capture import CapturedAttention, capture_attention
+from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
+from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
+from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
 from regard.inspection.steps import Steps, steps, steps_page
@@ -14,30 +18,45 @@ from regard.inspection.summaries import (
     select_weights,
 )
 from regard.inspection.views import answer_page, heatmap, item_labels, item_rankings, pooled_heatmap, pooled_ranking
-from regard.inspection.watch import NothingSeen, watch
+from regard.inspection.watch import NothingSeen, intervene, watch
 
 __all__ = [
     "CapturedAttention",
+    "Change",
+    "Effect",
+    "HideKey",
+    "HidePair",
     "LayerRecord",
     "NothingSeen",
+    "OneByOne",
     "RankedKey",
     "RankedKeys",
     "Record",
     "RecordDiffers",
+    "RemoveHead",
     "Seen",
     "SeenLayer",
     "Selection",
     "Steps",
+    "Temperature",
+    "UniformHead",
+    "UniformRow",
+    "all_heads",
+    "all_keys",
     "answer_page",
+    "attended",
     "capture_attention",
+    "effects",
     "find_problems",
     "heatmap",
+    "intervene",
     "item_labels",
     "item_rankings",
     "pooled_heatmap",
     "pooled_ranking",
     "pooled_weights",
     "rank",
+    "rank_agreement",
     "select_weights",
     "steps",
     "steps_page",

@@ -37,7 +37,13 @@ _ROWS = 8
 
 @dataclass(frozen=True)
 class AsScores:
-    """Weights that are the scores themselves: for a table of weights that follow no known rule."""
+    """Weights that are the scores themselves: for a table of weights that follow no known rule.
+
+    Args:
+        normaliser: the function that made the weights of unknown scores; "" if it is unknown too.
+    """
+
+    normaliser: str = ""
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return scores if allowed is None else torch.where(allowed, scores, 0.0)
@@ -86,10 +92,11 @@ class ByHand:
 
     Args:
         attended: receives a call of attention and a function that runs it, and returns the result.
+        gradients: whether calls need gradients, because their outputs may be changed.
     """
 
-    def __init__(self, attended: Callable[[AttentionCall, Callable[[], Any]], Any]):
-        self._attended = attended
+    def __init__(self, attended: Callable[[AttentionCall, Callable[[], Any]], Any], gradients: bool = False):
+        self._attended, self._gradients = attended, gradients
         self._followed: dict[int, tuple[weakref.ref[Tensor], _Followed]] = {}
 
     def clear(self) -> None:
@@ -124,7 +131,7 @@ class ByHand:
             return func(*args, **kwargs)
         node = self._node(product.operand) or self._unfollowed(product.left)
         if node is not None and product.last:
-            with uninterrupted(), torch.no_grad():
+            with uninterrupted(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
                 call = _call(node, product)
             if call is not None:
                 return self._attended(call, lambda: func(*args, **kwargs))
@@ -261,7 +268,12 @@ def _call(node: _Followed, product: Product) -> AttentionCall | None:
     notes = []
     if parts is None:
         notes.append("Its weights follow no known rule, so they are kept as a table of all pairs.")
-        parts = {"score": Dot(), "weights": AsScores(), "mask": None, "position": Bias(weights.detach())}
+        parts = {
+            "score": Dot(),
+            "weights": AsScores(node.normaliser if node.intact else ""),
+            "mask": None,
+            "position": Bias(weights.detach()),
+        }
 
     def returned(outputs: Tensor) -> Tensor:
         return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(product.right.dtype)

@@ -35,7 +35,7 @@ class Interception(TorchFunctionMode):
     def __init__(self, seen: Callable[[AttentionCall, Any], None], change: Change | None = None):
         super().__init__()
         self._seen, self._change = seen, change
-        self._by_hand = ByHand(self._attended)
+        self._by_hand = ByHand(self._attended, gradients=change is not None)
         self.calls = 0
         # Compiled functions run as the Python that they were compiled from, which can be intercepted.
         self._eager: Any = None

@@ -41,6 +41,7 @@ class SeenLayer:
         outputs: what the layer gave for them, (batch, head, row, feature); with a projection, (batch, row, width).
         projection: weight and bias of the linear map of the joined heads that `outputs` went through.
         notes: sentences about what is special.
+        removed: whether heads were changed in a way that the parts don't express; see `regard.inspection.changes`.
     """
 
     name: str
@@ -57,6 +58,7 @@ class SeenLayer:
     outputs: Tensor
     projection: tuple[Tensor, Tensor | None] | None = None
     notes: list[str] = field(default_factory=list)
+    removed: bool = False
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -106,9 +108,10 @@ class SeenLayer:
     def verify(self) -> float | None:
         """The largest difference between what the layer gave and what the record gives, over the sampled queries.
 
-        None if the layer dropped weights at random, so that its outputs can't be computed again.
+        None if the layer dropped weights at random, or a change removed heads, so that the record doesn't give the
+        outputs.
         """
-        if self.dropout:
+        if self.dropout or self.removed:
             return None
         if not self.outputs.numel():
             return 0.0

@@ -1,8 +1,8 @@
 """`regard.watch`: see the attention of any PyTorch model while it runs."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
+from regard.inspection.changes import Change, expressed
 from regard.inspection.interception import Interception
+from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
 from regard.inspection.seen import Seen, SeenLayer
 
-__all__ = ["NothingSeen", "watch"]
+__all__ = ["NothingSeen", "intervene", "watch"]
 
 _ROWS = 16
 
@@ -24,7 +26,7 @@ class NothingSeen(UserWarning):
 
 
 @contextmanager
-def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
+def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()) -> Iterator[Seen]:
     """See each call of attention that a model makes inside of the block.
 
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
@@ -38,6 +40,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
         model: the model; its modules name the layers.
         rows: for how many queries of each call the outputs are kept. The record is checked against them at the end of
             the block, and again by `verify`.
+        changes: changes of the heads, such as `RemoveHead(2, 4)` or `HideKey(3)`, with whose outputs the model goes on.
+            The record has the rules as they are then; a removed head keeps its weights there.
 
     Yields:
         The calls, as they are made.
@@ -47,7 +51,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
-        ArgumentError: `model` isn't a module.
+        ArgumentError: `model` isn't a module; at the end of the block: a change applied to no call.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
@@ -59,17 +63,39 @@ def watch(model: nn.Module, *, rows: int = _ROWS) -> Iterator[Seen]:
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
     seen, names = Seen(), ModuleNames(model)
+    change = Changes(names, changes) if changes else None
 
     def add(call: AttentionCall, result: Any) -> None:
-        seen.layers.append(_layer(names.current(), call, result, rows))
+        layer = _layer(names.current(), call, result, rows)
+        if change is not None and change.applied:
+            layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
+            layer.removed = not all(expressed(each, call) for each in change.applied)
+        seen.layers.append(layer)
 
-    interception = Interception(add)
+    interception = Interception(add, change)
     with interception:
         yield seen
     seen.check()
     if not seen.layers:
         seen.nothing = _found_instead(model, interception.calls)
+    if change is not None:
+        change.check(seen.nothing)
+    elif not seen.layers:
         warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
+
+
+def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> AbstractContextManager[Seen]:
+    """Change attention inside of the block: `watch` with changes.
+
+    Example:
+        >>> from regard.inspection import RemoveHead
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> with intervene(layer, RemoveHead(layer=1, head=2)) as seen:
+        ...     output = layer(torch.randn(1, 5, 8))
+        >>> seen[0].notes
+        ['Changed: remove head 2 of layer 1.']
+    """
+    return watch(model, rows=rows, changes=changes)
 
 
 def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:

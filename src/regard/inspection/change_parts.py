@@ -1,0 +1,77 @@
+"""Parts of the operator that change some pairs of query and key and leave the others: hidden pairs, scaled scores."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention import Index, Mask, Position
+
+__all__ = ["Hidden", "Level", "Scaled", "Where"]
+
+# Models that add a bias of -10,000 to hide a key never attend to it; real scores are far above.
+_HIDDEN = -5000.0
+
+
+@dataclass(frozen=True)
+class Where:
+    """Pairs of query and key, in some items and heads; all are counted from 0, and None stands for all.
+
+    Example:
+        >>> Where(head=1).rows(torch.zeros(1, 2, 3, 4)).tolist()
+        [[[[False]], [[True]]]]
+    """
+
+    item: int | None = None
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+
+    def pairs(self, at: Index) -> Tensor:
+        """Which pairs these are, as bools that broadcast against the index."""
+        axes = (at.batch, self.item), (at.head, self.head), (at.query, self.query), (at.key, self.key)
+        found = [axis == wanted for axis, wanted in axes if wanted is not None]
+        both = found[0] if found else torch.ones((), dtype=torch.bool, device=at.key.device)
+        for each in found[1:]:
+            both = both & each
+        return both
+
+    def rows(self, outputs: Tensor) -> Tensor:
+        """Which rows of outputs (batch, head, query, feature) these are, as bools that broadcast against them."""
+        both = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=outputs.device)
+        for axis, wanted in enumerate((self.item, self.head, self.query)):
+            if wanted is not None:
+                numbers = torch.arange(outputs.shape[axis], device=outputs.device)
+                both = both & (numbers == wanted).view([-1 if axis == each else 1 for each in range(4)])
+        return both
+
+
+@dataclass(frozen=True)
+class Hidden(Mask):
+    """Hides these pairs, and allows all others."""
+
+    where: Where
+
+    def allows(self, at: Index) -> Tensor:
+        return ~self.where.pairs(at)
+
+
+@dataclass(frozen=True)
+class Scaled(Position):
+    """Multiplies the scores of these pairs, with the biases that were added before, by a factor."""
+
+    where: Where
+    factor: float
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        return torch.where(self.where.pairs(at), scores * self.factor, scores)
+
+
+@dataclass(frozen=True)
+class Level(Position):
+    """Sets the scores of these pairs to 0, except those that a bias hides."""
+
+    where: Where
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        return torch.where(self.where.pairs(at) & (scores > _HIDDEN), 0.0, scores)

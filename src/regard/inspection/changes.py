@@ -1,0 +1,275 @@
+"""Changes of attention: remove a head, make it uniform, hide a key or a pair, scale the temperature.
+
+A change is written in the terms of the operator, so it holds for every score, normaliser, mask and position. Its memory
+is linear where that of the call is.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from regard.attention import Bias, Dot, Softmax, attend
+from regard.attention.masks import Pairs, as_mask
+from regard.attention.positions import POSITIONS, Both
+from regard.errors import ArgumentError
+from regard.inspection.by_hand import AsScores
+from regard.inspection.call import AttentionCall
+from regard.inspection.change_parts import Hidden, Level, Scaled, Where
+from regard.inspection.seen import SeenLayer
+
+__all__ = [
+    "Change",
+    "HideKey",
+    "HidePair",
+    "RemoveHead",
+    "Temperature",
+    "UniformHead",
+    "UniformRow",
+    "expressed",
+    "nothing",
+]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the heads of some calls of attention.
+
+    Layers, heads, queries and keys are counted from 1, and None stands for all. Layers are counted in the order in
+    which they run; a layer may be given by the name of its module too, or of a module around it. Queries and keys are
+    counted as the model sees them, special tokens and padding included.
+    """
+
+    numbers: ClassVar[tuple[str, ...]] = ("head", "query", "key")
+
+    def __post_init__(self) -> None:
+        for name in ("layer", *self.numbers):
+            number = getattr(self, name, None)
+            if number is None or (name == "layer" and isinstance(number, str) and number):
+                continue
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                kinds = "a number from 1 or the name of a module" if name == "layer" else "a number from 1"
+                raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
+
+    def in_layer(self, number: int, name: str) -> bool:
+        """Whether the change is one of this layer."""
+        layer: int | str | None = getattr(self, "layer", None)
+        return layer is None or layer == number or (isinstance(layer, str) and f"{name}.".startswith(f"{layer}."))
+
+    def where(self, item: int | None = None) -> Where:
+        """The pairs that change, in one item of the batch or in all."""
+        numbers = {name: getattr(self, name, None) for name in self.numbers}
+        return Where(item, **{name: None if each is None else each - 1 for name, each in numbers.items()})
+
+    def missing(self, call: AttentionCall | SeenLayer) -> str:
+        """The first of `numbers` that the call doesn't have; "" if it has all."""
+        sizes = (call.query.shape[1], call.query.shape[2], call.key.shape[2])
+        given = ((name, getattr(self, name, None), size) for name, size in zip(self.numbers, sizes, strict=True))
+        return next((name for name, number, size in given if number is not None and number > size), "")
+
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        """The parts that the call has then; None if no parts express the change, and `heads` does."""
+        return None
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        """The outputs (batch, head, query, feature) then, given those of the parts."""
+        return outputs
+
+    def outputs(self, call: AttentionCall, item: int | None = None) -> Tensor:
+        """The outputs of the heads (batch, head, query, feature) with this change; the call is left as it is.
+
+        Args:
+            call: the call.
+            item: from 0, the only item of the batch that is changed.
+
+        Raises:
+            ArgumentError: the call's weights follow no known rule, and the change needs one.
+        """
+        where = self.where(item)
+        parts = self.parts(call, where) or call.parts
+        return self.heads(call, attend(call.query, call.key, call.value, **parts, dropout=call.dropout), where)
+
+
+@dataclass(frozen=True)
+class RemoveHead(Change):
+    """The outputs of a head are zeros, or all the mean of its outputs.
+
+    Args:
+        layer, head: which one.
+        by: "zero", or "mean", over the queries of each item, padding included.
+
+    Raises:
+        ArgumentError: a number is below 1, or `by` has another name.
+    """
+
+    layer: int | str | None
+    head: int | None
+    by: str = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by not in ("zero", "mean"):
+            raise ArgumentError(f"`by` of RemoveHead must be 'zero' or 'mean', but is {self.by!r}.")
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        mean = outputs.mean(2, keepdim=True) if self.by == "mean" else outputs.new_zeros(())
+        return torch.where(where.rows(outputs), mean, outputs)
+
+    def __str__(self) -> str:
+        how = "" if self.by == "zero" else ", replaced by its mean"
+        return f"remove {_place(self.layer, self.head)}{how}"
+
+
+@dataclass(frozen=True)
+class _Uniform(Change):
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        if _is_softmax(parts.get("weights", "softmax")):
+            return {**parts, "position": _then(parts.get("position"), Level(where))}
+        return None
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        if _is_softmax(call.parts.get("weights", "softmax")) or isinstance(call.parts["weights"], AsScores):
+            return outputs
+        # For other normalisers equal scores needn't give weights that sum to 1.
+        position = _then(call.parts.get("position"), Level(where))
+        parts = {**call.parts, "weights": "softmax", "position": position}
+        uniform = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
+        return torch.where(where.rows(outputs), uniform, outputs)
+
+
+@dataclass(frozen=True)
+class UniformHead(_Uniform):
+    """Each query of a head attends alike to all keys that it may attend to; see `Change` for the arguments."""
+
+    layer: int | str | None
+    head: int | None
+
+    def __str__(self) -> str:
+        return f"make {_place(self.layer, self.head)} uniform"
+
+
+@dataclass(frozen=True)
+class UniformRow(_Uniform):
+    """A query attends alike to all keys that it may attend to; see `Change` for the arguments."""
+
+    query: int
+    layer: int | str | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"make query {self.query} uniform in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class _Hide(Change):
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        hidden, mask = Hidden(where), parts.get("mask")
+        return {**parts, "mask": hidden if mask is None else as_mask(mask) & hidden}
+
+
+@dataclass(frozen=True)
+class HideKey(_Hide):
+    """No query may attend to a key; see `Change` for the arguments."""
+
+    key: int
+    layer: int | str | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"hide key {self.key} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class HidePair(_Hide):
+    """A query may not attend to a key; see `Change` for the arguments."""
+
+    query: int
+    key: int
+    layer: int | str | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"hide key {self.key} from query {self.query} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class Temperature(Change):
+    """The scores, biases included, are divided by a number before they are normalised.
+
+    Args:
+        factor: above 0. Below 1 it sharpens the weights, above 1 it flattens them.
+        layer, head: see `Change`.
+
+    Raises:
+        ArgumentError: the factor isn't above 0.
+    """
+
+    factor: float
+    layer: int | str | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        right = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)
+        if not right or not 0 < self.factor < math.inf:
+            raise ArgumentError(f"`factor` of Temperature must be a number above 0, but is {self.factor!r}.")
+
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        return {**parts, "position": _then(parts.get("position"), Scaled(where, 1 / self.factor))}
+
+    def __str__(self) -> str:
+        return f"temperature x {self.factor:g} in {_place(self.layer, self.head)}"
+
+
+def expressed(change: Change, call: AttentionCall) -> bool:
+    """Whether the parts of a call express a change."""
+    return change.parts(call, change.where()) is not None
+
+
+def nothing(call: AttentionCall) -> dict[str, Any]:
+    """Parts that say the same as those of a call in the form that changes have, to see their rounding error."""
+    nowhere = Where(key=-1)
+    mask = as_mask(call.parts.get("mask")) & Hidden(nowhere)
+    return {**call.parts, "mask": mask, "position": _then(call.parts.get("position"), Scaled(nowhere, 1.0))}
+
+
+def _place(layer: int | str | None, head: int | None) -> str:
+    where = "all layers" if layer is None else f"layer {layer}"
+    return f"all heads of {where}" if head is None else f"head {head} of {where}"
+
+
+def _is_softmax(normaliser: Any) -> bool:
+    return normaliser == "softmax" if isinstance(normaliser, str) else isinstance(normaliser, Softmax)
+
+
+def _then(position: Any, last: Any) -> Any:
+    """The position scheme, and then another one."""
+    if isinstance(position, str):
+        position = POSITIONS[position]()
+    position = position.part() if hasattr(position, "part") else position
+    return last if position is None else Both(position, last)
+
+
+def _rule(call: AttentionCall, change: Change) -> dict[str, Any]:
+    """The parts, in which a table of the weights of a softmax is one of scores, which can be changed.
+
+    Raises:
+        ArgumentError: it is a table of weights that are made in another way.
+    """
+    table = call.parts.get("weights")
+    if not isinstance(table, AsScores):
+        return call.parts
+    weights: Tensor = call.parts["position"].table
+    if table.normaliser != "softmax" or call.dropout:
+        raise ArgumentError(
+            f"{change} can't be computed: the weights of this layer follow no known rule, and how they would change "
+            "isn't known. Heads can be removed."
+        )
+    shown = weights > 0
+    scores = torch.where(shown, weights, 1.0).float().log()
+    return {"score": Dot(), "weights": "softmax", "mask": Pairs(shown), "position": Bias(scores)}
