@@ -72,10 +72,12 @@ class Interception(TorchFunctionMode):
         return self._attended(call, lambda: func(*args, **kwargs))
 
     def _attended(self, call: AttentionCall, run: Callable[[], Any]) -> Any:
+        # A block around this one sees what goes on: the function itself, or the operator's call in its place.
+        changed = None if self._change is None else self._change(call)
+        if changed is None:
+            result = run()
         with uninterrupted():
-            changed = None if self._change is None else self._change(call)
-            result = None if changed is None else call.returned(changed)
-        result = run() if changed is None else result
-        with uninterrupted():
+            if changed is not None:
+                result = call.returned(changed)
             self._seen(call, result)
         return result
