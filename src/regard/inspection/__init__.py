@@ -1,6 +1,7 @@
 """Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
 from regard.inspection.capture import CapturedAttention, capture_attention
+from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import Seen, SeenLayer
 from regard.inspection.summaries import (
@@ -17,6 +18,7 @@ from regard.inspection.watch import NothingSeen, watch
 
 __all__ = [
     "CapturedAttention",
+    "HeadPattern",
     "LayerRecord",
     "NothingSeen",
     "RankedKey",
@@ -28,6 +30,7 @@ __all__ = [
     "answer_page",
     "capture_attention",
     "find_problems",
+    "head_patterns",
     "heatmap",
     "item_labels",
     "item_rankings",
