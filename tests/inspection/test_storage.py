@@ -118,7 +118,9 @@ def test_all_dtypes(dtype, tmp_path):
 
 def test_models_of_pytorch_with_their_projections(tmp_path):
     torch.manual_seed(0)
-    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2, enable_nested_tensor=False).eval()
+    model = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, batch_first=True), 2, enable_nested_tensor=False
+    ).eval()
     with watch(model) as seen:
         model(torch.randn(2, 5, 8), src_key_padding_mask=torch.tensor([[False] * 5, [False, False, True, True, True]]))
     assert [layer.projection is not None for layer in seen] == [True, True]
@@ -161,7 +163,9 @@ def test_tensors_that_layers_share_are_stored_once(tmp_path):
 )
 def test_a_users_function_cannot_be_saved(parts, kind, own, tmp_path):
     seen = seen_with(parts)
-    with pytest.raises(ArgumentError, match=rf"`{kind}` of layer 0 \(''\) must be a part of regard .* is {own},") as error:
+    with pytest.raises(
+        ArgumentError, match=rf"`{kind}` of layer 0 \(''\) must be a part of regard .* is {own},"
+    ) as error:
         seen.save(tmp_path / "seen.safetensors")
     assert "del seen.layers[0]" in str(error.value)
     assert not list(tmp_path.iterdir())
@@ -179,16 +183,22 @@ def test_a_subclass_cannot_be_saved(tmp_path):
 def test_all_parts_of_the_attention_room_can_be_named():
     from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS
 
-    classes = {each for known in (MASKS, SCORES, WEIGHTS, POSITIONS) for each in known.values() if isinstance(each, type)}
+    classes = {
+        each for known in (MASKS, SCORES, WEIGHTS, POSITIONS) for each in known.values() if isinstance(each, type)
+    }
     parts = {each for each in classes if not issubclass(each, nn.Module)}
     assert parts <= set(PARTS.values())
-    assert {"And", "Or", "Not", "Both", "Slopes", "RelativeKeys", "KeyIntervals", "Distances", "SoftCapped"} <= set(PARTS)
+    assert {"And", "Or", "Not", "Both", "Slopes", "RelativeKeys", "KeyIntervals", "Distances", "SoftCapped"} <= set(
+        PARTS
+    )
     assert not {"Predicate", "ScoreMod", "Mask", "Position"} & set(PARTS)
 
 
 def file_of(path, change=lambda header, tensors: None):
     """A saved file with its header and tensors changed."""
-    seen_with({"mask": Causal() & Lengths([7, 4]), "score": Cosine(torch.tensor([1.0, 3.0])), "position": Rotary(4)}).save(path)
+    seen_with(
+        {"mask": Causal() & Lengths([7, 4]), "score": Cosine(torch.tensor([1.0, 3.0])), "position": Rotary(4)}
+    ).save(path)
     with safetensors.safe_open(path, "pt") as file:
         header = json.loads(file.metadata()["regard"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -219,7 +229,10 @@ def with_query(value):
         (replace("mask", {"class": "os.system", "fields": {}}), "of a class of regard, but is of 'os.system'"),
         (replace("mask", {"class": "Predicate", "fields": {"function": "print"}}), "but is of 'Predicate'"),
         (replace("mask", {"class": "Window", "fields": {"before": 1}}), "layer 0 is damaged .*after"),
-        (replace("mask", {"class": "Window", "fields": {"before": {"float": "nan"}, "after": 1}}), "`before` of Window"),
+        (
+            replace("mask", {"class": "Window", "fields": {"before": {"float": "nan"}, "after": 1}}),
+            "`before` of Window",
+        ),
         (replace("mask", {"class": "Window", "fields": {"before": 10**30, "after": 1}}), "layer 0 is damaged"),
         (replace("mask", {"class": "Softmax", "fields": {}}), "layer 0 is damaged"),
         (replace("score", "dto"), "did you mean 'dot'"),

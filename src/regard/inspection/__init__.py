@@ -1,5 +1,13 @@
 """Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
+from regard.inspection.across_layers import (
+    ATTRIBUTIONS,
+    Attribution,
+    gradient_weighted,
+    raw_weights,
+    rollout,
+    value_weighted,
+)
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.record import LayerRecord, Record
@@ -17,6 +25,8 @@ from regard.inspection.views import answer_page, heatmap, item_labels, item_rank
 from regard.inspection.watch import NothingSeen, watch
 
 __all__ = [
+    "ATTRIBUTIONS",
+    "Attribution",
     "CapturedAttention",
     "HeadPattern",
     "LayerRecord",
@@ -30,6 +40,7 @@ __all__ = [
     "answer_page",
     "capture_attention",
     "find_problems",
+    "gradient_weighted",
     "head_patterns",
     "heatmap",
     "item_labels",
@@ -38,6 +49,9 @@ __all__ = [
     "pooled_ranking",
     "pooled_weights",
     "rank",
+    "raw_weights",
+    "rollout",
     "select_weights",
+    "value_weighted",
     "watch",
 ]

@@ -34,7 +34,9 @@ def _is_part(thing: Any, base: type) -> bool:
     if not isinstance(thing, type) or not issubclass(thing, base) or thing is Predicate:
         return False
     # Scores and normalisers have no base class.
-    return dataclasses.is_dataclass(thing) and (base is not object or any("__call__" in vars(up) for up in thing.__mro__))
+    return dataclasses.is_dataclass(thing) and (
+        base is not object or any("__call__" in vars(up) for up in thing.__mro__)
+    )
 
 
 def describe(part: Any, store: Callable[[Tensor], str]) -> Any:

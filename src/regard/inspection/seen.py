@@ -215,7 +215,9 @@ def _checked(fields: dict[str, Any]) -> SeenLayer:
     floats = ("query", "key", "value", "outputs")
     for name in (*floats, "rows"):
         tensor = fields[name]
-        real = isinstance(tensor, Tensor) and (tensor.is_floating_point() if name in floats else tensor.dtype == torch.long)
+        real = isinstance(tensor, Tensor) and (
+            tensor.is_floating_point() if name in floats else tensor.dtype == torch.long
+        )
         if not real:
             raise ArgumentError(f"`{name}` must be a tensor of {'real numbers' if name in floats else 'row numbers'}.")
     layer = SeenLayer(**fields)
