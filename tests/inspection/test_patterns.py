@@ -10,7 +10,7 @@ from regard.inspection import patterns as module
 
 def layer_of(weights, mask=None, normaliser="softmax"):
     """A layer with these weights, (head, query, key), or with the softmax of their logarithms."""
-    heads, queries, keys = weights.shape
+    heads, _, keys = weights.shape
     query = weights.log().clamp(min=-60).unsqueeze(0)
     key = torch.eye(keys).expand(1, heads, -1, -1)
     return SeenLayer("a", "", query, key, key, "dot", normaliser, mask, None, 0.0, torch.arange(0), query[:, :, :0])
@@ -87,7 +87,7 @@ def test_separators():
 
 
 def test_duplicates():
-    items = "a b c a b c".split()
+    items = [*"abcabc"]
     table = torch.zeros(6, 6)
     for row in range(6):
         table[row, (row + 3) % 6] = 1

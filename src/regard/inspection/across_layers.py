@@ -1,4 +1,4 @@
-"""What an output owes to each item, by four readings of the attention: none is the truth, and each says where it misleads.
+"""What an output owes to each item, by four readings of the attention, each of which says where it misleads.
 
 All are computed for chosen queries, in linear memory.
 """

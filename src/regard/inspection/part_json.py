@@ -53,11 +53,11 @@ def describe(part: Any, store: Callable[[Tensor], str]) -> Any:
         >>> from regard.attention import Causal, Lengths
         >>> describe(~Causal(), str)
         {'class': 'Not', 'fields': {'mask': {'class': 'Causal', 'fields': {}}}}
-        >>> describe(Lengths([3]), lambda tensor: "a")["fields"]["lengths"]
+        >>> describe(Lengths([3]), lambda tensor: "a")["fields"]["both"]
         {'tensor': 'a'}
     """
     if isinstance(part, nn.Module) and hasattr(part, "part"):
-        part = part.part()  # pyright: ignore[reportCallIssue]
+        return describe(part.part(), store)  # pyright: ignore[reportCallIssue]
     if part is None or isinstance(part, bool | str):
         return part
     if isinstance(part, numbers.Integral):

@@ -1,4 +1,4 @@
-"""What kind of head each one is, measured: previous item, next, same, first, separator, duplicate, diagonal, uniform."""
+"""The pattern of each head, measured: previous item, next, same, first, separator, duplicate, diagonal, uniform."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from regard.attention import weigh
 from regard.errors import ArgumentError
 from regard.inspection.seen import SeenLayer
 
@@ -60,14 +61,15 @@ def head_patterns(
     - first: the key 0;
     - separator: the keys that `separators` names;
     - duplicate: the other keys with the same text as the query (needs `items`; not in cross-attention);
-    - diagonal (only in cross-attention): for each query one key, on that path for which the score is largest among those
-      that go from the first key to the last one, never back, and at most twice as fast as the straight line;
+    - diagonal (only in cross-attention): for each query one key, on that path for which the score is largest among
+      those that go from the first key to the last one, never back, and at most twice as fast as the straight line;
     - uniform: not a weight, but the entropy divided by its maximum, the logarithm of the number of allowed keys.
 
-    A head gets the name of a pattern if its score is at least halfway from chance to 1, where chance is the score of
-    equal weights for all allowed keys (of a diagonal: that of one row of weights, the mean, for all queries), over a quarter of the queries or more; of several, that which is nearest to 1 by that measure. If
-    none is, a score for uniform of 0.97 or more makes it "uniform"; otherwise it is "none". In long texts heads with
-    moderate scores reach 0.97 too, since entropy grows with the length.
+    A head gets the name of a pattern if its score is at least halfway from chance to 1, over a quarter of the queries
+    or more; of several, that which is nearest to 1 by that measure. Chance is the score of equal weights for all
+    allowed keys; for a diagonal, that of a head which gives the mean of its weights to every query. If no pattern is
+    that near, a score for uniform of 0.97 or more makes the head "uniform"; otherwise it is "none". In long texts heads
+    with moderate scores reach 0.97 too, since entropy grows with the length.
 
     Args:
         layers: a layer, or those of a `Seen`.
@@ -81,7 +83,8 @@ def head_patterns(
 
     Example:
         >>> keys = 9 * torch.eye(5)[None, None]
-        >>> layer = SeenLayer("a", "by hand", keys.roll(1, 2), keys, keys, "dot", "softmax", None, None, 0.0, keys, keys)
+        >>> query = keys.roll(1, 2)
+        >>> layer = SeenLayer("a", "", query, keys, keys, "dot", "softmax", None, None, 0.0, keys, keys)
         >>> str(head_patterns(layer)[0])
         'a head 0: previous (1.00)'
     """
@@ -211,12 +214,12 @@ def _blocks(layer: SeenLayer, item: int, queries: int) -> Iterator[tuple[Tensor,
     batch, heads = layer.query.shape[:2]
     keys = layer.key.shape[2]
     at_once = max(1, _BUDGET // max(batch * heads * keys, 1))
-    # With equal vectors all scores are 0, and softmax gives equal weights to the allowed keys.
-    equal = SeenLayer(
-        *("", ""),
-        *(torch.zeros_like(each[..., :1]) for each in (layer.query, layer.key, layer.value)),
-        *("dot", "softmax", layer.mask, None, 0.0, layer.rows, layer.outputs),
-    )
+    # With vectors of zeros all scores are 0, and softmax gives equal weights to the allowed keys.
+    query, key = (torch.zeros_like(each[..., :1]) for each in (layer.query, layer.key))
     for rows in torch.arange(queries, device=layer.query.device).split(at_once):
         weights = layer.weights(rows)[item].abs()
-        yield rows, weights / weights.sum(-1, keepdim=True).clamp(min=1e-30), equal.weights(rows)[item]
+        yield (
+            rows,
+            weights / weights.sum(-1, keepdim=True).clamp(min=1e-30),
+            weigh(query, key, score="dot", mask=layer.mask, rows=rows)[item],
+        )

@@ -180,7 +180,7 @@ class Seen(Sequence[SeenLayer]):
         Example:
             >>> import tempfile
             >>> from regard.inspection import watch
-            >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+            >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
             >>> with watch(layer) as seen:
             ...     output = layer(torch.randn(1, 5, 8))
             >>> with tempfile.TemporaryDirectory() as folder:
