@@ -325,6 +325,29 @@ def test_changing_any_value_gives_a_layer_or_the_one_error(tmp_path):
     assert read > 10
 
 
+def test_exchanging_any_two_tensors_gives_a_layer_or_the_one_error(tmp_path):
+    path = file_of(tmp_path / "seen.safetensors")
+    with safetensors.safe_open(path, "pt") as file:
+        header = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    shapes = [
+        torch.zeros(0),
+        torch.zeros(1, 1, 1, 1),
+        torch.full((2,), -9),
+        torch.zeros(2, 2, 7, 0),
+        torch.ones(()) > 0,
+    ]
+    for name in tensors:
+        for other in (*tensors.values(), *shapes):
+            path.write_bytes(safetensors.torch.save({**tensors, name: other.clone()}, header))
+            try:
+                again = Seen.load(path)
+            except DataError:
+                continue
+            assert again[0].weights().ndim == 4
+            assert again[0].verify() is not None
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "seen.safetensors"
     seen_with({}).save(path)

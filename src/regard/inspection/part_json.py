@@ -68,7 +68,8 @@ def describe(part: Any, store: Callable[[Tensor], str]) -> Any:
     if isinstance(part, Tensor):
         return {"tensor": store(part)}
     if type(part) in (tuple, list):
-        return {type(part).__name__: [describe(each, store) for each in part]}
+        items: Any = part
+        return {type(part).__name__: [describe(each, store) for each in items]}
     if PARTS.get(type(part).__name__) is not type(part):
         raise NotStorable(part)
     return {
