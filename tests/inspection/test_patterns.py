@@ -94,8 +94,18 @@ def test_duplicates():
     found = of(table, items=items)
     assert (found.name, found.score) == ("duplicate", pytest.approx(1.0))
     assert of(table).name == "none"
-    # A single pair of many doesn't name a head.
-    assert of(shifted(12, -1), items=[*"abcdefghijk", "k"]).name == "previous"
+    same = of(torch.eye(6), items=items)
+    assert (same.name, same.scores["duplicate"]) == ("same", pytest.approx(0.0))
+
+
+def test_a_single_pair_of_many_does_not_name_a_head():
+    table = shifted(12, -1, 0.8)
+    table[-1] = torch.eye(12)[-2]
+    found = of(table, items=[*"abcdefghijx", "k"])
+    assert found.name == "previous"
+    table[[10, 11]] = torch.eye(12)[[11, 10]]
+    found = of(table, items=[*"abcdefghijkk"])
+    assert (found.name, found.scores["duplicate"]) == ("previous", pytest.approx(1.0))
 
 
 def test_items_leave_padding_out():

@@ -171,13 +171,24 @@ def test_a_users_function_cannot_be_saved(parts, kind, own, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-class Softmax2(Softmax):
-    """Named like none of the package's; a subclass isn't its base."""
+@pytest.mark.parametrize("name", ["Sharp", "Softmax"])
+def test_a_subclass_cannot_be_saved_whatever_its_name(name, tmp_path):
+    own = type(name, (Softmax,), {})
+    with pytest.raises(ArgumentError, match=f"`normaliser` of layer 0 .* is {name}, which"):
+        seen_with({"weights": own()}).save(tmp_path / "seen.safetensors")
 
 
-def test_a_subclass_cannot_be_saved(tmp_path):
-    with pytest.raises(ArgumentError, match="Softmax2"):
-        seen_with({"weights": Softmax2()}).save(tmp_path / "seen.safetensors")
+def test_tables_with_too_few_queries_are_refused(tmp_path):
+    path = tmp_path / "seen.safetensors"
+    seen_with(CASES["intervals"]).save(path)
+    with safetensors.safe_open(path, "pt") as file:
+        header = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    start = layer(json.loads(header["regard"]))["mask"]["fields"]["start"]["tensor"]
+    tensors[start] = tensors[start][..., :6].clone()
+    path.write_bytes(safetensors.torch.save(tensors, header))
+    with pytest.raises(DataError, match="layer 0 is damaged"):
+        Seen.load(path)
 
 
 def test_all_parts_of_the_attention_room_can_be_named():
