@@ -184,8 +184,10 @@ def test_tables_with_too_few_queries_are_refused(tmp_path):
     with safetensors.safe_open(path, "pt") as file:
         header = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    start = layer(json.loads(header["regard"]))["mask"]["fields"]["start"]["tensor"]
-    tensors[start] = tensors[start][..., :6].clone()
+    fields = layer(json.loads(header["regard"]))["mask"]["fields"]
+    for name in ("start", "stop"):
+        table = fields[name]["tensor"]
+        tensors[table] = tensors[table][..., :6].clone()
     path.write_bytes(safetensors.torch.save(tensors, header))
     with pytest.raises(DataError, match="layer 0 is damaged"):
         Seen.load(path)
