@@ -1,9 +1,18 @@
 """Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
 
+from regard.inspection.across_layers import (
+    ATTRIBUTIONS,
+    Attribution,
+    gradient_weighted,
+    raw_weights,
+    rollout,
+    value_weighted,
+)
 from regard.inspection.attended import attended
 from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
+from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
@@ -21,9 +30,12 @@ from regard.inspection.views import answer_page, heatmap, item_labels, item_rank
 from regard.inspection.watch import NothingSeen, intervene, watch
 
 __all__ = [
+    "ATTRIBUTIONS",
+    "Attribution",
     "CapturedAttention",
     "Change",
     "Effect",
+    "HeadPattern",
     "HideKey",
     "HidePair",
     "LayerRecord",
@@ -48,6 +60,8 @@ __all__ = [
     "capture_attention",
     "effects",
     "find_problems",
+    "gradient_weighted",
+    "head_patterns",
     "heatmap",
     "intervene",
     "item_labels",
@@ -57,8 +71,11 @@ __all__ = [
     "pooled_weights",
     "rank",
     "rank_agreement",
+    "raw_weights",
+    "rollout",
     "select_weights",
     "steps",
     "steps_page",
+    "value_weighted",
     "watch",
 ]

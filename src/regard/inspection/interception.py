@@ -74,10 +74,11 @@ class Interception(TorchFunctionMode):
     def _attended(self, call: AttentionCall, run: Callable[[], Any]) -> Any:
         # A block around this one sees what goes on: the function itself, or the operator's call in its place.
         changed = None if self._change is None else self._change(call)
-        if changed is None:
-            result = run()
+        result = run() if changed is None else self._returned(call, changed)
         with uninterrupted():
-            if changed is not None:
-                result = call.returned(changed)
             self._seen(call, result)
         return result
+
+    def _returned(self, call: AttentionCall, outputs: Tensor) -> Any:
+        with uninterrupted():
+            return call.returned(outputs)

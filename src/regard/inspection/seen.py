@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch.nn import functional
 
 from regard.attention import Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
+from regard.inspection.storage import read_layers, write_layers
 from regard.inspection.uninterrupted import uninterrupted
 
 __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
@@ -195,10 +197,83 @@ class Seen(Sequence[SeenLayer]):
                     stacklevel=2,
                 )
 
+    def save(self, path: str | Path) -> None:
+        """Write the calls to one file, which `Seen.load` reads without the model.
+
+        The file is of the safetensors format, and grows linearly with the length, unless a mask or bias is a table.
+
+        Args:
+            path: the file, such as "seen.safetensors"; an old one is replaced, in one step.
+
+        Raises:
+            ArgumentError: a part of a layer is a function of your own, which a file can't hold.
+            OSError: the disk is full, or the folder isn't writable.
+
+        Example:
+            >>> import tempfile
+            >>> from regard.inspection import watch
+            >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+            >>> with watch(layer) as seen:
+            ...     output = layer(torch.randn(1, 5, 8))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     seen.save(f"{folder}/seen.safetensors")
+            ...     again = Seen.load(f"{folder}/seen.safetensors")
+            >>> again.names, torch.equal(again[0].weights(), seen[0].weights())
+            (['self_attn'], True)
+        """
+        write_layers(path, self.layers, self.nothing)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Seen":
+        """Read the calls that `save` wrote; their tensors are on the CPU.
+
+        Raises:
+            DataError: the file can't be used; the error says what it must be and what it is.
+        """
+        return cls(*read_layers(path, _checked))
+
     def __str__(self) -> str:
         if not self.layers:
             return self.nothing or "Nothing was seen yet: run the model inside of the block."
         return "\n".join(map(str, self.layers))
+
+
+def _checked(fields: dict[str, Any]) -> SeenLayer:
+    """A layer of fields that anybody may have changed.
+
+    Raises:
+        ArgumentError: they don't fit together.
+    """
+    floats = ("query", "key", "value", "outputs")
+    for name in (*floats, "rows"):
+        tensor = fields[name]
+        real = isinstance(tensor, Tensor) and (
+            tensor.is_floating_point() if name in floats else tensor.dtype == torch.long
+        )
+        if not real:
+            raise ArgumentError(f"`{name}` must be a tensor of {'real numbers' if name in floats else 'row numbers'}.")
+    layer = SeenLayer(**fields)
+    if layer.query.ndim != 4 or layer.value.ndim != 4 or layer.key.ndim != 4:
+        raise ArgumentError("`query`, `key` and `value` must have the axes (batch, head, length, feature).")
+    queries, rows = layer.query.shape[2], layer.rows
+    if rows.ndim != 1 or (len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < queries):
+        raise ArgumentError(f"`rows` must be numbers of queries below {queries}.")
+    given = layer.projection
+    if given is not None and not (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and isinstance(given[0], Tensor)
+        and isinstance(given[1], Tensor | None)
+    ):
+        raise ArgumentError("`projection` must be None or weight and bias.")
+    # Two queries show whether the parts fit: tables that are too short fail at the last one.
+    found = layer.recomputed(torch.tensor([0, queries - 1] if queries else [], dtype=torch.long))
+    axis = 2 if given is None else 1
+    if layer.outputs.shape != (*found.shape[:axis], len(rows), *found.shape[axis + 1 :]):
+        raise ArgumentError(
+            f"`outputs` must be those of {len(rows)} queries, but has the shape {tuple(layer.outputs.shape)}."
+        )
+    return layer
 
 
 def _scores_of(layer: SeenLayer, keys: Tensor) -> Tensor:
