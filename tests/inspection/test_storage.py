@@ -34,7 +34,7 @@ from regard.attention import (
 )
 from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs
 from regard.errors import ArgumentError, DataError
-from regard.inspection import Seen, SeenLayer, watch
+from regard.inspection import RemoveHead, Seen, SeenLayer, watch
 from regard.inspection.part_json import PARTS
 from regard.inspection.rules import Distances, KeyIntervals
 
@@ -183,7 +183,8 @@ def test_tables_with_too_few_queries_are_refused(tmp_path):
     seen_with(CASES["intervals"]).save(path)
     with safetensors.safe_open(path, "pt") as file:
         header = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # Copies: the tensors are mapped from the file, which is about to be overwritten.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     fields = layer(json.loads(header["regard"]))["mask"]["fields"]
     for name in ("start", "stop"):
         table = fields[name]["tensor"]
@@ -214,7 +215,8 @@ def file_of(path, change=lambda header, tensors: None):
     ).save(path)
     with safetensors.safe_open(path, "pt") as file:
         header = json.loads(file.metadata()["regard"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # Copies: the tensors are mapped from the file, which is about to be overwritten.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     change(header, tensors)
     safetensors.torch.save_file(tensors, path, {"regard": json.dumps(header)})
     return path
@@ -313,7 +315,8 @@ def test_changing_any_value_gives_a_layer_or_the_one_error(tmp_path):
     file_of(path)
     with safetensors.safe_open(path, "pt") as file:
         header = file.metadata()["regard"]
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # Copies: the tensors are mapped from the file, which is about to be overwritten.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     refused, read, lines = 0, 0, set()
     for place in list(places(json.loads(header))):
         for value in VALUES:
@@ -342,7 +345,8 @@ def test_exchanging_any_two_tensors_gives_a_layer_or_the_one_error(tmp_path):
     path = file_of(tmp_path / "seen.safetensors")
     with safetensors.safe_open(path, "pt") as file:
         header = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # Copies: the tensors are mapped from the file, which is about to be overwritten.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     shapes = [
         torch.zeros(0),
         torch.zeros(1, 1, 1, 1),
@@ -374,3 +378,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         seen_with({"mask": "causal"}).save(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["seen.safetensors"]
+
+
+def test_a_removed_head_stays_noted(tmp_path):
+    model = torch.nn.MultiheadAttention(8, 2)
+    x = torch.randn(5, 1, 8)
+    with watch(model, changes=[RemoveHead(1, 1)]) as seen:
+        model(x, x, x)
+    seen.save(tmp_path / "seen.safetensors")
+    (layer,) = Seen.load(tmp_path / "seen.safetensors")
+    assert layer.removed
+    assert layer.verify() is None

@@ -2,7 +2,7 @@
 
     format, regard, torch   the number of this format, and the versions that wrote it
     nothing                 if there are no layers, a sentence that says why
-    layers                  per layer: name, function, dropout, notes; its tensors and its parts
+    layers                  per layer: name, function, dropout, notes, removed; its tensors and its parts
 
 Each tensor is stored once, however many layers or parts hold it.
 """
@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "read_layers", "write_layers"]
 
 FORMAT = 1
 _HEADER = "regard"
-_TEXTS = {"name": str, "function": str, "dropout": (int, float), "notes": list}
+_TEXTS = {"name": str, "function": str, "dropout": (int, float), "notes": list, "removed": bool}
 _TENSORS = ("query", "key", "value", "rows", "outputs")
 _PARTS = {
     "score": "Use one of regard's scores",
@@ -183,7 +183,8 @@ def _fields(described: Any, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
         raise ValueError(f"a layer must have {', '.join(sorted(_KEYS))}, but is {described!r:.60}")
     fields = {key: described[key] for key in _TEXTS}
     for key, kind in _TEXTS.items():
-        if not isinstance(fields[key], kind) or isinstance(fields[key], bool):
+        # A truth value is an int in Python.
+        if not isinstance(fields[key], kind) or isinstance(fields[key], bool) != (kind is bool):
             raise ValueError(f"`{key}` must be a {_named(kind)}, but is {fields[key]!r:.60}")
     if not all(isinstance(note, str) for note in fields["notes"]):
         raise ValueError(f"`notes` must be sentences, but are {fields['notes']!r:.60}")
@@ -193,7 +194,7 @@ def _fields(described: Any, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
 
 
 def _named(kind: Any) -> str:
-    return "number" if isinstance(kind, tuple) else {str: "text", list: "list"}[kind]
+    return "number" if isinstance(kind, tuple) else {str: "text", list: "list", bool: "truth value"}[kind]
 
 
 def _refuse(constant: str) -> None:
