@@ -1,5 +1,7 @@
 """`watch` against what models say of their own attention, and its promises about the block."""
 
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -406,6 +408,20 @@ def test_compiled_models_run_uncompiled_in_the_block():
     assert len(seen) == 1
     assert seen.verify().popitem()[1] < 2e-6
     torch.testing.assert_close(output, expected)
+
+
+def test_the_compiler_is_not_loaded_where_nothing_is_compiled():
+    code = """
+import sys, torch
+from regard.inspection import watch
+layer = torch.nn.MultiheadAttention(4, 2)
+with watch(layer) as seen:
+    layer(*[torch.zeros(3, 1, 4)] * 3)
+assert len(seen) == 1
+print("torch._dynamo" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False", ran.stderr
 
 
 def test_checkpointed_layers_are_seen_once():

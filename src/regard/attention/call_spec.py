@@ -7,7 +7,6 @@ where the values are available.
 
 import dataclasses
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -19,6 +18,7 @@ from regard.attention.autograd import as_gradient_of
 from regard.attention.engines import ENGINES
 from regard.attention.parts import unflatten_part
 from regard.attention.plan import choose
+from regard.attention.pytorch_internals import compiler_is_loaded
 from regard.attention.request import Request
 
 __all__ = ["CallSpec", "seed_as_int64", "untraced"]
@@ -112,7 +112,7 @@ def untraced(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         nonlocal disabled
         # Importing the compiler only to disable it would take longer than the call; unless imported, it can't trace.
-        if "torch._dynamo" not in sys.modules:
+        if not compiler_is_loaded():
             return function(*arguments, **named)
         if disabled is None:
             disabled = torch.compiler.disable(function)

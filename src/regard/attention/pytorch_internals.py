@@ -5,6 +5,7 @@ PyTorch has no public way to any of these. Tested with PyTorch 2.11.0 and 2.13.0
 """
 
 import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.autograd import forward_ad
 __all__ = [
     "autograd_in_operators",
     "compile_time_constant",
+    "compiler_is_loaded",
     "flash_backward_kernel",
     "flash_kernel",
     "get_unwrapped",
@@ -42,6 +44,11 @@ onednn_linear: Any = (
     if torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     else None
 )
+
+
+def compiler_is_loaded() -> bool:
+    """Whether torch.compile has been imported, which takes a second; unless it is, nothing is compiled or traced."""
+    return "torch._dynamo" in sys.modules
 
 
 def in_forward_mode() -> bool:

@@ -1,12 +1,16 @@
-"""Capture the attention weights inside a module during a `with` block."""
+"""Capture the attention weights inside a module during a `with` block, by the interception that `watch` uses."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from regard.attention import weigh
+from regard.inspection.call import AttentionCall
+from regard.inspection.interception import Interception
+from regard.inspection.module_names import ModuleNames
 
 __all__ = ["CapturedAttention", "capture_attention"]
 
@@ -27,14 +31,12 @@ class CapturedAttention(NamedTuple):
 
 @contextmanager
 def capture_attention(module: nn.Module) -> Iterator[list[CapturedAttention]]:
-    """Capture the weights of every attention layer inside a module.
+    """Capture the weights of every attention layer inside a module, in memory that grows with the square of the length.
 
-    An attention layer is any module with a method `observe(callback)` that calls the callback with an object that has
-    `.weights` after each pass, and returns a handle with `remove()`. The observers are removed at the end of the block,
-    even after an error.
+    `watch` sees the same calls and keeps what weights can be computed from, in linear memory.
 
     Args:
-        module: the model, or any part of it.
+        module: the model, or any part of it; only what it calls itself is captured.
 
     Yields:
         a list to which each layer appends its weights, in the order in which the layers run.
@@ -48,17 +50,22 @@ def capture_attention(module: nn.Module) -> Iterator[list[CapturedAttention]]:
         [('0', (1, 2, 5, 5)), ('1', (1, 3, 5, 5))]
     """
     seen: list[CapturedAttention] = []
-    # An exit stack removes every handle, even if observing a later layer or removing another handle fails.
-    with ExitStack() as stack:
-        for name, part in module.named_modules():
-            observe = getattr(part, "observe", None)
-            if callable(observe):
-                handle: Any = observe(partial(_append, seen, name))
-                stack.callback(handle.remove)
+    names = ModuleNames(module)
+
+    def append(call: AttentionCall, result: Any) -> None:
+        source = names.inside()
+        if source is None:
+            return
+        with torch.no_grad():
+            weights = weigh(call.query, call.key, **call.parts)
+        normaliser = call.parts.get("weights", "softmax")
+        seen.append(
+            CapturedAttention(
+                source,
+                weights.detach().to("cpu", torch.float32),
+                normaliser if isinstance(normaliser, str) else "",
+            )
+        )
+
+    with Interception(append):
         yield seen
-
-
-def _append(seen: list[CapturedAttention], source: str, observation: Any) -> None:
-    weights = observation.weights.detach().to("cpu", torch.float32)
-    normaliser = getattr(getattr(observation, "module", None), "weights", "")
-    seen.append(CapturedAttention(source, weights, normaliser if isinstance(normaliser, str) else ""))

@@ -4,12 +4,14 @@ Inside of the block, and in its thread only, each call of a function of PyTorch 
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from regard.attention.pytorch_internals import compiler_is_loaded
 from regard.inspection.by_hand import ByHand
 from regard.inspection.call import AttentionCall
 from regard.inspection.functions import FUNCTIONS
@@ -37,11 +39,10 @@ class Interception(TorchFunctionMode):
         self._seen, self._change = seen, change
         self._by_hand = ByHand(self._attended, gradients=change is not None)
         self.calls = 0
-        # Compiled functions run as the Python that they were compiled from, which can be intercepted.
-        self._eager: Any = None
 
     def __enter__(self) -> "Interception":
-        self._eager = torch.compiler.set_stance("force_eager")
+        # Compiled functions run as the Python that they were compiled from, which can be intercepted.
+        self._eager: Any = torch.compiler.set_stance("force_eager") if compiler_is_loaded() else nullcontext()
         self._eager.__enter__()
         try:
             return super().__enter__()

@@ -20,6 +20,10 @@ class ModuleNames:
 
     def current(self) -> str:
         """The name of the innermost module of the model that is being called; "" for the model itself, and outside."""
+        return self.inside() or ""
+
+    def inside(self) -> str | None:
+        """The same, but None outside of the model."""
         frame = sys._getframe(1)
         while frame is not None:
             # Only the frames of calls of modules are read: reading the variables of another one keeps them alive.
@@ -28,4 +32,4 @@ class ModuleNames:
                 if id(module) in self._names:
                     return self._names[id(module)]
             frame = frame.f_back
-        return ""
+        return None
