@@ -424,6 +424,22 @@ print("torch._dynamo" in sys.modules)
     assert ran.stdout.strip() == "False", ran.stderr
 
 
+def test_flex_attention_is_seen_before_anything_was_compiled():
+    code = """
+import warnings
+import torch
+from torch.nn.attention.flex_attention import flex_attention
+from regard.inspection import watch
+warnings.simplefilter("ignore")
+x = torch.randn(1, 1, 128, 16)
+with watch(torch.nn.Identity()) as seen:
+    flex_attention(x, x, x)
+print(len(seen), seen.verify()[""] < 1e-5)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "1 True", ran.stderr
+
+
 def test_checkpointed_layers_are_seen_once():
     model = Written().eval()
     x = vectors(BATCH, LENGTH, WIDTH).requires_grad_()

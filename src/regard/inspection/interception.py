@@ -3,6 +3,7 @@
 Inside of the block, and in its thread only, each call of a function of PyTorch comes here first. Nothing is patched.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -42,7 +43,9 @@ class Interception(TorchFunctionMode):
 
     def __enter__(self) -> "Interception":
         # Compiled functions run as the Python that they were compiled from, which can be intercepted.
-        self._eager: Any = torch.compiler.set_stance("force_eager") if compiler_is_loaded() else nullcontext()
+        # Flex attention loads the compiler when it is called.
+        compiles = compiler_is_loaded() or "torch.nn.attention.flex_attention" in sys.modules
+        self._eager: Any = torch.compiler.set_stance("force_eager") if compiles else nullcontext()
         self._eager.__enter__()
         try:
             return super().__enter__()
