@@ -99,7 +99,9 @@ def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> Abstract
 
 
 def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
-    """A record of a call; everything is copied, because models change tensors in place."""
+    """A record of a call. Queries, keys and values are copied, because models change tensors in place; the tensors of
+    parts aren't, because layers share them.
+    """
     count = call.query.shape[2]
     # Copies of inference tensors that are made outside of inference mode are normal ones.
     with torch.inference_mode(False), torch.no_grad():
@@ -118,9 +120,7 @@ def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
             call.dropout,
             which,
             _copied(call.outputs(result, which)),
-            None
-            if call.projection is None
-            else tuple(None if each is None else _copied(each) for each in call.projection),  # pyright: ignore[reportArgumentType]
+            _copied_projection(call),
             list(call.notes),
         )
 
