@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import Parameter
 from torch.overrides import handle_torch_function, has_torch_function
 
 from regard.attention import autograd, custom_operator, function_transforms
@@ -70,11 +71,11 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
-    if has_torch_function((query, key, value)):
-        # As PyTorch's own functions do, so that `regard.watch` and other modes see the call.
+    if type(query) in (Tensor, Parameter) and has_torch_function((query,)):
+        # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
         named |= {"dropout": dropout, "seed": seed, "engine": engine}
-        return handle_torch_function(attend, (query, key, value), query, key, value, **named)
+        return handle_torch_function(attend, (query,), query, key, value, **named)
     if in_forward_mode() and engine != "dense":
         raise RefusedError(
             "attend has no derivative in forward mode (torch.func.jvp, jacfwd, hessian; dual numbers). Use reverse "
