@@ -87,8 +87,10 @@ class SeenLayer:
 
     @cached_property
     def log_sums(self) -> Tensor:
-        """(batch, head, query), the logarithm of the sum of exp(score) over the allowed keys: a weight is
-        exp(score - log_sum). NaN for a query that may attend to nothing, and for other normalisers than softmax.
+        """The logarithm of the sum of exp(score) over the allowed keys, (batch, head, query).
+
+        A weight is exp(score - log_sum). NaN for a query that may attend to nothing, and for other normalisers than
+        softmax.
         """
         nothing = self.query.new_full(self.query.shape[:3], torch.nan, dtype=torch.float32)
         if self.normaliser != "softmax":
