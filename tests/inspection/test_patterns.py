@@ -5,7 +5,6 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inspection import SeenLayer, head_patterns
-from regard.inspection import patterns as module
 
 
 def layer_of(weights, mask=None, normaliser="softmax"):
@@ -166,7 +165,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     torch.manual_seed(0)
     for table in (torch.rand(3, 11, 11), torch.rand(3, 11, 6)):
         whole = head_patterns(layer_of(table))
-        monkeypatch.setattr(module, "_BUDGET", 50)
+        monkeypatch.setattr("regard.inspection.seen._BUDGET", 50)
         parts = head_patterns(layer_of(table))
         monkeypatch.undo()
         for one, other in zip(whole, parts, strict=True):

@@ -1,4 +1,5 @@
 import itertools
+import json
 import math
 import re
 
@@ -362,3 +363,12 @@ class TestFiles:
             read_matrices(self.write(tmp_path, name, text))
         assert said in str(error.value)
         assert str(tmp_path) in str(error.value)
+
+    def test_files_that_nobody_follows_number_by_number_are_refused_at_once(self, tmp_path):
+        for name, text, message in (
+            ("bytes.csv", ",".join(["1"] * 600_000), "1,000,000 bytes at most"),
+            ("numbers.csv", "1,2,3\n" * 4000, "10,000 numbers at most, but one has 12,000"),
+            ("numbers.json", json.dumps({"x": [[1, 2, 3]] * 4000}), "10,000 numbers at most, but one has 12,000"),
+        ):
+            with pytest.raises(DataError, match=message):
+                read_matrices(self.write(tmp_path, name, text))

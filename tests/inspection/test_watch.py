@@ -508,6 +508,11 @@ def test_what_the_record_cannot_give_again_is_told():
         seen.check()
 
 
+def test_fewer_rows_than_none_are_refused():
+    with pytest.raises(ArgumentError, match="`rows` must be a number of queries, 0 or more, but is -1"):
+        watch(nn.Identity(), rows=-1).__enter__()
+
+
 def test_a_linear_classifier_is_no_attention():
     class Gate(nn.Module):
         def forward(self, x):

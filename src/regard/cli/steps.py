@@ -58,19 +58,18 @@ def steps(
     query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1,
     key: Annotated[
         int | None,
-        typer.Option(metavar="N", help="The key to write the steps out for  [default: of the largest weight]"),
+        typer.Option(metavar="N", help="The key whose steps are shown  [default: that of the largest weight]"),
     ] = None,
     score: Annotated[
         _Score | None, typer.Option(help="The score; additive has a vector of ones  [default: the example's]")
     ] = None,
     weights: Annotated[_Weights, typer.Option(help="How scores become weights.")] = _Weights.softmax,
     temperature: Annotated[
-        float | None, typer.Option(metavar="T", help="Of softmax: 0 is hard, inf is uniform  [default: 1]")
+        float | None,
+        typer.Option(metavar="T", help="The temperature of softmax: 0 is hard, inf is uniform  [default: 1]"),
     ] = None,
     causal: Annotated[bool, typer.Option("--causal", help="Hide the keys after the query.")] = False,
-    exercise: Annotated[
-        bool, typer.Option("--exercise", help="Ask for the numbers, and name what went wrong.")
-    ] = False,
+    exercise: Annotated[bool, typer.Option("--exercise", help="Ask for the numbers, and name mistakes.")] = False,
     lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
     format: FormatOption = Format.text,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,

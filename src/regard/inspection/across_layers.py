@@ -1,4 +1,4 @@
-"""What an output owes to each item, by four readings of the attention, each of which says where it misleads.
+"""How much each item contributes to an output: four methods of attribution, and where each of them misleads.
 
 All are computed for chosen queries, in linear memory.
 """
@@ -15,18 +15,15 @@ from regard.inspection.seen import SeenLayer
 
 __all__ = ["ATTRIBUTIONS", "Attribution", "gradient_weighted", "raw_weights", "rollout", "value_weighted"]
 
-# Weights in memory at once, unless a single row of all items and heads has more.
-_BUDGET = 2**22
-
 
 @dataclass(frozen=True)
 class Attribution:
-    """A way to say what an output owes to each item.
+    """A method of attribution.
 
     Attributes:
         name: what it is called.
-        means: a sentence on what its numbers are.
-        misleads: a sentence on where they say something that isn't so.
+        means: a sentence that says what its numbers are.
+        misleads: a sentence that says where the numbers mislead.
         source: the paper.
     """
 
@@ -85,13 +82,11 @@ def rollout(layers: Sequence[SeenLayer], rows: Sequence[int] | Tensor) -> Tensor
 
 def _through(layer: SeenLayer, vectors: Tensor) -> Tensor:
     """Vectors (batch, row, query) times (W + I) / sum, as (batch, row, key)."""
-    batch, heads, queries, _ = layer.query.shape
     result = None
     # Queries that have nothing of the vectors add nothing.
     needed = vectors.ne(0).flatten(0, 1).any(0).nonzero().flatten()
-    for at in needed.split(max(1, _BUDGET // max(batch * heads * queries, 1))):
-        weights = layer.weights(at).mean(1)
-        weights = weights + functional.one_hot(at, queries)
+    for at, block in layer.blocks(needed):
+        weights = block.mean(1) + functional.one_hot(at, layer.key.shape[2])
         weights = weights / weights.sum(-1, keepdim=True)
         product = vectors[:, :, at].to(weights.dtype) @ weights
         result = product if result is None else result + product
@@ -111,7 +106,7 @@ def value_weighted(layer: SeenLayer, rows: Sequence[int] | Tensor) -> Tensor:
     Returns:
         (batch, head, row, key), in the units of the output; rows don't sum to 1.
 
-    Source: Kobayashi et al. 2020 (arXiv 2004.10102), equations 3 to 5.
+    Source: Kobayashi et al. 2020 (arXiv 2004.10102), which weigh vectors by their norms.
     """
     weights = layer.weights(rows).abs()
     values = layer.value.to(weights.dtype)
@@ -142,8 +137,8 @@ def gradient_weighted(layer: SeenLayer, gradient: Tensor, rows: Sequence[int] | 
     Raises:
         ArgumentError: `gradient` has another form.
 
-    Source: the product of an input and its gradient: Chefer et al. 2021 (arXiv 2103.15679), equation 5, before the
-        negative numbers are removed and the heads are averaged.
+    Source: Chefer et al. 2021 (arXiv 2103.15679), who multiply weights and gradients, and then remove negative numbers
+        and average the heads, which is left to the caller here.
     """
     weights = layer.weights(rows)
     batch, heads, queries, _ = layer.query.shape
@@ -180,8 +175,8 @@ ATTRIBUTIONS = {
             "rollout",
             "The share of each input that reaches a position through all layers, if each layer kept half and mixed the "
             "rest by the mean of its heads.",
-            "It ignores values, feed-forward layers and what heads do apart, and the fixed half hides how much a layer "
-            "really changes; with depth, all positions look alike.",
+            "It ignores values, feed-forward layers and differences between heads. The fixed half hides how much a layer "
+            "changes. In deep networks all positions look alike.",
             "Abnar and Zuidema 2020 (arXiv 2005.00928)",
         ),
         Attribution(
@@ -194,8 +189,8 @@ ATTRIBUTIONS = {
         Attribution(
             "gradient-weighted",
             "How much each weight raises the chosen number, to first order.",
-            "It holds for small changes only: a saturated output has gradients near 0 however much it owes to an item, "
-            "and weights can't change alone, since they sum to 1.",
+            "It holds for small changes only. A saturated output has gradients near 0 even if an item contributes much. "
+            "Weights sum to 1, so no weight can change alone.",
             "Chefer et al. 2021 (arXiv 2103.15679)",
         ),
     )

@@ -8,8 +8,6 @@ from regard.inspection.seen import Seen
 
 __all__ = ["attended"]
 
-_ROWS_AT_ONCE = 256
-
 
 def attended(seen: Seen, change: HideKey | HidePair) -> float:
     """The mean weight, over items, layers, heads and queries, of the pairs that a change hides.
@@ -40,9 +38,9 @@ def attended(seen: Seen, change: HideKey | HidePair) -> float:
     for layer in seen:
         if not change.in_layer(numbers[layer.name], layer.name) or change.missing(layer):
             continue
-        queries = torch.arange(layer.query.shape[2]) if where.query is None else torch.tensor([where.query])
-        for rows in queries.split(_ROWS_AT_ONCE):
-            weights = layer.weights(rows.to(layer.query.device))[..., where.key]
+        rows = None if where.query is None else torch.tensor([where.query], device=layer.query.device)
+        for _, block in layer.blocks(rows):
+            weights = block[..., where.key]
             weights = weights if where.head is None else weights[:, where.head]
             total, count = total + float(weights.double().sum()), count + weights.numel()
     if not count:

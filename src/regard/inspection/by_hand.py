@@ -16,11 +16,11 @@ from regard.attention import Bias, Dot, weigh
 from regard.inspection.call import AttentionCall
 from regard.inspection.einsum import Product, as_product
 from regard.inspection.functions.scaled_dot_product import leading_axes
-from regard.inspection.rules import as_parts
-from regard.inspection.uninterrupted import uninterrupted
+from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.rules import AsScores, as_parts
 from regard.modules.huggingface import SoftCapped
 
-__all__ = ["AsScores", "ByHand"]
+__all__ = ["ByHand"]
 
 _PRODUCTS = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum}
 _UNCHANGED = {
@@ -36,22 +36,8 @@ _ROWS = 8
 
 
 @dataclass(frozen=True)
-class AsScores:
-    """Weights that are the scores themselves: for a table of weights that follow no known rule.
-
-    Args:
-        normaliser: the function that made the weights of unknown scores; "" if it is unknown too.
-    """
-
-    normaliser: str = ""
-
-    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return scores if allowed is None else torch.where(allowed, scores, 0.0)
-
-
-@dataclass(frozen=True)
 class _Followed:
-    """What has become of a product of queries and keys.
+    """A product of queries and keys, and what was done to it since.
 
     Attributes:
         query, key: (..., query, feature) and (..., key, feature).
@@ -115,7 +101,7 @@ class ByHand:
             return func(*args, **kwargs)
         # Before the call, which may change the tensor in place.
         pairs = found[0].shape[-2:]
-        with uninterrupted():
+        with interception_disabled():
             after = _after(name.strip("_"), *found, args, kwargs)
         result = func(*args, **kwargs)
         if after is not None and isinstance(result, Tensor) and result.ndim >= 2 and result.shape[-2] == pairs[0]:
@@ -125,13 +111,13 @@ class ByHand:
         return result
 
     def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with uninterrupted():
+        with interception_disabled():
             product = as_product(func, args, kwargs)
         if product is None:
             return func(*args, **kwargs)
         node = self._node(product.operand) or self._unfollowed(product.left)
         if node is not None and product.last:
-            with uninterrupted(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
+            with interception_disabled(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
                 call = _call(node, product)
             if call is not None:
                 return self._attended(call, lambda: func(*args, **kwargs))

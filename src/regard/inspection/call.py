@@ -4,10 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
-
-from regard.attention import attend, attend_rows
 
 __all__ = ["AttentionCall"]
 
@@ -39,16 +36,3 @@ class AttentionCall:
     outputs: Callable[[Any, Tensor], Tensor]
     projection: tuple[Tensor, Tensor | None] | None = None
     notes: list[str] = field(default_factory=list)
-
-    def attend(self) -> Tensor:
-        """The outputs of the heads, computed anew."""
-        return attend(self.query, self.key, self.value, **self.parts)
-
-    def attend_rows(self, rows: Tensor) -> Tensor:
-        """The outputs of some queries, as `outputs` has them, computed anew by the reference implementation."""
-        heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
-        return (
-            heads
-            if self.projection is None
-            else torch.nn.functional.linear(heads.transpose(1, 2).flatten(2), *self.projection)
-        )

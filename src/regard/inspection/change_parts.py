@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.attention import Index, Mask, Position
 
-__all__ = ["Hidden", "Level", "Scaled", "Where"]
+__all__ = ["Hidden", "Scaled", "Where", "Zeroed"]
 
 # Models that add a bias of -10,000 to hide a key never attend to it; real scores are far above.
 _HIDDEN = -5000.0
@@ -68,7 +68,7 @@ class Scaled(Position):
 
 
 @dataclass(frozen=True)
-class Level(Position):
+class Zeroed(Position):
     """Sets the scores of these pairs to 0, except those that a bias hides."""
 
     where: Where

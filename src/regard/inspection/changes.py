@@ -15,9 +15,9 @@ from regard.attention import Bias, Dot, Softmax, attend
 from regard.attention.masks import Pairs, as_mask
 from regard.attention.positions import POSITIONS, Both
 from regard.errors import ArgumentError
-from regard.inspection.by_hand import AsScores
 from regard.inspection.call import AttentionCall
-from regard.inspection.change_parts import Hidden, Level, Scaled, Where
+from regard.inspection.change_parts import Hidden, Scaled, Where, Zeroed
+from regard.inspection.rules import AsScores
 from regard.inspection.seen import SeenLayer
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
     "Temperature",
     "UniformHead",
     "UniformRow",
-    "expressed",
-    "nothing",
+    "is_expressed_by_parts",
+    "unchanged_parts",
 ]
 
 
@@ -77,24 +77,10 @@ class Change:
         """The outputs (batch, head, query, feature) then, given those of the parts."""
         return outputs
 
-    def outputs(self, call: AttentionCall, item: int | None = None) -> Tensor:
-        """The outputs of the heads (batch, head, query, feature) with this change; the call is left as it is.
-
-        Args:
-            call: the call.
-            item: from 0, the only item of the batch that is changed.
-
-        Raises:
-            ArgumentError: the call's weights follow no known rule, and the change needs one.
-        """
-        where = self.where(item)
-        parts = self.parts(call, where) or call.parts
-        return self.heads(call, attend(call.query, call.key, call.value, **parts, dropout=call.dropout), where)
-
 
 @dataclass(frozen=True)
 class RemoveHead(Change):
-    """The outputs of a head are zeros, or all the mean of its outputs.
+    """Replace the outputs of a head by zeros or by their mean.
 
     Args:
         layer, head: which one.
@@ -127,14 +113,14 @@ class _Uniform(Change):
     def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
         parts = _rule(call, self)
         if _is_softmax(parts.get("weights", "softmax")):
-            return {**parts, "position": _then(parts.get("position"), Level(where))}
+            return {**parts, "position": _then(parts.get("position"), Zeroed(where))}
         return None
 
     def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
         if _is_softmax(call.parts.get("weights", "softmax")) or isinstance(call.parts["weights"], AsScores):
             return outputs
         # For other normalisers equal scores needn't give weights that sum to 1.
-        position = _then(call.parts.get("position"), Level(where))
+        position = _then(call.parts.get("position"), Zeroed(where))
         parts = {**call.parts, "weights": "softmax", "position": position}
         uniform = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
         return torch.where(where.rows(outputs), uniform, outputs)
@@ -142,7 +128,7 @@ class _Uniform(Change):
 
 @dataclass(frozen=True)
 class UniformHead(_Uniform):
-    """Each query of a head attends alike to all keys that it may attend to; see `Change` for the arguments."""
+    """Give equal weights, in one head, to all keys that a query may attend to; see `Change` for the arguments."""
 
     layer: int | str | None
     head: int | None
@@ -153,7 +139,7 @@ class UniformHead(_Uniform):
 
 @dataclass(frozen=True)
 class UniformRow(_Uniform):
-    """A query attends alike to all keys that it may attend to; see `Change` for the arguments."""
+    """Give equal weights to all keys that one query may attend to; see `Change` for the arguments."""
 
     query: int
     layer: int | str | None = None
@@ -173,7 +159,7 @@ class _Hide(Change):
 
 @dataclass(frozen=True)
 class HideKey(_Hide):
-    """No query may attend to a key; see `Change` for the arguments."""
+    """Hide a key from all queries; see `Change` for the arguments."""
 
     key: int
     layer: int | str | None = None
@@ -185,7 +171,7 @@ class HideKey(_Hide):
 
 @dataclass(frozen=True)
 class HidePair(_Hide):
-    """A query may not attend to a key; see `Change` for the arguments."""
+    """Hide a key from one query; see `Change` for the arguments."""
 
     query: int
     key: int
@@ -198,7 +184,7 @@ class HidePair(_Hide):
 
 @dataclass(frozen=True)
 class Temperature(Change):
-    """The scores, biases included, are divided by a number before they are normalised.
+    """Divide the scores, biases included, by a number before they are normalised.
 
     Args:
         factor: above 0. Below 1 it sharpens the weights, above 1 it flattens them.
@@ -226,12 +212,12 @@ class Temperature(Change):
         return f"temperature x {self.factor:g} in {_place(self.layer, self.head)}"
 
 
-def expressed(change: Change, call: AttentionCall) -> bool:
+def is_expressed_by_parts(change: Change, call: AttentionCall) -> bool:
     """Whether the parts of a call express a change."""
     return change.parts(call, change.where()) is not None
 
 
-def nothing(call: AttentionCall) -> dict[str, Any]:
+def unchanged_parts(call: AttentionCall) -> dict[str, Any]:
     """Parts that say the same as those of a call in the form that changes have, to see their rounding error."""
     nowhere = Where(key=-1)
     mask = as_mask(call.parts.get("mask")) & Hidden(nowhere)

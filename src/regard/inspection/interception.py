@@ -16,7 +16,7 @@ from regard.attention.pytorch_internals import compiler_is_loaded
 from regard.inspection.by_hand import ByHand
 from regard.inspection.call import AttentionCall
 from regard.inspection.functions import FUNCTIONS
-from regard.inspection.uninterrupted import is_uninterrupted, uninterrupted
+from regard.inspection.interception_disabled import interception_disabled, is_interception_disabled
 
 __all__ = ["Interception"]
 
@@ -64,14 +64,14 @@ class Interception(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if is_uninterrupted():
+        if is_interception_disabled():
             return func(*args, **kwargs)
         self.calls += 1
         read = FUNCTIONS.get(func)
         if read is None:
             return self._by_hand(func, args, kwargs)
         # What is only looked at needs no gradient; changed outputs go on and do.
-        with uninterrupted(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
+        with interception_disabled(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
             call = read(*args, **kwargs)
         return self._attended(call, lambda: func(*args, **kwargs))
 
@@ -79,10 +79,10 @@ class Interception(TorchFunctionMode):
         # A block around this one sees what goes on: the function itself, or the operator's call in its place.
         changed = None if self._change is None else self._change(call)
         result = run() if changed is None else self._returned(call, changed)
-        with uninterrupted():
+        with interception_disabled():
             self._seen(call, result)
         return result
 
     def _returned(self, call: AttentionCall, outputs: Tensor) -> Any:
-        with uninterrupted():
+        with interception_disabled():
             return call.returned(outputs)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention import attend
 from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
-from regard.inspection.changes import Change, nothing
+from regard.inspection.changes import Change, unchanged_parts
 from regard.inspection.interception import Interception
 from regard.inspection.module_names import ModuleNames
 
@@ -78,7 +78,7 @@ class Changes:
         for change, item in found:
             # In place, because what a function returns beside the outputs is made of the parts too.
             call.parts.update(change.parts(call, change.where(item)) or {})
-        parts = call.parts if found else nothing(call)
+        parts = call.parts if found else unchanged_parts(call)
         outputs = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
         for change, item in found:
             outputs = change.heads(call, outputs, change.where(item))

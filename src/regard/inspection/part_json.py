@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from regard.attention import masks, positions, scores, weights
 from regard.attention.masks import Blocks, Edges, Mask, Predicate
 from regard.attention.positions import Position
-from regard.inspection.by_hand import AsScores
-from regard.inspection.rules import Distances, KeyIntervals
+from regard.inspection.rules import AsScores, Distances, KeyIntervals
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["PARTS", "NotStorable", "describe", "rebuild"]

@@ -14,8 +14,6 @@ from regard.inspection.seen import SeenLayer
 
 __all__ = ["HeadPattern", "head_patterns"]
 
-# Weights in memory at once, unless a single row of all items and heads has more.
-_BUDGET = 2**22
 _ABOVE_CHANCE = 0.5
 _UNIFORM = 0.97
 _FEWEST_ROWS = 0.25
@@ -211,13 +209,10 @@ def _above_chance(score: float, chance: float) -> float:
 
 def _blocks(layer: SeenLayer, item: int, queries: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Some queries at a time: their numbers, their weights (head, row, key), which sum to 1, and equal weights."""
-    batch, heads = layer.query.shape[:2]
-    keys = layer.key.shape[2]
-    at_once = max(1, _BUDGET // max(batch * heads * keys, 1))
     # With vectors of zeros all scores are 0, and softmax gives equal weights to the allowed keys.
     query, key = (torch.zeros_like(each[..., :1]) for each in (layer.query, layer.key))
-    for rows in torch.arange(queries, device=layer.query.device).split(at_once):
-        weights = layer.weights(rows)[item].abs()
+    for rows, block in layer.blocks(torch.arange(queries, device=layer.query.device)):
+        weights = block[item].abs()
         yield (
             rows,
             weights / weights.sum(-1, keepdim=True).clamp(min=1e-30),

@@ -15,7 +15,7 @@ from regard.attention import Bias, Causal, Index, Mask, Position, Sizes, Spans, 
 from regard.attention.masks import KeyRange, Pairs
 from regard.attention.positions import OffsetBias
 
-__all__ = ["Distances", "KeyIntervals", "as_parts", "bias_rule", "mask_rule"]
+__all__ = ["AsScores", "Distances", "KeyIntervals", "as_parts", "bias_rule", "mask_rule"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,20 @@ class Distances(OffsetBias):
 
     def select(self, heads: Tensor) -> "Distances":
         return self if len(self.table) == 1 else dataclasses.replace(self, table=self.table[heads])
+
+
+@dataclass(frozen=True)
+class AsScores:
+    """Weights that are the scores themselves: for a table of weights that follow no known rule.
+
+    Args:
+        normaliser: the function that made the weights of unknown scores; "" if it is unknown too.
+    """
+
+    normaliser: str = ""
+
+    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
+        return scores if allowed is None else torch.where(allowed, scores, 0.0)
 
 
 def as_parts(table: Tensor) -> tuple[Mask | None, Position | None]:

@@ -5,7 +5,7 @@ Nothing here grows with the square of the length: any weight can be computed aga
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from torch.nn import functional
 
 from regard.attention import Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
+from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.rules import AsScores
 from regard.inspection.storage import read_layers, write_layers
-from regard.inspection.uninterrupted import uninterrupted
 
 __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
 
-_ROWS_AT_ONCE = 256
+# Weights in memory at once, unless a single row of all items and heads has more.
+_BUDGET = 2**22
 
 
 class RecordDiffers(UserWarning):
@@ -80,6 +82,20 @@ class SeenLayer:
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
 
+    def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        """The weights of a few queries at a time, so that memory doesn't grow with the square of the length.
+
+        Args:
+            rows: the numbers of the queries; None: all.
+
+        Yields:
+            the numbers of some queries, and their weights (batch, head, row, key).
+        """
+        rows = torch.arange(self.query.shape[2], device=self.query.device) if rows is None else rows
+        in_row = self.query.shape[0] * self.heads * self.key.shape[2]
+        for some in rows.split(max(1, _BUDGET // max(in_row, 1))):
+            yield some, self.weights(some)
+
     @cached_property
     def summary(self) -> Summary:
         """Statistics of the weights, in linear memory; see `regard.summarise`."""
@@ -95,10 +111,11 @@ class SeenLayer:
         nothing = self.query.new_full(self.query.shape[:3], torch.nan, dtype=torch.float32)
         if self.normaliser != "softmax":
             return nothing
-        best = self.summary.top_index[..., 0]
-        weight = self.summary.top_weight[..., 0]
-        found = torch.where(best < 0, torch.nan, _scores_of(self, best) - weight.log())
-        return found.to(nothing.dtype)
+        best = self.summary.top_index[..., :1]
+        scores = replace(self, normaliser=AsScores())
+        found = [block.gather(-1, best[:, :, rows].clamp(min=0)) for rows, block in scores.blocks()]
+        log_sums = torch.cat(found, dim=2) - self.summary.top_weight[..., :1].log()
+        return torch.where(best < 0, torch.nan, log_sums).squeeze(-1).to(nothing.dtype)
 
     def recomputed(self, rows: Tensor) -> Tensor:
         """The outputs of some queries, as `outputs` has them, computed again from the record."""
@@ -189,7 +206,7 @@ class Seen(Sequence[SeenLayer]):
             RecordDiffers: the difference is larger than rounding explains.
         """
         for layer in self.layers:
-            with uninterrupted():
+            with interception_disabled():
                 error = layer.verify()
             if error is not None and not error <= layer.tolerance:
                 warnings.warn(
@@ -276,20 +293,3 @@ def _checked(fields: dict[str, Any]) -> SeenLayer:
             f"`outputs` must be those of {len(rows)} queries, but has the shape {tuple(layer.outputs.shape)}."
         )
     return layer
-
-
-def _scores_of(layer: SeenLayer, keys: Tensor) -> Tensor:
-    """The score of one key for each query, (batch, head, query)."""
-    parts = {**layer.parts, "weights": _Identity()}
-    found = [
-        weigh(layer.query, layer.key, **parts, rows=rows).gather(-1, keys[:, :, rows].clamp(min=0).unsqueeze(-1))
-        for rows in torch.arange(keys.shape[2], device=keys.device).split(_ROWS_AT_ONCE)
-    ]
-    return torch.cat(found, dim=2).squeeze(-1)
-
-
-class _Identity:
-    """Weights that are the scores."""
-
-    def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return scores if allowed is None else torch.where(allowed, scores, 0.0)

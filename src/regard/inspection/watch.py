@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
-from regard.inspection.changes import Change, expressed
+from regard.inspection.changes import Change, is_expressed_by_parts
 from regard.inspection.interception import Interception
 from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
@@ -32,8 +33,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
     PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
     last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values. So the models of Hugging
-    Face and timm are seen, and anybody's own. Nothing is patched, nothing stays after the block, and other threads
-    aren't seen. For each call q, k and v are copied, as they were multiplied, and masks and biases as rules: the memory
+    Face are seen, and your own. Nothing is patched, nothing stays after the block, and other threads aren't seen. For each call q, k and v are copied, as they were multiplied, and masks and biases as rules: the memory
     grows with the length. Inside of the block compiled functions run uncompiled, in all threads.
 
     Args:
@@ -51,7 +51,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
-        ArgumentError: `model` isn't a module; at the end of the block: a change applied to no call.
+        ArgumentError: `model` isn't a module, or `rows` is below 0; or, at the end of the block, a change applied to no
+            call.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
@@ -62,6 +63,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
+    check_count("rows", rows, "a number of queries", least=0)
     seen, names = Seen(), ModuleNames(model)
     change = Changes(names, changes) if changes else None
 
@@ -69,7 +71,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
         layer = _layer(names.current(), call, result, rows)
         if change is not None and change.applied:
             layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
-            layer.removed = not all(expressed(each, call) for each in change.applied)
+            layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
         seen.layers.append(layer)
 
     interception = Interception(add, change)
@@ -106,13 +108,14 @@ def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
     # Copies of inference tensors that are made outside of inference mode are normal ones.
     with torch.inference_mode(False), torch.no_grad():
         which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
+        query, key, value = _copied_together(call.query, call.key, call.value)
         parts = call.parts
         return SeenLayer(
             name,
             call.function,
-            _copied(call.query),
-            _copied(call.key),
-            _copied(call.value),
+            query,
+            key,
+            value,
             parts.get("score", "scaled_dot"),
             parts.get("weights", "softmax"),
             parts.get("mask"),
@@ -130,6 +133,17 @@ def _copied_projection(call: AttentionCall) -> tuple[Tensor, Tensor | None] | No
         return None
     weight, bias = call.projection
     return _copied(weight), None if bias is None else _copied(bias)
+
+
+def _copied_together(*tensors: Tensor) -> list[Tensor]:
+    """Copies in one block of memory: smaller ones lie scattered in the heap, whose gaps then add half as much again."""
+    first = tensors[0]
+    if any((each.dtype, each.device) != (first.dtype, first.device) for each in tensors):
+        return [_copied(each) for each in tensors]
+    sizes = [each.numel() for each in tensors]
+    block = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
+    copies = [part.view(each.shape) for part, each in zip(block.split(sizes), tensors, strict=True)]
+    return [copy.copy_(each) for copy, each in zip(copies, tensors, strict=True)]
 
 
 def _copied(tensor: Tensor) -> Tensor:

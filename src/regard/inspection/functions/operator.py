@@ -13,25 +13,15 @@ FUNCTION = attend
 
 
 def read(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    score: Any = "scaled_dot",
-    weights: Any = "softmax",
-    mask: Any = None,
-    position: Any = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
-    engine: str = "auto",
+    query: Tensor, key: Tensor, value: Tensor, *, dropout: float, seed: int | None, engine: str, **parts: Any
 ) -> AttentionCall:
-    """The call with these arguments."""
+    """The call with these arguments, of which the operator passes all to a mode."""
     return AttentionCall(
         "regard.attend",
         query,
         key,
         value,
-        {"score": score, "weights": weights, "mask": mask, "position": position},
+        parts,
         dropout,
         returned=lambda outputs: outputs.to(query.dtype),
         outputs=lambda given, rows: given[:, :, rows],

@@ -15,6 +15,9 @@ from regard.inputs.lines import existing_file, parse_number, read_lines
 
 __all__ = ["Matrices", "read_matrices"]
 
+# Nobody follows more numbers one by one, and a page of them would take minutes.
+_MOST_BYTES = 1_000_000
+_MOST_NUMBERS = 10_000
 _FIELDS = ("query", "key", "value", "x", "items", "query_items")
 
 
@@ -62,6 +65,11 @@ def read_matrices(path: str | Path) -> Matrices:
         DataError: the file can't be used; names the line or the field.
     """
     path = existing_file(path)
+    size = path.stat().st_size
+    if size > _MOST_BYTES:
+        raise DataError(
+            f"it must have {_MOST_BYTES:,} bytes at most, to be read number by number, but has {size:,}.", path=path
+        )
     return _of_json(path) if path.suffix.lower() == ".json" else _of_table(path)
 
 
@@ -103,7 +111,13 @@ def _matrix(saved: dict[str, Any], name: str, path: Path) -> list[list[float]]:
         for entry in row:
             if type(entry) not in (int, float) or not math.isfinite(_float(entry)):
                 raise DataError(f"row {number} of `{name}` must hold numbers, but holds {_short(entry)}.", path=path)
+    _check_count(len(rows) * len(rows[0]), path)
     return rows
+
+
+def _check_count(count: int, path: Path) -> None:
+    if count > _MOST_NUMBERS:
+        raise DataError(f"a matrix must have {_MOST_NUMBERS:,} numbers at most, but one has {count:,}.", path=path)
 
 
 def _names(saved: dict[str, Any], name: str, count: int, path: Path) -> list[str]:
@@ -125,6 +139,7 @@ def _of_table(path: Path) -> Matrices:
         rows = rows[1:]
     named = any(parse_number(cells[0]) is None for _, cells in rows)
     width = len(rows[0][1])
+    _check_count(len(rows) * width, path)
     table = []
     for number, cells in rows:
         if len(cells) != width:
