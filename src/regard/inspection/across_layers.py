@@ -175,8 +175,8 @@ ATTRIBUTIONS = {
             "rollout",
             "The share of each input that reaches a position through all layers, if each layer kept half and mixed the "
             "rest by the mean of its heads.",
-            "It ignores values, feed-forward layers and differences between heads. The fixed half hides how much a layer "
-            "changes. In deep networks all positions look alike.",
+            "It ignores values, feed-forward layers and differences between heads. The fixed half hides how much a "
+            "layer changes. In deep networks all positions look alike.",
             "Abnar and Zuidema 2020 (arXiv 2005.00928)",
         ),
         Attribution(
@@ -189,8 +189,8 @@ ATTRIBUTIONS = {
         Attribution(
             "gradient-weighted",
             "How much each weight raises the chosen number, to first order.",
-            "It holds for small changes only. A saturated output has gradients near 0 even if an item contributes much. "
-            "Weights sum to 1, so no weight can change alone.",
+            "It holds for small changes only. A saturated output has gradients near 0 even if an item contributes "
+            "much. Weights sum to 1, so no weight can change alone.",
             "Chefer et al. 2021 (arXiv 2103.15679)",
         ),
     )
