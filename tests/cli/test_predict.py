@@ -271,9 +271,12 @@ def test_20_000_characters(predict, kind):
     text = "warm " * 4000
     code, out, err = predict(kind, text)
     assert (code, err, len(out.splitlines())) == (0, "", 1)
-    out = predict(kind, text, "--layer", 1, "--top", 1)[1]
+    code, out, err = predict(kind, text, "--layer", 1, "--top", 1, "--map")
+    assert (code, err) == (0, "")
+    out = " ".join(out.split())
     items = {"words": "4,000 words", "characters": "20,000 pieces", "tagger": "4,000 words"}[kind]
-    assert f"The source has {items}; attention is recorded for 2,000 at most." in " ".join(out.split())
+    assert f"Layer 1 of 2, average of heads 1-2, average over all {items}" in out
+    assert f"The source has {items}; a map has 2,000 at most." in out
     assert ("Pooling" in out) == (kind != "tagger")
 
 

@@ -188,15 +188,14 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(tag, tmp_path, conten
     assert time.monotonic() - started < 20
 
 
-def test_a_long_sentence_is_tagged_and_says_why_nothing_is_shown(tag, monkeypatch):
-    monkeypatch.setattr("regard.tasks.recording.MOST_ITEMS", 4)
-    monkeypatch.setattr("regard.cli.showing.MOST_ITEMS", 4)
-    out = tag(SENTENCE)[1]
-    assert "The source has 5 words; attention is recorded for 4 at most." in out
+def test_a_long_sentence_has_lists_and_says_why_it_has_no_map(tag, monkeypatch):
+    monkeypatch.setattr("regard.cli.showing._MOST_MAPPED", 4)
+    out = tag(SENTENCE, "--map")[1]
+    assert "The source has 5 words; a map has 4 at most." in out
+    assert "Layer 2 of 2, average of heads 1-4" in out
+    assert "a map has" not in tag(SENTENCE)[1]
     found = json.loads(tag(SENTENCE, "--format", "json")[1])
-    assert (found["layer"], found["items"][0]["attends"]) == (None, [])
-    assert found["why_no_attention"] == "The source has 5 words; attention is recorded for 4 at most."
-    assert "why_no_attention" not in json.loads(tag(SENTENCE, "--format", "json", "--top", 0)[1])
+    assert (found["layer"], len(found["items"][0]["attends"])) == (2, 3)
 
 
 def test_top_zero_still_maps_a_layer(tag):

@@ -76,8 +76,9 @@ class Own(nn.Module):
 def seen_with(parts, dtype=torch.float32, queries=QUERIES):
     torch.manual_seed(3)
     vectors = torch.randn(2, 2, queries, 5, dtype=dtype)
-    with watch(Own(parts)) as seen, torch.no_grad():
-        Own(parts)(vectors)
+    model = Own(parts)
+    with watch(model) as seen, torch.no_grad():
+        model(vectors)
     return seen
 
 

@@ -7,15 +7,17 @@ from regard.errors import ArgumentError
 from regard.inspection import LayerRecord, Record, find_problems, rank, select_weights
 from regard.inspection.numbered import numbered
 
+of_weights = LayerRecord.of_weights
+
 
 def _record(*layers):
-    size = layers[0].weights.shape[-1] if layers else 2
+    size = layers[0].weights().shape[-1] if layers else 2
     return Record(tuple(map(str, range(size))), ("X",) * size, (0.5,) * size, layers)
 
 
 def test_the_default_is_the_last_layer_and_an_average_that_is_named():
-    first = LayerRecord("layer 1", torch.zeros(2, 3, 3))
-    last = LayerRecord("layer 2", torch.stack([torch.full((3, 3), value) for value in (0.0, 0.25, 0.5, 0.25)]))
+    first = of_weights("layer 1", torch.zeros(2, 3, 3))
+    last = of_weights("layer 2", torch.stack([torch.full((3, 3), value) for value in (0.0, 0.25, 0.5, 0.25)]))
     choice = select_weights(_record(first, last))
     assert choice.title == "Layer 2 of 2, average of heads 1-4"
     assert choice.weights.tolist() == [[0.25] * 3] * 3
@@ -25,7 +27,7 @@ def test_the_default_is_the_last_layer_and_an_average_that_is_named():
 
 
 def test_one_head_is_no_average():
-    assert select_weights(_record(LayerRecord("layer 1", torch.zeros(1, 2, 2)))).title == "Layer 1 of 1, head 1 of 1"
+    assert select_weights(_record(of_weights("layer 1", torch.zeros(1, 2, 2)))).title == "Layer 1 of 1, head 1 of 1"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,10 @@ def test_one_head_is_no_average():
     ],
 )
 def test_a_wrong_layer_or_head_is_told_the_range(layer, head, message):
-    layers = LayerRecord("layer 1", torch.zeros(4, 3, 3)), LayerRecord("layer 2", torch.zeros(1, 3, 3))
+    layers = (
+        of_weights("layer 1", torch.zeros(4, 3, 3)),
+        of_weights("layer 2", torch.zeros(1, 3, 3)),
+    )
     with pytest.raises(ArgumentError, match=message):
         select_weights(_record(*layers), layer, head)
 
@@ -75,7 +80,7 @@ def test_a_negative_top_is_refused():
 
 
 def _problems(rows, normaliser="softmax"):
-    layer = LayerRecord("layer 1", torch.tensor([rows]), normaliser=normaliser)
+    layer = of_weights("layer 1", torch.tensor([rows]), normaliser=normaliser)
     return find_problems(select_weights(_record(layer)))
 
 
@@ -97,12 +102,12 @@ def test_records_refuse_what_does_not_fit():
     with pytest.raises(ArgumentError, match="`labels` must have 2 entries, one for each item, or none, but has 1"):
         Record(("a", "b"), ("X",), (0.5, 0.5))
     with pytest.raises(ArgumentError, match=r"layer 1 has \(1, 3, 3\)"):
-        Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (LayerRecord("layer 1", torch.zeros(1, 3, 3)),))
+        Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (of_weights("layer 1", torch.zeros(1, 3, 3)),))
     with pytest.raises(ArgumentError, match=r"`weights` must be \(head, query, key\)"):
-        LayerRecord("layer 1", torch.zeros(3, 3))
+        of_weights("layer 1", torch.zeros(3, 3))
 
 
 def test_a_record_keeps_float32_without_gradients():
-    layer = LayerRecord("layer 1", torch.zeros(1, 2, 2, dtype=torch.float16, requires_grad=True))
-    assert layer.weights.dtype == torch.float32
-    assert not layer.weights.requires_grad
+    layer = of_weights("layer 1", torch.zeros(1, 2, 2, dtype=torch.float16, requires_grad=True))
+    assert layer.weights().dtype == torch.float32
+    assert not layer.weights().requires_grad

@@ -17,13 +17,15 @@ from regard.inspection import (
 )
 from regard.page import HeatMap, as_text
 
+of_weights = LayerRecord.of_weights
+
 
 @pytest.fixture
 def record():
     weights = torch.tensor([[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.0, 0.875]], [[1.0, 0.0, 0.0]] * 3])
     layers = (
-        LayerRecord("layer 1", torch.full((2, 3, 3), 1 / 3), normaliser="softmax"),
-        LayerRecord("layer 2", weights, normaliser="softmax"),
+        of_weights("layer 1", torch.full((2, 3, 3), 1 / 3), normaliser="softmax"),
+        of_weights("layer 2", weights, normaliser="softmax"),
     )
     return Record(("saw", "a", "saw"), ("VERB", "DET", "NOUN"), (0.75, 1.0, 0.996), layers, "toy", noun="word")
 
@@ -74,7 +76,7 @@ def test_the_heat_map_holds_the_weights_and_a_round_top(record):
 
 def test_broken_weights_are_said_above_the_view():
     weights = torch.tensor([[[math.nan, 0.5], [0.5, 0.25]]])
-    record = Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (LayerRecord("layer 1", weights, normaliser="softmax"),))
+    record = Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (of_weights("layer 1", weights, normaliser="softmax"),))
     for view in (item_rankings, heatmap):
         text = " ".join(as_text(view(record)).split())
         assert "1 of 4 weights aren't finite" in text
@@ -83,7 +85,7 @@ def test_broken_weights_are_said_above_the_view():
 
 
 def test_weights_above_one_set_the_scale(record):
-    layer = LayerRecord("layer 1", torch.tensor([[[1.75, 0.0], [0.0, 0.0]]]), normaliser="relu")
+    layer = of_weights("layer 1", torch.tensor([[[1.75, 0.0], [0.0, 0.0]]]), normaliser="relu")
     wild = Record(("a", "b"), ("X", "Y"), (0.5, 0.5), (layer,))
     assert heatmap(wild).blocks[-1].high == 1.75
     assert "A full bar is 175%." in as_text(item_rankings(wild))
@@ -92,14 +94,14 @@ def test_weights_above_one_set_the_scale(record):
 
 PICTURE = Record(
     tuple(f"{row},{column}" for row in (1, 2) for column in (1, 2, 3)),
-    pooling=LayerRecord("pooling", torch.tensor([[[0.125, 0.25, 0.0, 0.5, 0.125, 0.0]]])),
+    pooling=of_weights("pooling", torch.tensor([[[0.125, 0.25, 0.0, 0.5, 0.125, 0.0]]])),
     answer=("seven", 0.75),
     noun="patch",
     grid=(2, 3),
 )
 TRANSLATION = Record(
     ("ich", "sah", "es"),
-    layers=(LayerRecord("layer 1", torch.tensor([[[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]]]), normaliser="softmax"),),
+    layers=(of_weights("layer 1", torch.tensor([[[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]]]), normaliser="softmax"),),
     queries=("I", "saw"),
     noun="word",
 )
@@ -177,8 +179,14 @@ def test_numbers_have_no_score_beside_them():
     ("parts", "message"),
     [
         ({"labels": ("X",)}, "`labels` must have 3 entries, one for each item, or none, but has 1"),
-        ({"layers": (LayerRecord("layer 1", torch.ones(1, 3, 2)),)}, r"`layers` must hold weights \(head, 3, 3\)"),
-        ({"pooling": LayerRecord("pooling", torch.ones(1, 2, 3))}, r"`pooling` must hold weights \(head, 1, 3\)"),
+        (
+            {"layers": (of_weights("layer 1", torch.ones(1, 3, 2)),)},
+            r"`layers` must hold weights \(head, 3, 3\)",
+        ),
+        (
+            {"pooling": of_weights("pooling", torch.ones(1, 2, 3))},
+            r"`pooling` must hold weights \(head, 1, 3\)",
+        ),
         ({"queries": ("I",), "labels": ("X", "Y", "Z")}, "`labels` must have 1 entries"),
         ({"grid": (2, 2)}, r"`grid` must have 3 cells, one for each of `items`, but is \(2, 2\)"),
     ],

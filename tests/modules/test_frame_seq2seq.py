@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.inspection.capture import capture_attention
+from regard.inspection import watch
 from regard.modules.duration_plan import DurationPlan
 from regard.modules.frame_seq2seq import FrameSeq2Seq, generate_frames
 from regard.modules.guide import Guide
@@ -135,9 +135,9 @@ class TestOutlined:
     @pytest.mark.parametrize("width", [0, 0.05])
     def test_however_narrow_the_guide_each_frame_sees_an_item(self, width):
         model = self.model(width)
-        with capture_attention(model) as seen, torch.no_grad():
+        with watch(model) as seen, torch.no_grad():
             model(model.encode(ids()[:, :3], torch.tensor([3, 1, 2, 3])), frames(9))
-        weights = [each.weights.sum(-1) for each in seen if each.weights.shape[2:] == (9, 3)]
+        weights = [each.weights().sum(-1) for each in seen if each.weights().shape[2:] == (9, 3)]
         assert len(weights) == 2
         for each in weights:
             torch.testing.assert_close(each, torch.ones_like(each))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.inspection.capture import capture_attention
+from regard.inspection import watch
 from regard.modules.guide import Guide
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
@@ -26,10 +26,10 @@ def test_the_band_moves_and_stays_at_the_end():
 def test_nothing_is_seen_beside_the_band(make, width):
     """Of five items and three; a width of 0.2 is one item of five, and less than one of three."""
     model = make(Guide(width, rate=1.5))
-    with capture_attention(model) as seen:
+    with watch(model) as seen:
         memory = model.encode(torch.full((2, 5), 3), torch.tensor([5, 3]))
         model(memory, torch.ones(2, 6, dtype=torch.int64))
-    looks = [look.weights for look in seen if look.source in ("attention", "decoder.layers.0.source_attention")]
+    looks = [look.weights() for look in seen if look.name in ("attention", "decoder.layers.0.source_attention")]
     weights = torch.cat(looks, dim=2)
     # Centres 0, 1.5, 3, 4, 4, 4 and 0, 1.5, 2, 2, 2, 2.
     long = [[0, 1], [1, 2], [2, 3, 4], [3, 4], [3, 4], [3, 4]]

@@ -31,8 +31,8 @@ def test_every_architecture(architecture, layers):
     assert first.query_items == (*written[0].text, END_NAME)
     assert len(first.layers) == layers
     for layer in first.layers:
-        assert layer.weights.shape == (2, len(first.query_items), 3)
-        assert torch.allclose(layer.weights.sum(-1), torch.ones(2, len(first.query_items)), atol=1e-5)
+        assert layer.weights().shape == (2, len(first.query_items), 3)
+        assert torch.allclose(layer.weights().sum(-1), torch.ones(2, len(first.query_items)), atol=1e-5)
     assert (nothing.items, nothing.query_items, nothing.layers) == ((), (), ())
 
 
@@ -46,13 +46,13 @@ def test_a_row_is_where_the_model_looked_when_it_said_the_piece():
         seen = []
         with torch.inference_mode(), network.attention.observe(seen.append):
             _, state = network.step(state, torch.tensor([each]))
-        assert torch.allclose(seen[0].weights[0, :, 0], record.layers[0].weights[:, place], atol=1e-5)
+        assert torch.allclose(seen[0].weights[0, :, 0], record.layers[0].weights()[:, place], atol=1e-5)
 
 
 def test_a_guide_leaves_zeros():
     model = untrained(guide=0.1)
     (record,) = model.look(["cab"])
-    assert record.layers[0].weights[:, 0].tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert record.layers[0].weights()[:, 0].tolist() == [[1.0, 0.0, 0.0]] * 2
 
 
 def test_a_text_alone_and_one_that_is_too_long_are_refused():
@@ -75,4 +75,4 @@ def test_the_pieces_are_those_that_were_written():
         (record,) = model.look([source])
         assert len(record.query_items) == len(said.ids) + said.ended
         assert (record.query_items[-1:] == (END_NAME,)) == said.ended
-        assert record.layers[0].weights.shape[1] == len(record.query_items)
+        assert record.layers[0].weights().shape[1] == len(record.query_items)

@@ -10,7 +10,7 @@ from toys import stopped_and_resumed
 from regard import Recipe, load, train
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inputs import Sound, write_sound
-from regard.inspection import capture_attention
+from regard.inspection import watch
 from regard.modules import generate_frames
 from regard.tasks import Synthesizer
 from regard.tasks.synthesis.data import SynthesisData
@@ -152,13 +152,13 @@ def test_what_a_step_looked_at_is_what_it_looked_at_while_it_was_said(speaker):
     assert record.items == ("low", "high")
     assert record.queries == tuple(f"{0.04 * step:.2f} s" for step in range(round(said.sound.seconds / 0.04)))
     batch = speaker.encode(["low high"])
-    with capture_attention(speaker.network.decoder.layers[0].source_attention) as seen:
+    with watch(speaker.network.decoder.layers[0].source_attention) as seen:
         generate_frames(speaker.network, batch.vectors, batch.lengths, **limits_of(RECIPE.task, speaker.target))
     (layer,) = record.layers
-    torch.testing.assert_close(layer.weights, torch.cat([each.weights[0] for each in seen], dim=1))
+    torch.testing.assert_close(layer.weights(), torch.cat([each.weights()[0] for each in seen], dim=1))
     # It looks at the word that it says: at one alone to begin with, and at the end.
-    assert layer.weights.mean(0)[0].argmax() == 0
-    assert layer.weights.mean(0)[-1].argmax() == 1
+    assert layer.weights().mean(0)[0].argmax() == 0
+    assert layer.weights().mean(0)[-1].argmax() == 1
 
 
 def test_who_keeps_no_time_looks_too_and_says_no_times():
@@ -166,7 +166,7 @@ def test_who_keeps_no_time_looks_too_and_says_no_times():
     model = fit(recipe=recipe, patience=1)
     (record,) = model.look(["low high"])
     assert record.answer.begins == ()
-    assert record.layers[0].weights.shape == (2, len(record.queries), 2)
+    assert record.layers[0].weights().shape == (2, len(record.queries), 2)
 
 
 def test_the_outline_begins_as_fast_as_training_goes(speaker):

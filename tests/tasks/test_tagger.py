@@ -6,7 +6,7 @@ import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.errors import ArgumentError
-from regard.inspection import capture_attention
+from regard.inspection import watch
 from regard.tasks import TaggedWord, train
 
 
@@ -94,9 +94,9 @@ def test_tagging_leaves_no_trace(tagger):
 
 def test_watching_changes_no_bit(tagger):
     plain = tagger.tag([SAWS[0][0]])
-    with capture_attention(tagger.network) as seen:
+    with watch(tagger.network) as seen:
         assert tagger.tag([SAWS[0][0]]) == plain
-    assert [tuple(sighting.weights.shape) for sighting in seen] == [(1, 2, 5, 5)] * 2
+    assert [tuple(sighting.weights().shape) for sighting in seen] == [(1, 2, 5, 5)] * 2
 
 
 def test_evaluate_counts_words_that_training_never_had(tagger):

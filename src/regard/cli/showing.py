@@ -1,6 +1,7 @@
 """Records as pages and as JSON, for all commands that show attention."""
 
 import math
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -18,13 +19,14 @@ from regard.inspection import (
 )
 from regard.page import Page, Prose
 from regard.page.numbers import counted
-from regard.tasks.recording import MOST_ITEMS
 
 __all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page"]
 
 DEFAULT_TOP = 3
 """The default number of listed items, if attention is shown."""
 
+# A page of a map of 2,000 x 2,000 has four million cells, which no terminal or browser shows.
+_MOST_MAPPED = 2000
 # Nobody reads a list for each of 100 frames per second, so long sources have a list of the average.
 _MOST_LISTS = 64
 
@@ -72,7 +74,10 @@ def as_page(record: Record, title: str, show: Show) -> Page:
         if record.grid is not None:
             pages.append(pooled_heatmap(record, layer=show.layer or len(record.layers), head=show.head))
         # A map of hundreds of patches by hundreds of patches is large, so it must be requested by layer or head.
-        if record.grid is None or show.named:
+        if len(record.items) > _MOST_MAPPED:
+            there = counted(len(record.items), record.noun)
+            pages.append(Page("", (Prose(f"The source has {there}; a map has {_MOST_MAPPED:,} at most."),)))
+        elif record.grid is None or show.named:
             pages.append(heatmap(record, **chosen))
     return Page.of(title, *pages)
 
@@ -85,10 +90,11 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
     choice = select_weights(record, show.layer, show.head) if show.ranks_layer(record) else None
     why, pooling = _why_nothing(record, show), record.pooling
     items = []
-    for place, text in enumerate(record.query_items):
+    rows = repeat(None) if choice is None else chain.from_iterable(choice.blocks())
+    for place, (text, weights) in enumerate(zip(record.query_items, rows, strict=False)):
         said = record.answer[place]._asdict() if isinstance(record.answer, list) else {"text": text}
-        if said.keys() > {"text"} or choice is not None:
-            attends = [] if choice is None else _ranked(record, choice.weights[place], show.top)
+        if said.keys() > {"text"} or weights is not None:
+            attends = [] if weights is None else _ranked(record, weights, show.top)
             items.append({**{name: _plain(value) for name, value in said.items()}, "attends": attends})
     return {
         "model": record.model,
@@ -96,7 +102,7 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
         "head": None if choice is None else show.head,
         "shown": None if choice is None else choice.title,
         **({"why_no_attention": why} if why else {}),
-        **({} if pooling is None else {"pooling": _ranked(record, pooling.weights.mean(0)[0], show.top)}),
+        **({} if pooling is None else {"pooling": _ranked(record, pooling.weights().mean(0)[0], show.top)}),
         "items": items,
     }
 
@@ -113,9 +119,6 @@ def _why_nothing(record: Record, show: Show) -> str:
     asked = show.top > 0 if record.pooling is None else show.named
     if record.layers or not record.items or not (asked or show.map):
         return ""
-    if len(record.items) > MOST_ITEMS:
-        there = counted(len(record.items), record.noun)
-        return f"The source has {there}; attention is recorded for {MOST_ITEMS:,} at most."
     return "This model has no attention" + (" except for its pooling." if record.pooling is not None else ".")
 
 

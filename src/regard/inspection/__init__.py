@@ -1,4 +1,4 @@
-"""Inspection of attention: capture the weights of a model, keep them in a record, and show views of it."""
+"""Inspection of attention: see what a model attends to, keep it in a record, measure what it is worth, and show it."""
 
 from regard.inspection.across_layers import (
     ATTRIBUTIONS,
@@ -9,7 +9,6 @@ from regard.inspection.across_layers import (
     value_weighted,
 )
 from regard.inspection.attended import attended
-from regard.inspection.capture import CapturedAttention, capture_attention
 from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
 from regard.inspection.patterns import HeadPattern, head_patterns
@@ -32,7 +31,6 @@ from regard.inspection.watch import NothingSeen, intervene, watch
 __all__ = [
     "ATTRIBUTIONS",
     "Attribution",
-    "CapturedAttention",
     "Change",
     "Effect",
     "HeadPattern",
@@ -57,7 +55,6 @@ __all__ = [
     "all_keys",
     "answer_page",
     "attended",
-    "capture_attention",
     "effects",
     "find_problems",
     "gradient_weighted",

@@ -58,6 +58,8 @@ class Changes:
     def __call__(self, call: AttentionCall) -> Tensor | None:
         """The outputs of the heads; None if nothing changes. The call gets the changed parts."""
         name = self._names.current()
+        if name is None:
+            return None
         self._layers.setdefault(name, "")
         number = list(self._layers).index(name) + 1
         self._layers[name] = f"{call.query.shape[1]} heads, {call.query.shape[2]} queries and {call.key.shape[2]} keys"

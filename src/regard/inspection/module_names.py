@@ -18,18 +18,18 @@ class ModuleNames:
         for name, module in model.named_modules():
             self._names.setdefault(id(module), name)
 
-    def current(self) -> str:
-        """The name of the innermost module of the model that is being called; "" for the model itself, and outside."""
-        return self.inside() or ""
+    def current(self) -> str | None:
+        """The name of the innermost module of the model that is being called, or None in a module of something else.
 
-    def inside(self) -> str | None:
-        """The same, but None outside of the model."""
-        frame = sys._getframe(1)
+        "" is the model itself, whose methods may be called without calling it as a module.
+        """
+        frame, elsewhere = sys._getframe(1), False
         while frame is not None:
             # Only the frames of calls of modules are read: reading the variables of another one keeps them alive.
             if frame.f_code is _CALL:
                 module = frame.f_locals["self"]
                 if id(module) in self._names:
                     return self._names[id(module)]
+                elsewhere = True
             frame = frame.f_back
-        return None
+        return None if elsewhere else ""

@@ -1,47 +1,120 @@
-"""The record of one input: its items, the model's predictions, and the weights of each layer."""
+"""The record of one input: its items, the model's predictions, and the attention of each layer."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.inspection.rules import AsScores
+from regard.inspection.seen import SeenLayer
 
 __all__ = ["LayerRecord", "Record"]
+
+# Weights in memory at once.
+_BUDGET = 2**22
 
 
 @dataclass(frozen=True, eq=False)
 class LayerRecord:
-    """The weights of one attention layer.
+    """The attention of one layer to one input. Its weights are computed when they are asked for.
 
     Args:
         name: the name that is shown, such as "layer 1".
-        weights: (head, query, key); stored detached, in float32, on the CPU.
-        source: the dotted name of the module inside the model.
-        normaliser: the function that turned scores into weights, such as "softmax"; "" if it is unknown.
+        calls: the calls of attention that it consists of.
+        along: what the calls follow each other by: "head" for the members of an ensemble, whose heads stand side by
+            side; "query" for a network that runs step by step.
+        item: the number of the input in the batch of the calls.
+        queries, keys: how many queries of each call and how many keys are real, and not padding; None for all.
 
     Raises:
-        ArgumentError: `weights` doesn't have three axes, or has no head.
+        ArgumentError: there is no call, or none with a head.
+
+    Example:
+        >>> layer = LayerRecord.of_weights("layer 1", torch.full((3, 2, 2), 0.5))
+        >>> layer.heads, layer.shape, layer.weights([1]).shape
+        (3, (2, 2), torch.Size([3, 1, 2]))
     """
 
     name: str
-    weights: Tensor
-    source: str = ""
-    normaliser: str = ""
+    calls: tuple[SeenLayer, ...]
+    along: Literal["head", "query"] = "head"
+    item: int = 0
+    queries: int | None = None
+    keys: int | None = None
 
     def __post_init__(self) -> None:
-        if self.weights.ndim != 3 or self.weights.shape[0] == 0:
+        if not self.calls or not self.heads:
+            raise ArgumentError("`calls` must hold a call of attention with a head or more, but holds none.")
+
+    @classmethod
+    def of_weights(cls, name: str, weights: Tensor, normaliser: str = "") -> "LayerRecord":
+        """A layer of known weights.
+
+        Args:
+            name: the name that is shown.
+            weights: (head, query, key).
+            normaliser: the function that turned scores into weights, such as "softmax"; "" if it is unknown.
+
+        Raises:
+            ArgumentError: `weights` doesn't have three axes, or has no head.
+        """
+        if weights.ndim != 3 or weights.shape[0] == 0:
             raise ArgumentError(
-                f"`weights` must be (head, query, key) with a head or more, but is {tuple(self.weights.shape)}."
+                f"`weights` must be (head, query, key) with a head or more, but is {tuple(weights.shape)}."
             )
-        object.__setattr__(self, "weights", self.weights.detach().to("cpu", torch.float32))
+        return cls(name, (SeenLayer.of_weights(name, weights.detach().to("cpu", torch.float32)[None], normaliser),))
 
     @property
     def heads(self) -> int:
         """The number of heads."""
-        return self.weights.shape[0]
+        return sum(call.heads for call in self.calls) if self.along == "head" else self.calls[0].heads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of queries and the number of keys."""
+        own = self._own_queries
+        return own * (1 if self.along == "head" else len(self.calls)), self._own_keys
+
+    @property
+    def normaliser(self) -> str:
+        """The function that turned scores into weights, such as "softmax"; "" if it is unknown."""
+        own = self.calls[0].normaliser
+        return own if isinstance(own, str) else own.normaliser if isinstance(own, AsScores) else ""
+
+    def weights(self, rows: Sequence[int] | None = None) -> Tensor:
+        """The weights (head, query, key) in float32 on the CPU; `rows`: only those of some queries.
+
+        Without `rows` their memory grows with the square of the length.
+        """
+        if self.along == "query":
+            whole = torch.cat([self._of(call, None) for call in self.calls], dim=1)
+            return whole if rows is None else whole[:, list(rows)]
+        return torch.cat([self._of(call, rows) for call in self.calls])
+
+    def blocks(self) -> Iterator[Tensor]:
+        """The weights (head, query, key) of a few queries at a time, in memory that grows linearly with the length."""
+        if self.along == "query":
+            yield self.weights()
+            return
+        numbers = torch.arange(self.shape[0])
+        for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self.shape[1]))):
+            yield self.weights(rows.tolist())
+
+    @property
+    def _own_queries(self) -> int:
+        return self.calls[0].query.shape[2] if self.queries is None else self.queries
+
+    @property
+    def _own_keys(self) -> int:
+        return self.calls[0].key.shape[2] if self.keys is None else self.keys
+
+    def _of(self, call: SeenLayer, rows: Sequence[int] | None) -> Tensor:
+        rows = range(self._own_queries) if rows is None else rows
+        return call.item_weights(self.item, rows)[..., : self._own_keys].to("cpu", torch.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +139,7 @@ class Record:
         ArgumentError: sizes that don't match.
 
     Example:
-        >>> layer = LayerRecord("layer 1", torch.full((3, 2, 2), 0.5))
+        >>> layer = LayerRecord.of_weights("layer 1", torch.full((3, 2, 2), 0.5))
         >>> Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,)).layers[0].heads
         3
     """
@@ -91,10 +164,10 @@ class Record:
                 )
         for name, layers, rows in (("layers", self.layers, queries), ("pooling", (self.pooling,), 1)):
             for layer in layers:
-                if layer is not None and layer.weights.shape[1:] != (rows, keys):
+                if layer is not None and layer.shape != (rows, keys):
                     raise ArgumentError(
                         f"`{name}` must hold weights (head, {rows}, {keys}), one for each query and key, but "
-                        f"{layer.name} has {tuple(layer.weights.shape)}."
+                        f"{layer.name} has {(layer.heads, *layer.shape)}."
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
             raise ArgumentError(f"`grid` must have {keys} cells, one for each of `items`, but is {self.grid}.")

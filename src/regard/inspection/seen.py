@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import Summary, attend_rows, summarise, weigh
+from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.rules import AsScores
@@ -64,6 +64,22 @@ class SeenLayer:
     notes: list[str] = field(default_factory=list)
     removed: bool = False
 
+    @classmethod
+    def of_weights(cls, name: str, weights: Tensor, normaliser: str = "", value: Tensor | None = None) -> "SeenLayer":
+        """A layer of known weights (batch, head, query, key), kept as a table, whose outputs aren't known.
+
+        Args:
+            name: the module.
+            weights: the weights.
+            normaliser: the function that made them; "" if it is unknown.
+            value: (batch, head, key, feature); None: without features.
+        """
+        batch, heads, queries, keys = weights.shape
+        query, key = (weights.new_zeros(batch, heads, size, 1) for size in (queries, keys))
+        value = weights.new_zeros(batch, heads, keys, 0) if value is None else value
+        nothing = torch.arange(0, device=weights.device), value[:, :, :0]
+        return cls(name, "a table", query, key, value, Dot(), AsScores(normaliser), None, Bias(weights), 0.0, *nothing)
+
     @property
     def parts(self) -> dict[str, Any]:
         """The parts, as arguments of `regard.attend`."""
@@ -81,6 +97,19 @@ class SeenLayer:
         """
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
+
+    def item_weights(self, item: int, rows: Sequence[int]) -> Tensor:
+        """The weights (head, row, key) of some queries of one item of the batch.
+
+        Those of a batch of short items are computed together, since each item will be asked for.
+        """
+        if self.query.shape[0] * self.heads * self.query.shape[2] * self.key.shape[2] <= _BUDGET:
+            return self._all[item][:, list(rows)]
+        return self.weights(list(rows))[item]
+
+    @cached_property
+    def _all(self) -> Tensor:
+        return self.weights()
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """The weights of a few queries at a time, so that memory doesn't grow with the square of the length.
@@ -140,9 +169,16 @@ class SeenLayer:
 
     @property
     def tolerance(self) -> float:
-        """The difference that rounding explains."""
+        """The difference that rounding explains.
+
+        For many keys it is the bound of adding their weighted values one after another in float32: the number of keys
+        times the unit roundoff.
+
+        Source: Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2.
+        """
         largest = float(self.outputs.abs().max()) if self.outputs.numel() else 0.0
-        return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps) * max(1.0, largest)
+        adding = self.key.shape[2] * torch.finfo(torch.float32).eps / 2
+        return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps, adding) * max(1.0, largest)
 
     def __str__(self) -> str:
         batch, heads, queries, feature = self.query.shape

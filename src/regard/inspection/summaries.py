@@ -1,5 +1,7 @@
 """Summaries of weights: averages over heads, rankings of keys, and checks."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -15,12 +17,38 @@ __all__ = ["RankedKey", "RankedKeys", "Selection", "find_problems", "pooled_weig
 _SUM_TO_ONE = ("softmax", "sparsemax", "entmax")
 
 
-class Selection(NamedTuple):
-    """One matrix of weights (query, key), a title that says which one, and its layer."""
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The weights of one head of a layer, or of the average of its heads.
 
-    weights: Tensor
-    title: str
+    Args:
+        layer: the layer.
+        title: which head of which layer it is, in words.
+        head: the index of the head, from 0; None for the average.
+        pooled: whether the weights are averaged over the queries too, so that there is one row.
+    """
+
     layer: LayerRecord
+    title: str
+    head: int | None = None
+    pooled: bool = False
+
+    def blocks(self) -> Iterator[Tensor]:
+        """The weights (row, key), a few rows at a time."""
+        if self.pooled:
+            rows = self.layer.shape[0]
+            yield (sum(block.double().sum(0, keepdim=True) for block in self._rows()) / max(1, rows)).float()  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            yield from self._rows()
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights (row, key), in memory that grows with the square of the length."""
+        return torch.cat([*self.blocks()])
+
+    def _rows(self) -> Iterator[Tensor]:
+        for block in self.layer.blocks():
+            yield block.mean(0) if self.head is None else block[self.head]
 
 
 class RankedKey(NamedTuple):
@@ -51,7 +79,7 @@ def select_weights(record: Record, layer: int | None = None, head: int | None = 
         ArgumentError: the record has no attention, or no such layer or head.
 
     Example:
-        >>> seen = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]))
+        >>> seen = LayerRecord.of_weights("layer 1", torch.tensor([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]))
         >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (seen,))
         >>> select_weights(record).title, select_weights(record).weights.tolist()
         ('Layer 1 of 1, average of heads 1-2', [[0.5, 0.5], [0.5, 0.5]])
@@ -67,13 +95,13 @@ def select_weights(record: Record, layer: int | None = None, head: int | None = 
     chosen = record.layers[number - 1]
     title = f"Layer {number} of {layers}"
     if head is None and chosen.heads > 1:
-        return Selection(chosen.weights.mean(0), f"{title}, average of heads 1-{chosen.heads}", chosen)
+        return Selection(chosen, f"{title}, average of heads 1-{chosen.heads}")
     head = 1 if head is None else head
     if not 1 <= head <= chosen.heads:
         raise ArgumentError(
             f"`head` must be {_range(chosen.heads)} in layer {number}, but is {head}. Leave it out for their average."
         )
-    return Selection(chosen.weights[head - 1], f"{title}, head {head} of {chosen.heads}", chosen)
+    return Selection(chosen, f"{title}, head {head} of {chosen.heads}", head - 1)
 
 
 def pooled_weights(record: Record, layer: int | None = None, head: int | None = None) -> Selection:
@@ -87,8 +115,8 @@ def pooled_weights(record: Record, layer: int | None = None, head: int | None = 
         ArgumentError: the record has neither, or no such layer or head.
 
     Example:
-        >>> seen = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]))
-        >>> pooling = LayerRecord("pooling", torch.tensor([[[0.25, 0.75]]]))
+        >>> seen = LayerRecord.of_weights("layer 1", torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]))
+        >>> pooling = LayerRecord.of_weights("pooling", torch.tensor([[[0.25, 0.75]]]))
         >>> record = Record(("0.00 s", "0.01 s"), layers=(seen,), pooling=pooling, noun="frame")
         >>> pooled_weights(record).title, pooled_weights(record).weights.tolist()
         ('Pooling', [[0.25, 0.75]])
@@ -96,10 +124,10 @@ def pooled_weights(record: Record, layer: int | None = None, head: int | None = 
         ('Layer 1 of 1, head 1 of 1, average over all 2 frames', [[0.75, 0.25]])
     """
     if record.pooling is not None and layer is None and head is None:
-        return Selection(record.pooling.weights.mean(0), "Pooling", record.pooling)
+        return Selection(record.pooling, "Pooling")
     selection = select_weights(record, layer, head)
     title = f"{selection.title}, average over all {counted(len(record.query_items), record.noun)}"
-    return Selection(selection.weights.mean(0, keepdim=True), title, selection.layer)
+    return replace(selection, title=title, pooled=True)
 
 
 def rank(weights: Tensor, top: int) -> RankedKeys:
@@ -134,24 +162,29 @@ def find_problems(selection: Selection) -> list[str]:
     A row of zeros is correct: a query for which all keys are hidden attends to nothing.
 
     Example:
-        >>> layer = LayerRecord("layer 1", torch.tensor([[[0.5, 0.25], [0.5, 0.5]]]), normaliser="softmax")
-        >>> find_problems(Selection(layer.weights[0], "Layer 1 of 1, head 1 of 1", layer))
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.5, 0.25], [0.5, 0.5]]]), normaliser="softmax")
+        >>> find_problems(Selection(layer, "Layer 1 of 1, head 1 of 1", head=0))
         ['Layer 1 of 1, head 1 of 1: the weights of 1 of 2 rows sum to something other than 1; the first is row 1.']
     """
-    weights, title = selection.weights, selection.title
+    unusable = count = wrong = rows = 0
+    first = None
+    for weights in selection.blocks():
+        unusable += int((~weights.isfinite()).sum())
+        count += weights.numel()
+        sums = weights.double().sum(-1)
+        off = sums.isfinite() & ((sums - 1).abs() > 1e-3) & ~(weights == 0).all(-1)
+        if first is None and off.any():
+            first = rows + int(torch.nonzero(off)[0]) + 1
+        wrong += int(off.sum())
+        rows += len(weights)
     found = []
-    unusable = int((~weights.isfinite()).sum())
     if unusable:
-        found.append(f"{title}: {unusable} of {weights.numel()} weights aren't finite numbers (NaN or infinite).")
-    sums = weights.double().sum(-1)
-    if selection.layer.normaliser in _SUM_TO_ONE:
-        wrong = sums.isfinite() & ((sums - 1).abs() > 1e-3) & ~(weights == 0).all(-1)
-        if wrong.any():
-            first = int(torch.nonzero(wrong)[0]) + 1
-            found.append(
-                f"{title}: the weights of {int(wrong.sum())} of {len(wrong)} rows sum to something other than 1; the "
-                f"first is row {first}."
-            )
+        found.append(f"{selection.title}: {unusable} of {count} weights aren't finite numbers (NaN or infinite).")
+    if wrong and selection.layer.normaliser in _SUM_TO_ONE:
+        found.append(
+            f"{selection.title}: the weights of {wrong} of {rows} rows sum to something other than 1; the first is row "
+            f"{first}."
+        )
     return found
 
 

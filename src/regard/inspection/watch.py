@@ -17,7 +17,7 @@ from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
 from regard.inspection.seen import Seen, SeenLayer
 
-__all__ = ["NothingSeen", "intervene", "watch"]
+__all__ = ["NothingSeen", "intervene", "record_calls", "watch"]
 
 _ROWS = 16
 
@@ -64,6 +64,15 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
         >>> seen.names, seen[0].weights().shape, seen.verify()["self_attn"] < 1e-5
         (['self_attn'], torch.Size([1, 2, 5, 5]), True)
     """
+    with record_calls(model, rows=rows, changes=changes) as seen:
+        yield seen
+    if not seen.layers:
+        warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
+
+
+@contextmanager
+def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()) -> Iterator[Seen]:
+    """`watch` without a warning if nothing was seen, for models that may have no attention."""
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
     check_count("rows", rows, "a number of queries", least=0)
@@ -71,7 +80,10 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     change = Changes(names, changes) if changes else None
 
     def add(call: AttentionCall, result: Any) -> None:
-        layer = _layer(names.current(), call, result, rows)
+        name = names.current()
+        if name is None:
+            return
+        layer = _layer(name, call, result, rows)
         if change is not None and change.applied:
             layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
             layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
@@ -85,8 +97,6 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
         seen.nothing = _found_instead(model, interception.calls)
     if change is not None:
         change.check(seen.nothing)
-    elif not seen.layers:
-        warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
 
 
 def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> AbstractContextManager[Seen]:

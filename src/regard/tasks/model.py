@@ -255,10 +255,9 @@ class Model(Generic[_Given]):
         return Prediction(source, value, self.columns, self.missing)
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
-        """Predict for each source, and keep the attention weights.
+        """Predict for each source, and keep what it attended to, in memory that grows linearly with the length.
 
-        Short sources are batched. For a source of more than 2,000 items, the record holds the weights of the pooling,
-        if there is one, but no layers, which would exhaust the memory.
+        Short sources are batched.
 
         Args:
             sources: an iterable of sources of the kind in the recipe's `input`; it may be infinite.
@@ -274,7 +273,7 @@ class Model(Generic[_Given]):
         Example:
             >>> import regard
             >>> (record,) = regard.load("english-pos").look(["I saw it"])
-            >>> record.labels, len(record.layers), record.layers[0].weights.shape
+            >>> record.labels, len(record.layers), record.layers[0].weights().shape
             (('PRON', 'VERB', 'PRON'), 2, torch.Size([4, 3, 3]))
         """
         check_sources(sources)

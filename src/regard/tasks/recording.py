@@ -1,21 +1,18 @@
-"""Records of predictions: the prediction for each source, and the attention weights behind it."""
+"""Records of predictions: the prediction for each source, and the attention behind it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
-from regard.inspection import CapturedAttention, LayerRecord, Record, capture_attention
+from regard.inspection import LayerRecord, Record, Seen, SeenLayer
+from regard.inspection.watch import record_calls
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model
 
-__all__ = ["MOST_ITEMS", "look"]
+__all__ = ["calls_inside", "look"]
 
-# A record holds n x n weights for each head: 2,000 words take 64 MB for each layer of four heads and each member.
-MOST_ITEMS = 2000
 # The number of weights for one head and layer, in a batch over all members: as many as for one sentence of 500 words.
 _MOST_WEIGHTS = 500 * 500
 
@@ -62,33 +59,32 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
 def _watched(
     model: "Model[Any]", items: Sequence[Any]
 ) -> Iterator[tuple[Tensor, tuple[LayerRecord, ...], LayerRecord | None]]:
-    """For each source: the outputs of the network, the weights of its layers, and those of its pooling."""
+    """For each source: the outputs of the network, the attention of its layers, and that of its pooling."""
     if not items:
         return
-    members, nothing = model.network.members, nn.Identity()
-    few = max(map(len, items)) <= MOST_ITEMS
-    with ExitStack() as stack:
-        each = [stack.enter_context(capture_attention(member.network if few else nothing)) for member in members]
-        # The pooling has one query: its weights are few, however long the source is.
-        pooled = [stack.enter_context(capture_attention(member.pooling or nothing)) for member in members]
+    network = model.network
+    with record_calls(network) as seen:
         numbers = model.numbers(items)
-    layers, poolings = _side_by_side(each), _side_by_side(pooled)
+    layers = _side_by_side([calls_inside(seen, network, member.network) for member in network.members])
+    poolings = _side_by_side([calls_inside(seen, network, member.pooling) for member in network.members])
     for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
         count = len(item)
         found = (
-            _layer(f"layer {number}", sighting, place, count, count) for number, sighting in enumerate(layers, start=1)
+            LayerRecord(f"layer {number}", calls, item=place, queries=count, keys=count)
+            for number, calls in enumerate(layers, start=1)
         )
-        pooling = next((_layer("pooling", sighting, place, 1, count) for sighting in poolings), None)
+        pooling = next((LayerRecord("pooling", calls, item=place, keys=count) for calls in poolings), None)
         yield own, tuple(found), pooling
 
 
-def _side_by_side(members: Sequence[Sequence[CapturedAttention]]) -> list[CapturedAttention]:
-    """Concatenate the heads of all members, layer by layer."""
-    return [
-        same[0]._replace(weights=torch.cat([each.weights for each in same], dim=1))
-        for same in zip(*members, strict=True)
-    ]
+def calls_inside(seen: Seen, network: nn.Module, part: nn.Module | None) -> list[SeenLayer]:
+    """The calls that were made inside of a part of a network; none if there is no such part."""
+    if part is None:
+        return []
+    prefix = next(name for name, module in network.named_modules() if module is part)
+    return [each for each in seen if f"{each.name}.".startswith(f"{prefix}." if prefix else "")]
 
 
-def _layer(name: str, seen: CapturedAttention, place: int, queries: int, keys: int) -> LayerRecord:
-    return LayerRecord(name, seen.weights[place, :, :queries, :keys], seen.source, seen.normaliser)
+def _side_by_side(members: Sequence[Sequence[SeenLayer]]) -> list[tuple[SeenLayer, ...]]:
+    """The calls of all members, layer by layer."""
+    return list(zip(*members, strict=True))

@@ -30,7 +30,7 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
     Example:
         >>> import torch
         >>> from regard.inspection import LayerRecord
-        >>> layer = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
         >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,))
         >>> (block,) = heatmap(record).blocks
         >>> block.title, block.values, block.high

@@ -28,7 +28,7 @@ def item_rankings(record: Record, *, layer: int | None = None, head: int | None 
     Example:
         >>> import torch
         >>> from regard.inspection import LayerRecord
-        >>> layer = LayerRecord("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))
         >>> record = Record(("I", "saw"), ("PRON", "VERB"), (0.9, 0.8), (layer,))
         >>> (block,) = item_rankings(record, top=1).blocks
         >>> block.rankings[1].bars, block.rankings[1].rest

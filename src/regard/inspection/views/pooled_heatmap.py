@@ -22,7 +22,7 @@ def pooled_heatmap(record: Record, *, layer: int | None = None, head: int | None
     Example:
         >>> import torch
         >>> from regard.inspection import LayerRecord
-        >>> pooling = LayerRecord("pooling", torch.tensor([[[0.25, 0.5, 0.125, 0.125]]]))
+        >>> pooling = LayerRecord.of_weights("pooling", torch.tensor([[[0.25, 0.5, 0.125, 0.125]]]))
         >>> (block,) = pooled_heatmap(Record(("1,1", "1,2", "2,1", "2,2"), pooling=pooling, grid=(2, 2))).blocks
         >>> block.values
         ((0.25, 0.5), (0.125, 0.125))

@@ -23,7 +23,7 @@ def pooled_ranking(record: Record, *, layer: int | None = None, head: int | None
     Example:
         >>> import torch
         >>> from regard.inspection import LayerRecord
-        >>> pooling = LayerRecord("pooling", torch.tensor([[[0.25, 0.75]]]))
+        >>> pooling = LayerRecord.of_weights("pooling", torch.tensor([[[0.25, 0.75]]]))
         >>> (block,) = pooled_ranking(Record(("warm", "film"), pooling=pooling, noun="word"), top=1).blocks
         >>> block.title, block.rankings[0].bars, block.rankings[0].rest
         ('Pooling', (Bar(label='film', value=0.75, total=0.75),), 0.25)

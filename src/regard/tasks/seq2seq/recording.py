@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
 
-from regard.inspection import CapturedAttention, LayerRecord, Record, capture_attention
+from regard.inspection import LayerRecord, Record
+from regard.inspection.watch import record_calls
 from regard.modules import AttentionSeq2Seq, TransformerSeq2Seq
 from regard.special_ids import START
+from regard.tasks.recording import calls_inside
 from regard.tasks.seq2seq.generation import generated, text_of
 
 if TYPE_CHECKING:
@@ -49,23 +50,16 @@ def _layers(model: "Seq2SeqModel", item: Any, previous: list[int], count: int) -
     network = model.network
     batch = model.recipe.input.batch(model.encoder, [item]).to(next(network.parameters()).device)
     inputs = torch.tensor([previous], device=batch.vectors.device)
-    with torch.inference_mode(), capture_attention(_to_the_source(network)) as seen:
+    with torch.inference_mode(), record_calls(network) as seen:
         network(network.encode(batch.vectors, batch.lengths), inputs)
     if isinstance(network, AttentionSeq2Seq):
         # One layer, which runs step by step.
-        return (_layer("source", seen[0], torch.cat([each.weights for each in seen], dim=2)[0], count),)
+        calls = tuple(calls_inside(seen, network, network.attention))
+        return (LayerRecord("source", calls, along="query", keys=count),)
+    if not isinstance(network, TransformerSeq2Seq):
+        return ()
+    decoder: Any = network.decoder
     return tuple(
-        _layer(f"source, layer {number}", each, each.weights[0], count) for number, each in enumerate(seen, start=1)
+        LayerRecord(f"source, layer {number}", tuple(calls_inside(seen, network, layer.source_attention)), keys=count)
+        for number, layer in enumerate(decoder.layers, start=1)
     )
-
-
-def _to_the_source(network: nn.Module) -> nn.Module:
-    """The layers of cross-attention; none for a network without it."""
-    if isinstance(network, TransformerSeq2Seq):
-        layers: list[Any] = list(network.decoder.layers)
-        return nn.ModuleList(layer.source_attention for layer in layers)
-    return network.attention if isinstance(network, AttentionSeq2Seq) else nn.Identity()
-
-
-def _layer(name: str, seen: CapturedAttention, weights: Tensor, count: int) -> LayerRecord:
-    return LayerRecord(name, weights[..., :count], seen.source, seen.normaliser)

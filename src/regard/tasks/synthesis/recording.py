@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.inspection import LayerRecord, Record, capture_attention
+from regard.inspection import LayerRecord, Record
+from regard.inspection.watch import record_calls
 from regard.modules import generate_frames
+from regard.tasks.recording import calls_inside
 from regard.tasks.synthesis.evaluation import limits_of
 
 if TYPE_CHECKING:
@@ -47,10 +49,9 @@ def _layers(model: "Synthesizer", batch: Any, frames: Tensor) -> tuple[LayerReco
     network = model.network
     # The input of each step is the previous one, and that of the first is zeros.
     heard = pad(frames, (0, 0, 1, 0))[: len(frames)].unsqueeze(0)
-    to_the_source = nn.ModuleList(layer.source_attention for layer in network.decoder.layers)
-    with torch.inference_mode(), capture_attention(to_the_source) as seen:
+    with torch.inference_mode(), record_calls(network) as seen:
         network(network.encode(batch.vectors, batch.lengths), heard)
     return tuple(
-        LayerRecord(f"source, layer {number}", each.weights[0], each.source, each.normaliser)
-        for number, each in enumerate(seen, start=1)
+        LayerRecord(f"source, layer {number}", tuple(calls_inside(seen, network, layer.source_attention)))
+        for number, layer in enumerate(network.decoder.layers, start=1)
     )
