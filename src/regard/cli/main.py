@@ -21,6 +21,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.models import models
 from regard.cli.predict import predict
 from regard.cli.say import say
+from regard.cli.see import see
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.steps import steps
 from regard.cli.tag import tag
@@ -48,6 +49,7 @@ for _name, _short in SHORT_NAMES.items():
     app.command(_name, cls=Command, help=_short.help, short_help=_short.summary)(command_of(_name))
 app.command("predict", cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
 app.command(cls=Command, short_help="Speak texts, and write WAV files.")(say)
+app.command(cls=Command, short_help="See what any model attends to, and what matters.")(see)
 app.command(cls=Command, short_help="Follow attention number by number.")(steps)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
@@ -70,6 +72,7 @@ def _regard(
       regard tag -f novel.txt --format json    a file, one sentence on a line
       regard train classifier --data sst2 --out sentiment
       regard predict sentiment "a warm film"   the prediction of your own model
+      regard see english-pos "I saw a saw ."   what it attended to, and what mattered
       regard steps --exercise                  attention by hand, number by number
       regard models                            the models that come with regard
       regard tag --help                        more about one command

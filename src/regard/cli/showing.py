@@ -20,7 +20,7 @@ from regard.inspection import (
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 
-__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page"]
+__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page", "maps"]
 
 DEFAULT_TOP = 3
 """The default number of listed items, if attention is shown."""
@@ -68,18 +68,24 @@ def as_page(record: Record, title: str, show: Show) -> Page:
             pages.append(item_rankings(record, **chosen, top=show.top))
         else:
             pages.append(pooled_ranking(record, layer=show.layer or len(record.layers), head=show.head, top=show.top))
-    if show.map and record.pooling is not None:
-        pages.append(pooled_heatmap(record))
-    if show.map and record.layers:
-        if record.grid is not None:
-            pages.append(pooled_heatmap(record, layer=show.layer or len(record.layers), head=show.head))
-        # A map of hundreds of patches by hundreds of patches is large, so it must be requested by layer or head.
+    if show.map:
+        pages.append(maps(record, show.layer, show.head))
+    return Page.of(title, *pages)
+
+
+def maps(record: Record, layer: int | None = None, head: int | None = None) -> Page:
+    """The weights of the pooling, if there is one, and those of a layer, if there is one, as maps."""
+    pages = [] if record.pooling is None else [pooled_heatmap(record)]
+    if record.layers and record.grid is not None:
+        pages.append(pooled_heatmap(record, layer=layer or len(record.layers), head=head))
+    # A map of hundreds of patches by hundreds of patches is large, so it must be requested by layer or head.
+    if record.layers and (record.grid is None or layer is not None or head is not None):
         if len(record.items) > _MOST_MAPPED:
             there = counted(len(record.items), record.noun)
             pages.append(Page("", (Prose(f"The source has {there}; a map has {_MOST_MAPPED:,} at most."),)))
-        elif record.grid is None or show.named:
-            pages.append(heatmap(record, **chosen))
-    return Page.of(title, *pages)
+        else:
+            pages.append(heatmap(record, layer=layer, head=head))
+    return Page.of("", *pages)
 
 
 def as_json(record: Record, show: Show) -> dict[str, Any]:

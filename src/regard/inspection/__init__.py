@@ -9,11 +9,15 @@ from regard.inspection.across_layers import (
     value_weighted,
 )
 from regard.inspection.attended import attended
+from regard.inspection.case import Case
 from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
+from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.record_storage import load_record, save_record
+from regard.inspection.see import see
 from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
 from regard.inspection.steps import Steps, steps, steps_page
 from regard.inspection.summaries import (
@@ -25,12 +29,22 @@ from regard.inspection.summaries import (
     rank,
     select_weights,
 )
-from regard.inspection.views import answer_page, heatmap, item_labels, item_rankings, pooled_heatmap, pooled_ranking
+from regard.inspection.views import (
+    answer_page,
+    heatmap,
+    item_labels,
+    item_rankings,
+    pooled_heatmap,
+    pooled_ranking,
+    story,
+    story_of,
+)
 from regard.inspection.watch import NothingSeen, intervene, watch
 
 __all__ = [
     "ATTRIBUTIONS",
     "Attribution",
+    "Case",
     "Change",
     "Effect",
     "HeadPattern",
@@ -39,6 +53,9 @@ __all__ = [
     "LayerRecord",
     "NothingSeen",
     "OneByOne",
+    "Outcome",
+    "Outcomes",
+    "Place",
     "RankedKey",
     "RankedKeys",
     "Record",
@@ -63,6 +80,7 @@ __all__ = [
     "intervene",
     "item_labels",
     "item_rankings",
+    "load_record",
     "pooled_heatmap",
     "pooled_ranking",
     "pooled_weights",
@@ -70,9 +88,13 @@ __all__ = [
     "rank_agreement",
     "raw_weights",
     "rollout",
+    "save_record",
+    "see",
     "select_weights",
     "steps",
     "steps_page",
+    "story",
+    "story_of",
     "value_weighted",
     "watch",
 ]

@@ -33,12 +33,16 @@ __all__ = [
 ]
 
 
+Layer = int | str | tuple[int | str, ...]
+
+
 @dataclass(frozen=True)
 class Change:
     """A change of the heads of some calls of attention.
 
     Layers, heads, queries and keys are counted from 1, and None stands for all. Layers are counted in the order in
-    which they run; a layer may be given by the name of its module too, or of a module around it. Queries and keys are
+    which they run; a layer may be given by the name of its module too, or of a module around it, and several layers as
+    a tuple. Queries and keys are
     counted as the model sees them, special tokens and padding included.
     """
 
@@ -47,16 +51,20 @@ class Change:
     def __post_init__(self) -> None:
         for name in ("layer", *self.numbers):
             number = getattr(self, name, None)
-            if number is None or (name == "layer" and isinstance(number, str) and number):
+            several = number if name == "layer" and isinstance(number, tuple) and number else (number,)
+            if number is None or all(_is_number(each) or (name == "layer" and _is_name(each)) for each in several):
                 continue
-            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-                kinds = "a number from 1 or the name of a module" if name == "layer" else "a number from 1"
-                raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
+            kinds = "a number from 1 or the name of a module" if name == "layer" else "a number from 1"
+            raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
 
     def in_layer(self, number: int, name: str) -> bool:
         """Whether the change is one of this layer."""
-        layer: int | str | None = getattr(self, "layer", None)
-        return layer is None or layer == number or (isinstance(layer, str) and f"{name}.".startswith(f"{layer}."))
+        layer: Layer | None = getattr(self, "layer", None)
+        several = layer if isinstance(layer, tuple) else (layer,)
+        return any(
+            each is None or each == number or (isinstance(each, str) and f"{name}.".startswith(f"{each}."))
+            for each in several
+        )
 
     def where(self, item: int | None = None) -> Where:
         """The pairs that change, in one item of the batch or in all."""
@@ -90,7 +98,7 @@ class RemoveHead(Change):
         ArgumentError: a number is below 1, or `by` has another name.
     """
 
-    layer: int | str | None
+    layer: Layer | None
     head: int | None
     by: str = "zero"
 
@@ -130,7 +138,7 @@ class _Uniform(Change):
 class UniformHead(_Uniform):
     """Give equal weights, in one head, to all keys that a query may attend to; see `Change` for the arguments."""
 
-    layer: int | str | None
+    layer: Layer | None
     head: int | None
 
     def __str__(self) -> str:
@@ -142,7 +150,7 @@ class UniformRow(_Uniform):
     """Give equal weights to all keys that one query may attend to; see `Change` for the arguments."""
 
     query: int
-    layer: int | str | None = None
+    layer: Layer | None = None
     head: int | None = None
 
     def __str__(self) -> str:
@@ -162,7 +170,7 @@ class HideKey(_Hide):
     """Hide a key from all queries; see `Change` for the arguments."""
 
     key: int
-    layer: int | str | None = None
+    layer: Layer | None = None
     head: int | None = None
 
     def __str__(self) -> str:
@@ -175,7 +183,7 @@ class HidePair(_Hide):
 
     query: int
     key: int
-    layer: int | str | None = None
+    layer: Layer | None = None
     head: int | None = None
 
     def __str__(self) -> str:
@@ -195,7 +203,7 @@ class Temperature(Change):
     """
 
     factor: float
-    layer: int | str | None = None
+    layer: Layer | None = None
     head: int | None = None
 
     def __post_init__(self) -> None:
@@ -224,8 +232,17 @@ def unchanged_parts(call: AttentionCall) -> dict[str, Any]:
     return {**call.parts, "mask": mask, "position": _then(call.parts.get("position"), Scaled(nowhere, 1.0))}
 
 
-def _place(layer: int | str | None, head: int | None) -> str:
-    where = "all layers" if layer is None else f"layer {layer}"
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _place(layer: Layer | None, head: int | None) -> str:
+    several = isinstance(layer, tuple)
+    where = "all layers" if layer is None else f"layers {', '.join(map(str, layer))}" if several else f"layer {layer}"
     return f"all heads of {where}" if head is None else f"head {head} of {where}"
 
 

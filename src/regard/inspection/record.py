@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.inspection.outcomes import Outcomes
 from regard.inspection.rules import AsScores
-from regard.inspection.seen import SeenLayer
+from regard.inspection.seen import Seen, SeenLayer
 
 __all__ = ["LayerRecord", "Record"]
 
@@ -134,6 +135,8 @@ class Record:
         answer: what the model answer, as it answers without being watched.
         noun: the name of an item, such as "word".
         grid: (rows, columns) if the items form a grid, row by row, as the patches of a picture do.
+        seen: all calls of attention, in their order; None if only those of `layers` and `pooling` are kept.
+        outcomes: the predictions, and those after each item was hidden and each head removed, as `see` measures them.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -154,6 +157,8 @@ class Record:
     answer: Any = None
     noun: str = "item"
     grid: tuple[int, int] | None = None
+    seen: Seen | None = None
+    outcomes: Outcomes | None = None
 
     def __post_init__(self) -> None:
         keys, queries = len(self.items), len(self.query_items)

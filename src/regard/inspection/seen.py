@@ -196,10 +196,12 @@ class Seen(Sequence[SeenLayer]):
     Attributes:
         layers: the calls.
         nothing: if there is none, a sentence that says what was found instead.
+        about: what the calls are about, as plain values; see `save_record`.
     """
 
     layers: list[SeenLayer] = field(default_factory=list)
     nothing: str = ""
+    about: dict[str, Any] | None = None
 
     def __getitem__(self, which: Any) -> Any:
         """The call of this number, from 0, or the first one in the module of this name."""
@@ -276,7 +278,7 @@ class Seen(Sequence[SeenLayer]):
             >>> again.names, torch.equal(again[0].weights(), seen[0].weights())
             (['self_attn'], True)
         """
-        write_layers(path, self.layers, self.nothing)
+        write_layers(path, self.layers, self.nothing, self.about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Seen":

@@ -2,6 +2,7 @@
 
     format, regard, torch   the number of this format, and the versions that wrote it
     nothing                 if there are no layers, a sentence that says why
+    about                   what the calls are about, as `save_record` has it; null if nothing is known
     layers                  per layer: name, function, dropout, notes, removed; its tensors and its parts
 
 Each tensor is stored once, however many layers or parts hold it.
@@ -42,7 +43,7 @@ _DAMAGES = (
 )
 
 
-def write_layers(path: str | Path, layers: Sequence[Any], nothing: str) -> None:
+def write_layers(path: str | Path, layers: Sequence[Any], nothing: str, about: dict[str, Any] | None = None) -> None:
     """Write the layers of a `Seen` to a file, atomically.
 
     Raises:
@@ -52,7 +53,7 @@ def write_layers(path: str | Path, layers: Sequence[Any], nothing: str) -> None:
     tensors = _Tensors()
     described = [_described(layer, number, tensors) for number, layer in enumerate(layers)]
     header = {"format": FORMAT, "regard": __version__, "torch": torch.__version__}
-    header |= {"nothing": nothing, "layers": described}
+    header |= {"nothing": nothing, "about": about, "layers": described}
     text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     write_bytes(path, safetensors.torch.save(tensors.stored, {_HEADER: text}))
 
@@ -90,7 +91,9 @@ def _described(layer: Any, number: int, tensors: _Tensors) -> dict[str, Any]:
     return found
 
 
-def read_layers(path: str | Path, build: Callable[[dict[str, Any]], Any]) -> tuple[list[Any], str]:
+def read_layers(
+    path: str | Path, build: Callable[[dict[str, Any]], Any]
+) -> tuple[list[Any], str, dict[str, Any] | None]:
     """Read a file of layers.
 
     Args:
@@ -142,7 +145,7 @@ def read_layers(path: str | Path, build: Callable[[dict[str, Any]], Any]) -> tup
         raise DataError(
             f"the file must be one that Seen.save wrote, but holds a tensor {spare!r:.60} that no layer has.", path=path
         )
-    return layers, header["nothing"]
+    return layers, header["nothing"], header.get("about")
 
 
 def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -170,6 +173,8 @@ def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
             "the file must list its layers and say why if there are none, but its header has no such entries.",
             path=path,
         )
+    if not isinstance(header.get("about"), dict | None):
+        raise DataError("the file must say in an object what its calls are about, but doesn't.", path=path)
     return header
 
 

@@ -1,6 +1,20 @@
 """Pages: blocks of content, and their rendering as text, as sentences, and as one offline HTML file."""
 
-from regard.page.blocks import Bar, Bars, Block, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table
+from regard.page.blocks import (
+    Bar,
+    Bars,
+    Block,
+    ComparedItem,
+    Comparison,
+    Heading,
+    HeatMap,
+    Item,
+    Items,
+    Page,
+    Prose,
+    Ranking,
+    Table,
+)
 from regard.page.downsampling import downsample
 from regard.page.html import as_html
 from regard.page.text import as_text, show
@@ -9,6 +23,8 @@ __all__ = [
     "Bar",
     "Bars",
     "Block",
+    "ComparedItem",
+    "Comparison",
     "Heading",
     "HeatMap",
     "Item",

@@ -9,7 +9,21 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 
-__all__ = ["Bar", "Bars", "Block", "Heading", "HeatMap", "Item", "Items", "Page", "Prose", "Ranking", "Table"]
+__all__ = [
+    "Bar",
+    "Bars",
+    "Block",
+    "ComparedItem",
+    "Comparison",
+    "Heading",
+    "HeatMap",
+    "Item",
+    "Items",
+    "Page",
+    "Prose",
+    "Ranking",
+    "Table",
+]
 
 Alignment = Literal["left", "right"]
 
@@ -66,11 +80,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Item:
-    """A word, patch, frame or node; its label; and a short note, such as the probability of the label."""
+    """A word, patch, frame or node; its label; and a short note, such as the probability of the label.
+
+    A page marks the item that it is about.
+    """
 
     text: str
     label: str = ""
     note: str = ""
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,6 +161,70 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class ComparedItem:
+    """An item with two values: how much it was attended to, and how much it mattered.
+
+    Args:
+        label: the item.
+        first, second: the values, each at least 0; `second` is None if it wasn't measured.
+        written: `second` as text, which may have a sign or a unit.
+        note: a few words about it.
+    """
+
+    label: str
+    first: float
+    second: float | None = None
+    written: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two values of each item side by side, each drawn to a scale of its own, whose full bar is the largest value.
+
+    Args:
+        title: what is compared; for weights it names the layer and the head.
+        rows: the items.
+        noun: the name of an item.
+        others: the number of items that aren't listed.
+        first, second, third: the names of the two values and of the notes; "" for no notes.
+
+    Example:
+        >>> rows = (ComparedItem("a", 0.5, 0.76, "-76%", "VERB 55%"), ComparedItem("saw", 0.25, 0.03, "-3%"))
+        >>> comparison = Comparison("Layer 1 of 1, head 1 of 1", rows)
+        >>> comparison.highs
+        (0.5, 0.76)
+    """
+
+    title: str
+    rows: tuple[ComparedItem, ...]
+    noun: str = "word"
+    others: int = 0
+    first: str = "attended"
+    second: str = "mattered"
+    third: str = ""
+
+    @property
+    def highs(self) -> tuple[float, float]:
+        """The values of the full bars."""
+        first = [row.first for row in self.rows if row.first < float("inf")]
+        second = [row.second for row in self.rows if row.second is not None and row.second < float("inf")]
+        return max([0.0, *first]), max([0.0, *second])
+
+    @property
+    def rest(self) -> str:
+        """A sentence about the items that aren't listed; "" if all are."""
+        if not self.others:
+            return ""
+        return f"{self.others:,} other{'s are' if self.others > 1 else ' is'} lower in both."
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a second value."""
+        return any(row.second is not None for row in self.rows)
+
+
+@dataclass(frozen=True)
 class HeatMap:
     """A matrix of values of at least 0; None is masked, and NaN is shown as NaN.
 
@@ -181,7 +263,7 @@ class HeatMap:
             raise ArgumentError(f"`high` must be a finite number above 0, but is {self.high}.")
 
 
-Block = Heading | Prose | Table | Items | Bars | HeatMap
+Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap
 
 
 @dataclass(frozen=True)

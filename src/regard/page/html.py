@@ -4,7 +4,7 @@ import math
 from html import escape
 
 from regard.errors import ArgumentError
-from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Comparison, Heading, HeatMap, Items, Page, Prose, Table
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, Colour, colour_of, hexadecimal, ink_on
 from regard.page.downsampling import downsample, downsampling_note
 from regard.page.numbers import percent, plural
@@ -71,6 +71,8 @@ def _block(block: Block) -> str:
             return _items(block)
         case Bars():
             return _bars(block)
+        case Comparison():
+            return _comparison(block)
         case HeatMap():
             return _heat_map(block)
 
@@ -101,7 +103,8 @@ def _items(block: Items) -> str:
         parts = [f'<span class="text">{_token(item.text)}</span>']
         parts += [f'<span class="label">{_text(item.label)}</span>'] if item.label else []
         parts += [f'<span class="note">{_text(item.note)}</span>'] if item.note else []
-        items.append(f"<li>{' '.join(parts)}</li>")
+        marked = ' class="marked" aria-current="true"' if item.marked else ""
+        items.append(f"<li{marked}>{' '.join(parts)}</li>")
     # Safari doesn't announce a list without bullets as a list unless it has this role.
     return f'<ol class="items" role="list" aria-label="{_text(plural(block.noun))}">{"".join(items)}</ol>'
 
@@ -134,9 +137,31 @@ def _bars(block: Bars) -> str:
     )
 
 
-def _bar(value: float, high: float) -> str:
+def _comparison(block: Comparison) -> str:
+    names = [block.noun, block.first, *([block.second] if block.measured else []), *([block.third] * bool(block.third))]
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in names)
+    first, second = (high or 1.0 for high in block.highs)
+    rows = []
+    for row in block.rows:
+        cells = f"<td>{escape(percent(row.first))}{_bar(row.first, first)}</td>"
+        if block.measured:
+            bar = "" if row.second is None else _bar(row.second, second, "effect")
+            cells += f"<td>{_text(row.written)}{bar}</td>"
+        if block.third:
+            cells += f"<td>{_token(row.note)}</td>"
+        rows.append(f'<tr><th scope="row">{_token(row.label)}</th>{cells}</tr>')
+    others = f"<p>{block.rest}</p>" if block.others else ""
+    table = _scrolling(
+        block.title,
+        f'<table class="compared"><caption>{_text(block.title)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>",
+    )
+    return table + others
+
+
+def _bar(value: float, high: float, kind: str = "") -> str:
     width = 100 * min(max(value / high, 0.0), 1.0) if math.isfinite(value) else 0.0
-    return f'<span class="bar" aria-hidden="true" style="width:{width:.2f}%"></span>'
+    return f'<span class="bar{kind and " " + kind}" aria-hidden="true" style="width:{width:.2f}%"></span>'
 
 
 def _heat_map(block: HeatMap) -> str:

@@ -3,7 +3,20 @@
 import unicodedata
 from collections.abc import Iterator
 
-from regard.page.blocks import Bars, Block, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table
+from regard.page.blocks import (
+    Bars,
+    Block,
+    ComparedItem,
+    Comparison,
+    Heading,
+    HeatMap,
+    Item,
+    Items,
+    Page,
+    Prose,
+    Ranking,
+    Table,
+)
 from regard.page.numbers import counted, percent
 from regard.page.visible import visible
 
@@ -42,6 +55,12 @@ def _block(block: Block) -> Iterator[str]:
             yield _ended(block.title)
             for ranking in block.rankings:
                 yield _ranking(ranking, block.verb)
+        case Comparison():
+            yield _ended(block.title)
+            for row in block.rows:
+                yield _compared(row, block)
+            if block.others:
+                yield block.rest
         case HeatMap():
             yield _ended(block.title)
             for label, row in zip(block.rows, block.values, strict=True):
@@ -52,7 +71,8 @@ def _block(block: Block) -> Iterator[str]:
 
 def _item(item: Item, position: int, noun: str) -> str:
     about = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
-    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}" + (f": {about}" if about else ""))
+    chosen = ", which this is about" if item.marked else ""
+    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}{chosen}" + (f": {about}" if about else ""))
 
 
 def _ranking(ranking: Ranking, verb: str) -> str:
@@ -65,6 +85,15 @@ def _ranking(ranking: Ranking, verb: str) -> str:
         others = "the 1 other has" if ranking.others == 1 else f"the {ranking.others} others share"
         entries += f"; {others} {_spoken(ranking.rest)}" if entries else f"{others} {_spoken(ranking.rest)}"
     return _ended(f"{_named(ranking.label)} {verb} {entries}")
+
+
+def _compared(row: ComparedItem, block: Comparison) -> str:
+    parts = [f"{block.first} {_spoken(row.first)}"]
+    if row.second is not None:
+        parts.append(f"{block.second} {row.written.replace('%', ' percent').replace('-', 'minus ')}")
+    if row.note and block.third:
+        parts.append(f"{block.third} {row.note.replace('%', ' percent')}")
+    return _ended(f"{_named(row.label)}: {', '.join(parts)}")
 
 
 def _named(text: str) -> str:

@@ -3,9 +3,11 @@
 __all__ = ["STYLE"]
 
 STYLE = """\
-:root { color-scheme: light dark; --ink: #1a1a1a; --quiet: #595959; --paper: #fff; --line: #d0d0d0; --accent: #1f5fa8 }
+:root { color-scheme: light dark; --ink: #1a1a1a; --quiet: #595959; --paper: #fff; --line: #d0d0d0; --accent: #1f5fa8;
+  --effect: #b45309 }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #ececec; --quiet: #b0b0b0; --paper: #161618; --line: #444; --accent: #7db4f0 }
+  :root { --ink: #ececec; --quiet: #b0b0b0; --paper: #161618; --line: #444; --accent: #7db4f0;
+    --effect: #f0a35e }
 }
 body { margin: 0; color: var(--ink); background: var(--paper); font: 1rem/1.5 system-ui, sans-serif }
 main { max-width: 60rem; margin: 0 auto; padding: 1rem }
@@ -29,6 +31,10 @@ thead th { color: var(--quiet); font-weight: 400 }
 .bars tbody { border-top: 1px solid var(--line) }
 .bars td:first-of-type { width: 60% }
 .bar { display: block; height: .5rem; min-width: 1px; background: var(--accent); forced-color-adjust: none }
+.effect { background: var(--effect) }
+.compared { width: 100%; max-width: 44rem }
+.compared td { min-width: 6rem }
+.marked { outline: 2px solid var(--accent); outline-offset: .25rem; border-radius: .2rem }
 .map td { min-width: 2.6em; padding: .25rem; text-align: center; font-size: .8rem; font-variant-numeric: tabular-nums;
   forced-color-adjust: none; print-color-adjust: exact }
 .map thead th { writing-mode: vertical-rl; max-height: 10em }

@@ -7,10 +7,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from regard.page.blocks import Bars, Block, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Comparison, Heading, HeatMap, Items, Page, Prose, Table
 from regard.page.sentences import sentences
 from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
+from regard.page.text_comparison import comparison_lines
 from regard.page.text_map import map_lines
 from regard.page.visible import clip, visible
 from regard.page.wrapping import wrap
@@ -94,13 +95,19 @@ def _block(block: Block, terminal: Terminal) -> list[Text]:
             return _items(block, terminal)
         case Bars():
             return bar_lines(block, terminal)
+        case Comparison():
+            return comparison_lines(block, terminal)
         case HeatMap():
             return map_lines(block, terminal)
 
 
 def _items(block: Items, terminal: Terminal) -> list[Text]:
     columns = [
-        (clip(item.text, terminal.width), clip(item.label, terminal.width), clip(item.note, terminal.width))
+        (
+            clip(f"[{item.text}]" if item.marked else item.text, terminal.width),
+            clip(item.label, terminal.width),
+            clip(item.note, terminal.width),
+        )
         for item in block.items
     ]
     rows = [row for row in range(3) if any(column[row] for column in columns)]

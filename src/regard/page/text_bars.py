@@ -12,7 +12,7 @@ from regard.page.terminal import Terminal
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
 
-__all__ = ["bar_lines"]
+__all__ = ["bar_lines", "bar_of"]
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 _NUMBER = 6
@@ -68,7 +68,7 @@ def _columns(block: Bars, terminal: Terminal) -> _Columns:
 
 
 def _ranking(ranking: Ranking, columns: _Columns, high: float, ascii: bool) -> list[Text]:
-    rows = [(bar.label, _bar(bar.value, high, columns.bar, ascii), bar.value, bar.total, "") for bar in ranking.bars]
+    rows = [(bar.label, bar_of(bar.value, high, columns.bar, ascii), bar.value, bar.total, "") for bar in ranking.bars]
     if ranking.others:
         rows.append((_others(ranking), "", ranking.rest, ranking.total, "dim"))
     if not rows:
@@ -91,7 +91,8 @@ def _others(ranking: Ranking) -> str:
     return f"{ranking.others} other{'s' if ranking.others > 1 else ''}" if ranking.others else ""
 
 
-def _bar(value: float, high: float, width: int, ascii: bool) -> str:
+def bar_of(value: float, high: float, width: int, ascii: bool) -> str:
+    """A bar of so many cells for the value `high`."""
     if not math.isfinite(value) or value <= 0.0:
         return ""
     # Every value above zero gets at least the smallest bar.

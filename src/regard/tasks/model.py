@@ -11,10 +11,11 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
-from regard.inspection import Record
+from regard.inspection import Case, Record, see
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
 from regard.tasks.card import model_card
+from regard.tasks.case import case_of
 from regard.tasks.ensemble import source_network
 from regard.tasks.measure import Measure
 from regard.tasks.out_of_distribution import Threshold, saved_thresholds
@@ -278,6 +279,33 @@ class Model(Generic[_Given]):
         """
         check_sources(sources)
         return look(self, sources, longest)
+
+    def see(self, source: Any, *, effects: bool | None = None, longest: int | None = None) -> Record:
+        """Predict for one source, and measure what mattered: each item is hidden and each head removed in turn.
+
+        Args:
+            source: a source of the kind in the recipe's `input`.
+            effects: whether to measure; None: if items and heads are at most 300 together.
+            longest: the largest number of items in the source; None for no limit.
+
+        Raises:
+            ArgumentError: the model can't read the source, or there is no item in it.
+
+        Example:
+            >>> import regard
+            >>> record = regard.load("english-pos").see("I saw a saw .")
+            >>> record.labels[3], record.outcomes.hidden[2][3].label
+            ('NOUN', 'VERB')
+        """
+        return see(self.case(source, longest=longest), effects=effects)
+
+    def case(self, source: Any, *, longest: int | None = None) -> Case:
+        """The model with one source, as `regard.inspection.see` takes it.
+
+        Raises:
+            ArgumentError: the model can't read the source, or there is no item in it.
+        """
+        return case_of(self, source, longest)
 
     def save(self, folder: str | Path) -> Path:
         """Save the model as a folder with the weights rounded to float16, their description in JSON, and a card.

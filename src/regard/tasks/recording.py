@@ -11,7 +11,7 @@ from regard.inspection.watch import record_calls
 if TYPE_CHECKING:
     from regard.tasks.model import Model
 
-__all__ = ["calls_inside", "look"]
+__all__ = ["calls_inside", "look", "side_by_side"]
 
 # The number of weights for one head and layer, in a batch over all members: as many as for one sentence of 500 words.
 _MOST_WEIGHTS = 500 * 500
@@ -65,8 +65,7 @@ def _watched(
     network = model.network
     with record_calls(network) as seen:
         numbers = model.numbers(items)
-    layers = _side_by_side([calls_inside(seen, network, member.network) for member in network.members])
-    poolings = _side_by_side([calls_inside(seen, network, member.pooling) for member in network.members])
+    layers, poolings = side_by_side(network, seen)
     for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
         count = len(item)
         found = (
@@ -85,6 +84,9 @@ def calls_inside(seen: Seen, network: nn.Module, part: nn.Module | None) -> list
     return [each for each in seen if f"{each.name}.".startswith(f"{prefix}." if prefix else "")]
 
 
-def _side_by_side(members: Sequence[Sequence[SeenLayer]]) -> list[tuple[SeenLayer, ...]]:
-    """The calls of all members, layer by layer."""
-    return list(zip(*members, strict=True))
+def side_by_side(network: Any, seen: Seen) -> tuple[list[tuple[SeenLayer, ...]], list[tuple[SeenLayer, ...]]]:
+    """The calls of all members of a network, layer by layer, and those of their poolings."""
+    return tuple(
+        list(zip(*(calls_inside(seen, network, getattr(member, part)) for member in network.members), strict=True))
+        for part in ("network", "pooling")
+    )

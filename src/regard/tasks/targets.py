@@ -115,6 +115,10 @@ class Target(SavedTarget, ABC):
         """The score by which models are chosen; its measure is `measure`."""
 
     @abstractmethod
+    def values(self, given: Tensor) -> Tensor:
+        """The outputs (target, output) as probabilities, or as numbers in the unit of the targets."""
+
+    @abstractmethod
     def decode(self, given: Tensor) -> list[Any]:
         """Decode (target, output) outputs to predictions: a label with its probability, a dict, or a number."""
 
@@ -221,8 +225,11 @@ class Label(Target):
         asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
 
+    def values(self, given: Float[Tensor, "target label"]) -> Float[Tensor, "target label"]:
+        return (given / self.temperature).softmax(-1)
+
     def decode(self, given: Float[Tensor, "target label"]) -> list[tuple[str, float]]:
-        best = (given / self.temperature).softmax(-1).max(-1)
+        best = self.values(given).max(-1)
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.names[number], share) for number, share in pairs]
 
@@ -370,8 +377,11 @@ class MultiLabel(Target):
         # Without both answers to any question there is nothing to rank, so the score is that of guessing.
         return sum(found) / len(found) if found else 0.5
 
+    def values(self, given: Float[Tensor, "target question"]) -> Float[Tensor, "target question"]:
+        return (given / self.temperature).sigmoid()
+
     def decode(self, given: Float[Tensor, "target question"]) -> list[dict[str, float]]:
-        return [dict(zip(self.names, row, strict=True)) for row in (given / self.temperature).sigmoid().tolist()]
+        return [dict(zip(self.names, row, strict=True)) for row in self.values(given).tolist()]
 
     def calibrated(
         self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]
@@ -478,8 +488,11 @@ class Regression(Target):
         gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
         return float(gaps.square().mean().sqrt())
 
+    def values(self, given: Float[Tensor, "target 1"]) -> Float[Tensor, "target 1"]:
+        return given.double() * self.spread + self.mean
+
     def decode(self, given: Float[Tensor, "target 1"]) -> list[float]:
-        return (given[:, 0].double() * self.spread + self.mean).tolist()
+        return self.values(given)[:, 0].tolist()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -6,5 +6,15 @@ from regard.inspection.views.item_labels import item_labels
 from regard.inspection.views.item_rankings import item_rankings
 from regard.inspection.views.pooled_heatmap import pooled_heatmap
 from regard.inspection.views.pooled_ranking import pooled_ranking
+from regard.inspection.views.story import story, story_of
 
-__all__ = ["answer_page", "heatmap", "item_labels", "item_rankings", "pooled_heatmap", "pooled_ranking"]
+__all__ = [
+    "answer_page",
+    "heatmap",
+    "item_labels",
+    "item_rankings",
+    "pooled_heatmap",
+    "pooled_ranking",
+    "story",
+    "story_of",
+]

@@ -8,13 +8,14 @@ from typing import Any
 
 from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
 from regard.inputs import Characters, Words, as_list
-from regard.inspection import Record
+from regard.inspection import Case, Record
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
 from regard.tasks.recipe import Recipe
+from regard.tasks.seq2seq.case import case_of
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import GeneratedText, written
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
@@ -127,6 +128,9 @@ class Seq2SeqModel(Model[TextTarget]):
         """
         check_sources(sources)
         return record_writing(self, sources, longest)
+
+    def case(self, source: Any, *, longest: int | None = None) -> Case:
+        return case_of(self, source, longest)
 
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Evaluation:
         """Write texts for the sources, and compare them with the targets, any of which is right for a repeated source.

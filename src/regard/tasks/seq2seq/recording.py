@@ -5,17 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from regard.inspection import LayerRecord, Record
+from regard.inspection import LayerRecord, Record, Seen
 from regard.inspection.watch import record_calls
-from regard.modules import AttentionSeq2Seq, TransformerSeq2Seq
-from regard.special_ids import START
-from regard.tasks.recording import calls_inside
+from regard.modules import AttentionSeq2Seq, Generated, TransformerSeq2Seq
+from regard.special_ids import END, PADDING, START
 from regard.tasks.seq2seq.generation import generated, text_of
 
 if TYPE_CHECKING:
     from regard.tasks.seq2seq.model import Seq2SeqModel
 
-__all__ = ["END_NAME", "record_writing"]
+__all__ = [
+    "END_NAME",
+    "layers_to_the_source",
+    "modules_to_the_source",
+    "piece_name",
+    "piece_names",
+    "previous_ids",
+    "record_writing",
+]
 
 END_NAME = "(end)"
 """The name of the last row of a map: the attention from which the end of the text was predicted."""
@@ -34,32 +41,51 @@ def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int |
         if said is None:
             yield Record((), model=model.name, noun=kind.noun, queries=())
             continue
-        vocabulary = model.target.vocabulary
         names = tuple(kind.names(model.encoder, source))
+        batch = kind.batch(model.encoder, [item]).to(next(model.network.parameters()).device)
+        inputs = torch.tensor([previous_ids(said)], device=batch.vectors.device)
+        with torch.inference_mode(), record_calls(model.network) as seen:
+            model.network(model.network.encode(batch.vectors, batch.lengths), inputs)
         yield Record(
             names,
             model=model.name,
-            layers=_layers(model, item, [START, *said.ids][: len(said.ids) + said.ended], len(names)),
-            queries=(*(vocabulary.decode([each]).strip() or " " for each in said.ids), *[END_NAME][: said.ended]),
+            layers=layers_to_the_source(model.network, seen, len(names)),
+            queries=piece_names(model, said),
             answer=text_of(said, model.target),
             noun=kind.noun,
         )
 
 
-def _layers(model: "Seq2SeqModel", item: Any, previous: list[int], count: int) -> tuple[LayerRecord, ...]:
-    network = model.network
-    batch = model.recipe.input.batch(model.encoder, [item]).to(next(network.parameters()).device)
-    inputs = torch.tensor([previous], device=batch.vectors.device)
-    with torch.inference_mode(), record_calls(network) as seen:
-        network(network.encode(batch.vectors, batch.lengths), inputs)
+def previous_ids(said: Generated) -> list[int]:
+    """The ids from which the pieces of a generated text, and its end, were predicted."""
+    return [START, *said.ids][: len(said.ids) + said.ended]
+
+
+def piece_names(model: "Seq2SeqModel", said: Generated) -> tuple[str, ...]:
+    """The pieces of a generated text, and `END_NAME` if it ended."""
+    return (*(piece_name(model, each) for each in said.ids), *[END_NAME][: said.ended])
+
+
+def piece_name(model: "Seq2SeqModel", piece: int) -> str:
+    """The text of a piece; a special one has a name in brackets."""
+    special = {PADDING: "(padding)", START: "(start)", END: END_NAME}
+    return special.get(piece) or model.target.vocabulary.decode([piece]).strip() or " "
+
+
+def modules_to_the_source(network: Any) -> tuple[str, ...]:
+    """The names of the modules that attend to the source; none for a network that doesn't."""
     if isinstance(network, AttentionSeq2Seq):
-        # One layer, which runs step by step.
-        calls = tuple(calls_inside(seen, network, network.attention))
-        return (LayerRecord("source", calls, along="query", keys=count),)
+        return ("attention",)
     if not isinstance(network, TransformerSeq2Seq):
         return ()
     decoder: Any = network.decoder
-    return tuple(
-        LayerRecord(f"source, layer {number}", tuple(calls_inside(seen, network, layer.source_attention)), keys=count)
-        for number, layer in enumerate(decoder.layers, start=1)
-    )
+    return tuple(f"decoder.layers.{number}.source_attention" for number in range(len(decoder.layers)))
+
+
+def layers_to_the_source(network: Any, seen: Seen, count: int) -> tuple[LayerRecord, ...]:
+    """The layers that attend to the source, which has so many items."""
+    calls = [tuple(each for each in seen if each.name == name) for name in modules_to_the_source(network)]
+    if isinstance(network, AttentionSeq2Seq):
+        # One layer, which runs step by step.
+        return (LayerRecord("source", calls[0], along="query", keys=count),)
+    return tuple(LayerRecord(f"source, layer {number}", each, keys=count) for number, each in enumerate(calls, start=1))

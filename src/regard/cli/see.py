@@ -1,0 +1,194 @@
+"""`regard see`: what a model says about one input, what it attended to, and what mattered."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.startup import import_torch
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.inspection import Record
+    from regard.inspection.views.story import Story
+
+__all__ = ["see"]
+
+# Fewer changes are measured before anybody could read a progress bar.
+_WORTH_A_BAR = 64
+
+
+def see(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model of regard's, a folder of save_pretrained, FILE.py:FUNCTION, or a saved record.",
+        ),
+    ],
+    source: Annotated[
+        str | None, typer.Argument(metavar="[INPUT]", help="A text, or the name of a file, as the model takes.")
+    ] = None,
+    *,
+    layer: Annotated[int | None, typer.Option(metavar="N", help="The weights' layer  [default: the last]")] = None,
+    head: Annotated[int | None, typer.Option(metavar="N", help="The weights' head  [default: their average]")] = None,
+    query: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The item whose answer is explained  [default: the one that changes most]"),
+    ] = None,
+    effects: Annotated[
+        bool | None,
+        typer.Option(
+            "--effects/--no-effects",
+            help="Hide each item and remove each head, and measure  [default: if there are 300 or fewer]",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="List so many items and heads.")] = 12,
+    map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True,
+    save: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save a record, which regard see, steps and check read.")
+    ] = None,
+    format: FormatOption = Format.text,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write it as an offline page.")] = None,
+    force: ForceOption = False,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
+) -> None:
+    """See what a model says about an input, what it attended to, and what mattered.
+
+    Attended is the weight that an item got. Mattered is how the answer changes when the item is hidden from all
+    queries, or a head is removed: the model runs again for each. The two often disagree. Layers, heads and items count
+    from 1.
+
+    A function in a Python file returns (model, inputs) or (model, inputs, items); it may take INPUT. A folder needs the
+    tokenizer or image processor beside the model. A saved record needs no model.
+
+    \b
+    Examples:
+      regard see english-pos "I saw a saw ."
+      regard see english-pos "I saw a saw ." --query 2 --layer 1 --head 3
+      regard see german-english "ein Mann in einem roten Hemd ." --save shirt.safetensors
+      regard see shirt.safetensors --query 5 --no-map
+      regard see my-bert/ "I saw a [MASK] ." --format json
+      regard see my_model.py:build --effects --html page.html
+    """
+    # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    import_torch()
+    from regard.cli.console import output_console
+    from regard.cli.html_page import HtmlPage
+    from regard.cli.showing import maps
+    from regard.inspection import save_record, story, story_of
+    from regard.page import Page, show
+
+    page_file = None if html is None else HtmlPage(html, force=force)
+    console = output_console(width=width, colour=color)
+    record = _record(model, source, effects)
+    chosen = {"layer": layer, "head": head}
+    told = story_of(record, **chosen, query=query)
+    if save is not None:
+        save_record(record, save)
+        typer.echo(f"Wrote {save}.", err=True)
+    if format is Format.json:
+        typer.echo(json.dumps(_as_json(record, told), ensure_ascii=False, indent=2))
+    page = story(record, **chosen, query=query, top=top)
+    if map:
+        page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
+    if page_file is not None:
+        page_file.add(page, heading=False)
+        page_file.write(f"{record.model}: what it attended to, and what mattered", model)
+    if format is Format.text:
+        show(page, console, plain=plain)
+
+
+def _record(model: str, source: str | None, effects: bool | None) -> "Record":
+    from regard.inspection import load_record
+    from regard.inspection import see as see_case
+    from regard.inspection.hugging_face import is_pretrained, pretrained_case
+    from regard.inspection.own_model import is_own_model, own_case
+
+    with _progress() as progress:
+        if is_own_model(model):
+            return see_case(own_case(model, source), effects=effects, progress=progress)
+        if Path(model).is_file():
+            if source is not None or effects is not None:
+                given = "INPUT" if source is not None else "--effects"
+                raise ArgumentError(f"`{given}` must be left out: {model} is a record, which holds both. Leave it out.")
+            return load_record(model)
+        if source is None:
+            raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
+        if is_pretrained(model):
+            return see_case(pretrained_case(model, source), effects=effects, progress=progress)
+        return see_case(_regard_case(model, source), effects=effects, progress=progress)
+
+
+def _regard_case(name: str, text: str) -> Any:
+    from regard.cli.predicting import Predicting
+    from regard.cli.reading import Line
+    from regard.cli.showing import Show
+    from regard.cli.tagging import Tagging
+    from regard.tasks import load
+
+    model = load(name)
+    words = model.kind == "tagger" and model.recipe.input.kind == "words"
+    reading = (Tagging if words else Predicting)(lambda line: model, Show(None, None, 0), "", watch=False, live=False)
+    found = reading.sources(model, Line(text, 1))
+    if len(found) > 1:
+        raise ArgumentError(
+            f"`INPUT` must be one source, but {text} holds {len(found)}. Put each in a file of its own."
+        )
+    return model.case(found[0][1])
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    with Progress(console=Console(file=sys.stderr), transient=True) as progress:
+        task = progress.add_task("measuring what mattered", total=None, visible=False)
+        yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
+
+
+def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
+    """The story as plain values. Positions count from 1."""
+    items = []
+    for number, (text, weight) in enumerate(zip(record.items, told.looked, strict=True)):
+        hidden = {"hidden": _outcome(told.hidden[number])} if told.hidden else {}
+        items.append({"text": text, "position": number + 1, "weight": _number(weight), **hidden})
+    place = told.place
+    return {
+        "model": record.model,
+        "answer": {
+            "of": place.name,
+            "position": None if place.query is None else place.query + 1,
+            "label": place.label or None,
+            "score": _number(place.score),
+        },
+        "sentence": told.sentence,
+        "shown": told.title,
+        "items": items,
+        "heads": [
+            {"layer": layer, "head": head, "pattern": pattern or None, "removed": _outcome(outcome)}
+            for layer, head, pattern, outcome in told.removed
+        ],
+        "rank_agreement": _number(told.agreement),
+        "largest_difference": _number(told.difference),
+    }
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    return {"label": outcome.label or None, "score": _number(outcome.score), "change": _number(outcome.change)}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

@@ -1,0 +1,219 @@
+"""A model that Hugging Face's `save_pretrained` wrote, with one text or picture, as a case for `see`."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import DataError, ModelError
+from regard.extras import require
+from regard.inspection.case import Case
+from regard.inspection.outcomes import Form, Kind
+from regard.inspection.watch import record_calls
+
+__all__ = ["is_pretrained", "pretrained_case"]
+
+CONFIG = "config.json"
+
+
+def is_pretrained(folder: str | Path) -> bool:
+    """Whether a folder holds a model of Hugging Face's, and none of regard's."""
+    path = Path(folder)
+    return (path / CONFIG).is_file() and not (path / "model.json").exists()
+
+
+def pretrained_case(folder: str | Path, source: str) -> Case:
+    """The case of a model in a folder and a source.
+
+    The source is a text for a model with a tokenizer, and the name of a picture for one with an image processor. What
+    the model predicts depends on its class: labels of the whole or of each token, the next token, the masked ones (of
+    a text without a mask, each token); vectors, if it has no output layer.
+
+    Args:
+        folder: what `save_pretrained` of the model and of its tokenizer or image processor wrote.
+        source: the text, or the name of a picture.
+
+    Raises:
+        MissingExtraError: transformers isn't installed.
+        ModelError: the folder can't be loaded, or the model is of a class that can't be run on one source.
+        DataError: the picture can't be read.
+    """
+    transformers = require("transformers", extra="huggingface")
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    path = Path(folder)
+    config = _loaded(transformers.AutoConfig, path)
+    kinds = getattr(config, "architectures", None) or []
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{path} must hold an encoder or a decoder, but holds {', '.join(kinds) or 'both'}. Write a Python file "
+            "with a function that returns the model and its inputs."
+        )
+    model = _loaded(getattr(transformers, kinds[0], transformers.AutoModel) if kinds else transformers.AutoModel, path)
+    model.eval()
+    if _has_tokenizer(path):
+        return _text(_loaded(transformers.AutoTokenizer, path), model, path.resolve().name, source)
+    if (path / "preprocessor_config.json").is_file():
+        return _picture(_loaded(transformers.AutoImageProcessor, path), model, path.resolve().name, source)
+    raise ModelError(
+        f"{path} must hold a tokenizer or an image processor beside the model, but holds neither. Save it there with "
+        "tokenizer.save_pretrained."
+    )
+
+
+def _loaded(kind: Any, folder: Path) -> Any:
+    # Weights in pickles would run code of whoever wrote them.
+    more = {"use_safetensors": True} if hasattr(kind, "_from_config") or kind.__name__.startswith("AutoModel") else {}
+    try:
+        return kind.from_pretrained(folder, local_files_only=True, **more)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"{folder} must hold what save_pretrained wrote, but can't be loaded: {lines[0]}") from error
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"))
+
+
+def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
+    inputs = dict(tokenizer(source, return_tensors="pt"))
+    ids = inputs["input_ids"][0].tolist()
+    if not ids:
+        raise DataError(f"a source must have a token or more, but {source!r:.40} has none.")
+    items = tuple(_piece(tokenizer, each) for each in ids)
+    every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
+    kind, form, places, chosen = "labels", "item", every, None
+
+    def classes(number: int) -> str:
+        return _piece(tokenizer, number)
+
+    match _head(model):
+        case "whole":
+            places = [("the whole", _read_from(model, inputs))]
+            classes = _label_of(model)
+        case "item":
+            classes = _label_of(model)
+        case "masked":
+            places = [every[item] for item, each in enumerate(ids) if each == tokenizer.mask_token_id] or every
+        case "next":
+            form, chosen = "next", len(items) - 1
+        case _:
+            kind = "vectors"
+    return _case(model, name, inputs, items, places, kind, form, classes, chosen, noun="token")
+
+
+def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
+    images = require("PIL.Image", extra="image")
+    try:
+        with images.open(source) as file:
+            inputs = dict(processor(images=file.convert("RGB"), return_tensors="pt"))
+    except OSError as error:
+        raise DataError(f"the file must be a picture, but can't be read ({error}).", path=source) from error
+    config = model.config
+    height, width = inputs["pixel_values"].shape[-2:]
+    patch = getattr(config, "patch_size", None)
+    if not isinstance(patch, int):
+        raise ModelError(
+            f"{name} must cut pictures into square patches, but its configuration has no patch_size. Write a Python "
+            "file with a function that returns the model and its inputs."
+        )
+    rows, columns = height // patch, width // patch
+    patches = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+    # Before the patches stand the class token and registers, if there are any.
+    before = ("[CLS]", *["[REG]"] * 8)[: max(0, _sequence_length(model, inputs) - len(patches))]
+    items = (*before, *patches)
+    whole = _head(model) == "whole"
+    places = [("the whole", _read_from(model, inputs))] if whole else [(each, item) for item, each in enumerate(items)]
+    kind = "labels" if whole else "vectors"
+    return _case(model, name, inputs, items, places, kind, "item", _label_of(model), None, noun="patch")
+
+
+def _case(
+    model: Any,
+    name: str,
+    inputs: dict[str, Any],
+    items: tuple[str, ...],
+    places: Sequence[tuple[str, int | None]],
+    kind: Kind,
+    form: Form,
+    classes: Callable[[int], str],
+    chosen: int | None,
+    *,
+    noun: str,
+) -> Case:
+    which = [query for _, query in places]
+
+    def predict(output: Any) -> Tensor:
+        if kind == "vectors":
+            return output.last_hidden_state if hasattr(output, "last_hidden_state") else output[0]
+        logits = output.logits
+        return (logits.unsqueeze(1) if logits.ndim == 2 else logits[:, which]).softmax(-1)
+
+    return Case(
+        name,
+        model,
+        inputs,
+        lambda given: model(**given),
+        predict,
+        kind,
+        items,
+        tuple(places),
+        classes=classes,
+        form=form,
+        chosen=chosen,
+        noun=noun,
+    )
+
+
+def _head(model: Any) -> str:
+    """What the output layer of a model predicts: "whole", "item", "masked", "next", or "" without one."""
+    name = type(model).__name__
+    heads = {
+        "ForSequenceClassification": "whole",
+        "ForImageClassification": "whole",
+        "ForTokenClassification": "item",
+        "ForMaskedLM": "masked",
+        "LMHeadModel": "next",
+        "ForCausalLM": "next",
+    }
+    return next((what for ending, what in heads.items() if name.endswith(ending)), "")
+
+
+def _label_of(model: Any) -> Callable[[int], str]:
+    names = getattr(model.config, "id2label", None) or {}
+    return lambda number: str(names.get(number, number))
+
+
+def _piece(tokenizer: Any, number: int) -> str:
+    """The text of a token. Markers of spaces in front are left out, and those of parts of words are kept."""
+    token = tokenizer.convert_ids_to_tokens(number)
+    token = str(number) if token is None else token
+    if token.startswith("##") or number in tokenizer.all_special_ids:
+        return token
+    return tokenizer.decode([number]).strip() or token
+
+
+def _read_from(model: Any, inputs: dict[str, Any]) -> int | None:
+    """The one item from whose last vector a model predicts for the whole; None if there are several.
+
+    It is the one to which the prediction has a gradient, so that no list of models is needed.
+    """
+    with torch.enable_grad():
+        output = model(**inputs, output_hidden_states=True)
+        states = getattr(output, "hidden_states", None)
+        if not states or not states[-1].requires_grad:
+            return None
+        (gradient,) = torch.autograd.grad(output.logits.abs().sum(), states[-1], allow_unused=True)
+    if gradient is None:
+        return None
+    found = gradient[0].abs().sum(-1).nonzero().flatten().tolist()
+    return found[0] if len(found) == 1 else None
+
+
+def _sequence_length(model: Any, inputs: dict[str, Any]) -> int:
+    """The number of items that the layers attend to; 0 if they attend to none."""
+    with torch.no_grad(), record_calls(model) as seen:
+        model(**inputs)
+    return max((layer.query.shape[2] for layer in seen if layer.query.shape[2] == layer.key.shape[2]), default=0)

@@ -1,0 +1,170 @@
+"""What a model says, and what it says when an item is hidden or a head removed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from regard.errors import ArgumentError
+
+__all__ = ["Outcome", "Outcomes", "Place"]
+
+Kind = Literal["labels", "numbers", "vectors"]
+Form = Literal["item", "next", "generated"]
+
+
+class Place(NamedTuple):
+    """Something that the model predicts for.
+
+    Attributes:
+        name: its name: that of an item, "the whole", or a question.
+        query: the number of the query from whose output it is predicted, from 0; None if all were pooled, or if it
+            isn't known.
+        label: what is predicted: a label, a number as text, or "" for a vector.
+        score: the probability of the label; None for numbers and vectors.
+    """
+
+    name: str
+    query: int | None
+    label: str
+    score: float | None
+
+
+class Outcome(NamedTuple):
+    """What is predicted for a place after a change.
+
+    Attributes:
+        label: the prediction; "" for a vector.
+        score: its probability; None for numbers and vectors.
+        change: for labels, by how much the probability of the label that was predicted without the change grew; for
+            numbers, by how much the number grew; for vectors, the length of the difference divided by that of the
+            vector.
+    """
+
+    label: str
+    score: float | None
+    change: float
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The predictions of a model for one input, and those after each change.
+
+    Args:
+        kind: what is predicted: "labels", "numbers" or "vectors".
+        form: what a place's prediction is of: "item", the item itself or the whole; "next", the item after it;
+            "generated", itself, from what was generated before it.
+        places: what is predicted for.
+        hidden: for each item, the outcomes (one for each place) if it is hidden from all queries; empty if that wasn't
+            measured.
+        removed: for each layer and each of its heads, the outcomes if the head is removed; empty if not measured.
+        chosen: the number of the place that is shown if none is asked for, from 0; None: the one that changes most.
+
+    Raises:
+        ArgumentError: sizes that don't match.
+    """
+
+    kind: Kind
+    form: Form
+    places: tuple[Place, ...]
+    hidden: tuple[tuple[Outcome, ...], ...] = ()
+    removed: tuple[tuple[tuple[Outcome, ...], ...], ...] = ()
+    chosen: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.places:
+            raise ArgumentError("`places` must hold at least one, but is empty.")
+        rows = [*self.hidden, *(head for layer in self.removed for head in layer)]
+        if any(len(row) != len(self.places) for row in rows):
+            raise ArgumentError(f"`hidden` and `removed` must have {len(self.places)} outcomes for each change.")
+
+    def default(self) -> int:
+        """The number of the place to show: `chosen`, or the one whose prediction changes most if an item is hidden."""
+        if self.chosen is not None or not self.hidden:
+            return self.chosen or 0
+        return max(range(len(self.places)), key=self._largest)
+
+    def _largest(self, place: int) -> float:
+        # What is generated has places of its own, which aren't those of the items.
+        own = None if self.form == "generated" else self.places[place].query
+        return max((abs(row[place].change) for item, row in enumerate(self.hidden) if item != own), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "kind": self.kind,
+            "form": self.form,
+            "places": [list(place) for place in self.places],
+            "hidden": _plain(self.hidden),
+            "removed": [_plain(layer) for layer in self.removed],
+            "chosen": self.chosen,
+        }
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "Outcomes":
+        """Read what `to_json` gave.
+
+        Raises:
+            ValueError or TypeError: it is something else.
+        """
+        if not isinstance(saved, dict) or set(saved) != {"kind", "form", "places", "hidden", "removed", "chosen"}:
+            raise ValueError(
+                f"outcomes must have a kind, a form, places, hidden, removed and chosen, but are {saved!r:.60}"
+            )
+        if saved["kind"] not in ("labels", "numbers", "vectors"):
+            raise ValueError(f"`kind` must be labels, numbers or vectors, but is {saved['kind']!r:.60}")
+        if saved["form"] not in ("item", "next", "generated"):
+            raise ValueError(f"`form` must be item, next or generated, but is {saved['form']!r:.60}")
+        chosen = saved["chosen"]
+        if chosen is not None and not 0 <= _whole(chosen) < len(saved["places"]):
+            raise ValueError(f"`chosen` must be the number of a place, but is {chosen!r:.60}")
+        return cls(
+            saved["kind"],
+            saved["form"],
+            tuple(
+                Place(_text(name), None if query is None else _whole(query), _text(label), _score(score))
+                for name, query, label, score in saved["places"]
+            ),
+            _outcomes(saved["hidden"]),
+            tuple(map(_outcomes, saved["removed"])),
+            chosen,
+        )
+
+
+def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:
+    # JSON has no NaN, so a change that isn't a number is null.
+    return [
+        [[each.label, each.score, each.change if math.isfinite(each.change) else None] for each in row] for row in rows
+    ]
+
+
+def _outcomes(rows: Any) -> tuple[tuple[Outcome, ...], ...]:
+    return tuple(
+        tuple(
+            Outcome(_text(label), _score(score), math.nan if change is None else _real(change))
+            for label, score, change in row
+        )
+        for row in rows
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a name or a label must be text, but is {value!r:.60}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"a number of a query or place must be a whole number, but is {value!r:.60}")
+    return value
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"a change must be a number, but is {value!r:.60}")
+    return float(value)
+
+
+def _score(value: Any) -> float | None:
+    return None if value is None else _real(value)

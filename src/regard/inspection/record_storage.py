@@ -1,0 +1,140 @@
+"""A record in one file: the calls of attention as `Seen.save` writes them, and in the header what they are about."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.errors import DataError, RegardError
+from regard.inspection.outcomes import Outcomes
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.seen import Seen, SeenLayer
+
+__all__ = ["load_record", "save_record"]
+
+
+def save_record(record: Record, path: str | Path) -> None:
+    """Write a record that `see` made to one file of the safetensors format, which can be loaded without the model.
+
+    `Seen.load` reads the calls of attention of such a file.
+
+    Raises:
+        ArgumentError: a part of a layer is a function of the user's own.
+        OSError: the disk is full, or the folder isn't writable.
+    """
+    if record.seen is not None:
+        calls = list(record.seen)
+    else:
+        layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
+        calls = list(dict.fromkeys(call for layer in layers for call in layer.calls))
+    numbers = {id(call): number for number, call in enumerate(calls)}
+    about = {
+        "model": record.model,
+        "noun": record.noun,
+        "items": list(record.items),
+        "labels": list(record.labels),
+        "scores": list(record.scores),
+        "queries": None if record.queries is None else list(record.queries),
+        "grid": None if record.grid is None else list(record.grid),
+        "layers": [_described(layer, numbers) for layer in record.layers],
+        "pooling": None if record.pooling is None else _described(record.pooling, numbers),
+        "outcomes": None if record.outcomes is None else record.outcomes.to_json(),
+    }
+    Seen(calls, about=about).save(path)
+
+
+def _described(layer: LayerRecord, numbers: Mapping[int, int]) -> dict[str, Any]:
+    return {
+        "name": layer.name,
+        "calls": [numbers[id(call)] for call in layer.calls],
+        "along": layer.along,
+        "item": layer.item,
+        "queries": layer.queries,
+        "keys": layer.keys,
+    }
+
+
+def load_record(path: str | Path) -> Record:
+    """Read a record that `save_record` wrote, or the calls that `Seen.save` wrote.
+
+    The items of the latter have numbers for names, and each call with as many queries as keys is a layer.
+
+    Raises:
+        DataError: the file can't be used; the error says what it must be and what it is.
+    """
+    seen = Seen.load(path)
+    about = seen.about
+    try:
+        return _unnamed(seen) if about is None else _record(about, seen)
+    except (TypeError, ValueError, KeyError, IndexError, RegardError) as error:
+        raise DataError(
+            f"the file must say what its calls are about, but what it says is damaged ({error}).", path=path
+        ) from error
+
+
+def _unnamed(seen: Seen) -> Record:
+    square = [call for call in seen if call.query.shape[2] == call.key.shape[2]]
+    count = square[0].key.shape[2] if square else 0
+    same = [call for call in square if call.key.shape[2] == count]
+    layers = tuple(LayerRecord(f"layer {number}", (call,)) for number, call in enumerate(same, start=1))
+    return Record(tuple(str(number) for number in range(1, count + 1)), layers=layers, seen=seen)
+
+
+def _record(about: dict[str, Any], seen: Seen) -> Record:
+    texts = {name: about[name] for name in ("model", "noun")}
+    if not all(isinstance(each, str) for each in texts.values()):
+        raise ValueError("`model` and `noun` must be text")
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in about["scores"]):
+        raise ValueError("`scores` must be numbers")
+    grid = about["grid"]
+    if grid is not None and not (len(grid) == 2 and all(type(each) is int and each > 0 for each in grid)):
+        raise ValueError("`grid` must be two numbers")
+    record = Record(
+        _texts(about["items"]),
+        _texts(about["labels"]),
+        tuple(map(float, about["scores"])),
+        tuple(_layer(each, seen.layers) for each in about["layers"]),
+        queries=None if about["queries"] is None else _texts(about["queries"]),
+        pooling=None if about["pooling"] is None else _layer(about["pooling"], seen.layers),
+        grid=None if grid is None else tuple(grid),
+        seen=seen,
+        outcomes=None if about["outcomes"] is None else Outcomes.from_json(about["outcomes"]),
+        **texts,
+    )
+    if record.outcomes is not None:
+        _check_outcomes(record, record.outcomes)
+    return record
+
+
+def _check_outcomes(record: Record, outcomes: Outcomes) -> None:
+    queries = len(record.query_items)
+    if any(place.query is not None and not 0 <= place.query < queries for place in outcomes.places):
+        raise ValueError(f"a place must name a query below {queries}")
+    if outcomes.hidden and len(outcomes.hidden) != len(record.items):
+        raise ValueError(f"`hidden` must have {len(record.items)} rows, one for each item")
+    heads = [layer.heads for layer in record.layers]
+    if outcomes.removed and [len(layer) for layer in outcomes.removed] != heads:
+        raise ValueError(f"`removed` must have rows for {heads} heads")
+
+
+def _layer(described: dict[str, Any], calls: list[SeenLayer]) -> LayerRecord:
+    numbers = described["calls"]
+    if not all(type(each) is int and 0 <= each < len(calls) for each in numbers):
+        raise ValueError(f"`calls` of a layer must be numbers of calls, but are {numbers!r:.60}")
+    if not isinstance(described["name"], str) or described["along"] not in ("head", "query"):
+        raise ValueError("a layer must have a name, and its calls must be along 'head' or 'query'")
+    sizes = {name: described[name] for name in ("item", "queries", "keys")}
+    if not all(each is None or (type(each) is int and each >= 0) for each in sizes.values()) or sizes["item"] is None:
+        raise ValueError(f"`item`, `queries` and `keys` of a layer must be whole numbers, but are {sizes}")
+    own = tuple(calls[each] for each in numbers)
+    for call in own:
+        batch, _, queries, _ = call.query.shape
+        if sizes["item"] >= batch or (sizes["queries"] or 0) > queries or (sizes["keys"] or 0) > call.key.shape[2]:
+            raise ValueError(f"`item`, `queries` and `keys` of a layer must be within its calls, but are {sizes}")
+    return LayerRecord(described["name"], own, described["along"], **sizes)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"items and labels must be texts, but are {value!r:.60}")
+    return tuple(value)

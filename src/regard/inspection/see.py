@@ -1,0 +1,161 @@
+"""What a model says about one input, what it attended to, and what changes if an item or a head is taken away."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.inspection.case import Case
+from regard.inspection.changes import Change, RemoveHead
+from regard.inspection.effects import Effect, OneByOne, effects
+from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.watch import record_calls
+
+__all__ = ["MOST_CHANGES", "see"]
+
+MOST_CHANGES = 300
+"""Effects of more changes than that, one for each item and head, are only measured if they are asked for."""
+
+# Changes in one run, after which the progress moves on.
+_TOGETHER = 32
+
+
+def see(
+    case: Case, *, effects: bool | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Record:
+    """Run a model on one input, and record what it says, what it attended to and what mattered.
+
+    What mattered is measured: each item is hidden from all queries, in all layers, and each head is removed, one at a
+    time, and the model runs again.
+
+    Args:
+        case: the model and its input.
+        effects: whether to measure what mattered; None: if items and heads are at most 300 together.
+        progress: called with how many changes have been measured, and how many there are.
+
+    Raises:
+        ArgumentError: the model attends to something else than the items.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> items, places = ("a", "b", "c"), (("a", 0), ("b", 1), ("c", 2))
+        >>> case = Case("toy", layer, torch.randn(1, 3, 8), layer, lambda output: output, "vectors", items, places)
+        >>> record = see(case)
+        >>> len(record.layers), len(record.outcomes.hidden), len(record.outcomes.removed[0])
+        (1, 3, 2)
+    """
+    with torch.no_grad(), record_calls(case.module) as seen:
+        before = case.predict(case.run(case.inputs)).double()
+    if before.ndim != 3 or before.shape[:2] != (1, len(case.places)):
+        raise ArgumentError(
+            f"`predict` must give (1, {len(case.places)}, class), one row for each place, but gave "
+            f"{tuple(before.shape)}."
+        )
+    layers, pooling = case.layers_of(seen)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
+    heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in layers]
+    hidden = [case.hide(key) for key in range(1, len(case.items) + 1)] if layers or pooling else []
+    asked: list[Change] = [*hidden, *dict.fromkeys(each for layer in heads for each in layer)]
+    measured: dict[Change, tuple[Outcome, ...]] = {}
+    if effects or (effects is None and len(asked) <= MOST_CHANGES):
+        for effect in _measured(case, before[0], asked, progress):
+            measured[effect.change] = _outcomes(case, before[0], effect)
+    outcomes = Outcomes(
+        case.kind,
+        case.form,
+        tuple(_places(case, before[0])),
+        tuple(measured[each] for each in hidden if each in measured),
+        tuple(tuple(measured[each] for each in layer) for layer in heads) if measured else (),
+        case.chosen,
+    )
+    own = [place for place in outcomes.places if place.query is not None]
+    queries = case.items if case.queries is None else case.queries
+    every = [place.query for place in own] == list(range(len(queries)))
+    return Record(
+        case.items,
+        tuple(place.label for place in own) if every and case.kind != "vectors" else (),
+        tuple(place.score for place in own if place.score is not None) if every else (),
+        layers,
+        case.name,
+        queries=case.queries,
+        pooling=pooling,
+        noun=case.noun,
+        grid=case.grid,
+        seen=seen,
+        outcomes=outcomes,
+    )
+
+
+def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHead:
+    """The removal of a head of a layer, whose heads may be those of several calls."""
+    for call in layer.calls:
+        if head < call.heads:
+            return RemoveHead(numbers[call.name], head + 1)
+        head -= call.heads
+    raise ArgumentError(f"`head` must be one of {layer.heads}.")
+
+
+def _measured(
+    case: Case, before: Tensor, changes: Sequence[Change], progress: Callable[[int, int], None]
+) -> Iterator[Effect]:
+    inputs = case.inputs if case.batched else None
+
+    def run(given: object = case.inputs) -> object:
+        return case.run(given)
+
+    def measure(output: object) -> Tensor:
+        now = _compared(case, before, case.predict(output))
+        return now if case.batched else now[0]
+
+    for first in range(0, len(changes), _TOGETHER):
+        progress(first, len(changes))
+        with warnings.catch_warnings():
+            # That they are measured one by one says nothing about the result.
+            warnings.simplefilter("ignore", OneByOne)
+            yield from effects(case.module, run, measure, changes[first : first + _TOGETHER], inputs=inputs)
+    progress(len(changes), len(changes))
+
+
+def _compared(case: Case, before: Tensor, after: Tensor) -> Tensor:
+    """For each item of the batch and each place: the change, and for labels the best class and its probability."""
+    after = after.double()
+    if case.kind == "labels":
+        best = after.max(-1)
+        first = _answers(case, before).unsqueeze(-1)
+        kept = (after.gather(-1, first.expand(len(after), -1, 1)) - before.gather(-1, first)).squeeze(-1)
+        return torch.stack([kept, best.indices.double(), best.values], -1)
+    if case.kind == "numbers":
+        return after - before
+    size = before.norm(dim=-1).clamp(min=torch.finfo(torch.float32).tiny)
+    return ((after - before).norm(dim=-1) / size).unsqueeze(-1)
+
+
+def _outcomes(case: Case, before: Tensor, effect: Effect) -> tuple[Outcome, ...]:
+    rows = torch.as_tensor(effect.after).reshape(len(case.places), -1)
+    # What only rounding changed is no change.
+    found = torch.as_tensor(effect.before).reshape(rows.shape) if effect.unchanged else rows
+    if case.kind == "labels":
+        return tuple(Outcome(case.classes(int(best)), score, change) for change, best, score in found.tolist())
+    if case.kind == "numbers":
+        return tuple(
+            Outcome(f"{number + change:.4g}", None, change)
+            for number, (change,) in zip(before[:, 0].tolist(), found.tolist(), strict=True)
+        )
+    return tuple(Outcome("", None, change) for (change,) in found.tolist())
+
+
+def _places(case: Case, before: Tensor) -> Iterator[Place]:
+    answers = _answers(case, before).tolist() if case.kind == "labels" else [0] * len(before)
+    for (name, query), row, answer in zip(case.places, before.tolist(), answers, strict=True):
+        if case.kind == "labels":
+            yield Place(name, query, case.classes(answer), row[answer])
+        else:
+            yield Place(name, query, f"{row[0]:.4g}" if case.kind == "numbers" else "", None)
+
+
+def _answers(case: Case, before: Tensor) -> Tensor:
+    """The number of the class at each place."""
+    return before.argmax(-1) if case.answers is None else torch.tensor(case.answers, device=before.device)

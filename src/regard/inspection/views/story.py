@@ -1,0 +1,359 @@
+"""What a model says about an item, what it attended to there, and what mattered, in the order that teaches it."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.inspection.numbered import numbered
+from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.patterns import head_patterns
+from regard.inspection.rank_agreement import rank_agreement
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.summaries import Selection, pooled_weights, select_weights
+from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
+from regard.page.numbers import counted, percent, probability
+from regard.page.visible import visible
+
+__all__ = ["MOST_ROWS", "Story", "story", "story_of"]
+
+MOST_ROWS = 12
+"""Of more items or heads than that, those are shown that were looked at or mattered most."""
+
+# A longer text is shown as a window of so many items.
+_MOST_ITEMS = 64
+# A change of the probability below this is called none.
+_NOTICED = 0.005
+
+
+class Story(NamedTuple):
+    """The numbers of a story about one place of a record.
+
+    Attributes:
+        place: what is predicted.
+        number: its number in `record.outcomes.places`, from 0.
+        title: which layer and head the weights are of.
+        looked: for each item, its weight.
+        hidden: for each item, the outcome if it is hidden; empty if that wasn't measured.
+        removed: (layer, head, pattern, outcome) for each head; empty if not measured.
+        agreement: the rank agreement of `looked` and the sizes of the changes by hiding; NaN if it has none.
+        sentence: what is to be seen.
+        difference: the largest difference between outputs and those computed from the record; None: can't be compared.
+    """
+
+    place: Place
+    number: int
+    title: str
+    looked: tuple[float, ...]
+    hidden: tuple[Outcome, ...]
+    removed: tuple[tuple[int, int, str, Outcome], ...]
+    agreement: float
+    sentence: str
+    difference: float | None
+
+
+def story_of(record: Record, *, layer: int | None = None, head: int | None = None, query: int | None = None) -> Story:
+    """The numbers of a story.
+
+    Args:
+        record: a record that `see` made.
+        layer, head: whose weights, from 1; None: the last layer, the average of its heads.
+        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+
+    Raises:
+        ArgumentError: the record has no predictions or no weights, or no such layer, head or place.
+    """
+    outcomes = record.outcomes
+    if outcomes is None:
+        raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
+    count = len(outcomes.places)
+    if query is not None and not 1 <= query <= count:
+        last = outcomes.places[-1].name
+        raise ArgumentError(f"`query` must be {_range(count)}, but is {query}. The last is {last!r}.")
+    number = outcomes.default() if query is None else query - 1
+    place = outcomes.places[number]
+    if place.query is None:
+        selection = pooled_weights(record, layer, head)
+        weights = selection.weights[0]
+    else:
+        selection = select_weights(record, layer, head)
+        weights = _row(selection, place.query)
+    looked = tuple(weights.double().tolist())
+    hidden = tuple(row[number] for row in outcomes.hidden)
+    agreement = math.nan
+    if hidden and all(map(math.isfinite, (*looked, *(each.change for each in hidden)))):
+        agreement = rank_agreement(looked, [abs(each.change) for each in hidden])
+    return Story(
+        place,
+        number,
+        selection.title,
+        looked,
+        hidden,
+        tuple(_heads(record, outcomes, number)),
+        agreement,
+        _sentence(record, outcomes, number, looked, hidden),
+        _difference(record),
+    )
+
+
+def story(
+    record: Record,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    top: int = MOST_ROWS,
+) -> Page:
+    """Tell what a record shows: the items, one sentence, looked beside mattered, and the heads.
+
+    Args:
+        record: a record that `see` made.
+        layer, head, query: as in `story_of`.
+        top: the most items and heads that are listed.
+
+    Raises:
+        ArgumentError: as in `story_of`.
+
+    Example:
+        >>> import torch
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]), "softmax")
+        >>> places = (Place("a", 0, "DET", 0.75), Place("saw", 1, "NOUN", 0.75))
+        >>> hidden = (
+        ...     (Outcome("DET", 0.75, 0.0), Outcome("VERB", 0.625, -0.5)),
+        ...     (Outcome("DET", 0.75, 0.0), Outcome("NOUN", 0.75, 0.0)),
+        ... )
+        >>> outcomes = Outcomes("labels", "item", places, hidden)
+        >>> record = Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,), noun="word", outcomes=outcomes)
+        >>> story_of(record).sentence  # doctest: +ELLIPSIS
+        '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% ...'
+    """
+    told = story_of(record, layer=layer, head=head, query=query)
+    blocks = [*_items(record, told), Prose(told.sentence), _comparison(record, told, top), *_head_table(told, top)]
+    return Page(record.model, (*blocks, Prose(_checked(told, len(record.layers) + (record.pooling is not None)))))
+
+
+def _items(record: Record, told: Story) -> Iterator[Block]:
+    """The items, and the queries if they are others, of which the one that is shown is marked."""
+    place, same = told.place.query, record.queries is None
+    if same:
+        yield _shown(record.items, record.labels, record.scores, place, told, record.noun)
+    else:
+        yield _shown(record.items, (), (), None, told, record.noun)
+        yield _shown(record.query_items, (), (), place, told, "piece")
+    if place is None and told.place.label:
+        name = "" if told.place.name == "the whole" else told.place.name
+        row = (told.place.label, *([] if told.place.score is None else [probability(told.place.score)]))
+        columns = ("answer", "sure")[: len(row)]
+        yield Table(("question", *columns), ((name, *row),)) if name else Table(columns, (row,))
+
+
+def _shown(
+    texts: tuple[str, ...],
+    labels: tuple[str, ...],
+    scores: tuple[float, ...],
+    marked: int | None,
+    told: Story,
+    noun: str,
+) -> Items:
+    """All items, or those around the one that is marked or was attended to most."""
+    centre = max(range(len(texts)), key=lambda item: _or_zero(told.looked[item])) if marked is None else marked
+    first, last = 0, len(texts)
+    if len(texts) > _MOST_ITEMS:
+        first = min(max(0, centre - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
+        last = first + _MOST_ITEMS
+    found = [
+        Item(
+            texts[item],
+            labels[item] if labels else "",
+            percent(scores[item]) if scores else "",
+            marked=item == marked,
+        )
+        for item in range(first, last)
+    ]
+    before, after = first, len(texts) - last
+    return Items(
+        (
+            *([Item(f"... {counted(before, noun)} before")] if before else []),
+            *found,
+            *([Item(f"... {counted(after, noun)} after")] if after else []),
+        ),
+        noun,
+    )
+
+
+def _comparison(record: Record, told: Story, top: int) -> Comparison:
+    names = numbered(record.items)
+    rows = range(len(names))
+    if len(names) > top:
+        by_weight = sorted(rows, key=lambda item: -_or_zero(told.looked[item]))
+        by_change = sorted(rows, key=lambda item: -abs(_or_zero(told.hidden[item].change))) if told.hidden else []
+        ranked = [item for pair in zip(by_weight, by_change or by_weight, strict=True) for item in pair]
+        rows = sorted(list(dict.fromkeys(ranked))[:top])
+    kind = "vectors" if record.outcomes is None else record.outcomes.kind
+    found = []
+    for item in rows:
+        if not told.hidden:
+            found.append(ComparedItem(names[item], told.looked[item]))
+            continue
+        outcome = told.hidden[item]
+        found.append(
+            ComparedItem(names[item], told.looked[item], abs(outcome.change), _change(outcome, kind), _said(outcome))
+        )
+    return Comparison(
+        told.title,
+        tuple(found),
+        noun=record.noun,
+        others=len(names) - len(found),
+        first="attended",
+        second="mattered",
+        third="" if kind == "vectors" else "without it",
+    )
+
+
+def _head_table(told: Story, top: int) -> Iterator[Block]:
+    if not told.removed:
+        return
+    by_size = sorted(told.removed, key=lambda each: -abs(_or_zero(each[3].change)))
+    kept = {each[:2] for each in by_size[:top]}
+    kind = "numbers" if told.place.score is None and told.place.label else "labels" if told.place.label else "vectors"
+    rows = [
+        (f"{layer}.{head}", pattern, _change(outcome, kind), _said(outcome))
+        for layer, head, pattern, outcome in told.removed
+        if (layer, head) in kept
+    ]
+    columns = ("head", "pattern", "mattered", "without it")
+    if kind == "vectors":
+        rows, columns = [row[:3] for row in rows], columns[:3]
+    yield Table(columns, tuple(rows), ("left", "left", "right", "left")[: len(columns)])
+    if len(rows) < len(told.removed):
+        least = abs(by_size[len(rows)][3].change)
+        others = len(told.removed) - len(rows)
+        yield Prose(f"The other {counted(others, 'head')} change it by {_size(least, kind)} at most.")
+
+
+def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[tuple[int, int, str, Outcome]]:
+    if not outcomes.removed:
+        return
+    for number, (layer, rows) in enumerate(zip(record.layers, outcomes.removed, strict=True), start=1):
+        for head, (pattern, row) in enumerate(zip(_patterns(record, layer), rows, strict=True), start=1):
+            yield number, head, pattern, row[place]
+
+
+def _patterns(record: Record, layer: LayerRecord) -> list[str]:
+    """The measured pattern of each head of a layer; "" if it runs step by step."""
+    if layer.along == "query":
+        return [""] * layer.heads
+    cross = record.queries is not None
+    return [
+        "" if each.name == "none" else each.name
+        for call in layer.calls
+        for each in head_patterns(call, items=record.items, item=layer.item, cross=cross)
+    ]
+
+
+def _sentence(
+    record: Record, outcomes: Outcomes, number: int, looked: tuple[float, ...], hidden: tuple[Outcome, ...]
+) -> str:
+    place, names = outcomes.places[number], numbered(record.items)
+    own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
+    most = max(range(len(looked)), key=lambda item: _or_zero(looked[item]))
+    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(looked[most])})"
+    start = _opening(record, outcomes, place)
+    others = [item for item in range(len(hidden)) if item != own]
+    if not others:
+        return f"{start} {attended}." + ("" if hidden else " What mattered wasn't measured.")
+    found = max(others, key=lambda item: abs(_or_zero(hidden[item].change)))
+    if not _noticed(hidden[found], outcomes.kind):
+        return f"{start} {attended}, but hiding any one {record.noun} changes next to nothing."
+    said = _becomes(place, hidden[found], outcomes.kind)
+    if found == most:
+        return f"{start} {attended}, and hiding it changes the answer most: {said}."
+    return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {said}."
+
+
+def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
+    name = place.name
+    if place.query is not None and len(outcomes.places) == len(record.query_items):
+        name = numbered(record.query_items)[place.query]
+    score = "" if place.score is None else f" ({probability(place.score)})"
+    if outcomes.kind == "vectors":
+        return "The output is a vector." if name == "the whole" else f"The output at {_quoted(name)} is a vector."
+    match outcomes.form:
+        case "next":
+            return f"After {_quoted(name)} comes {_quoted(place.label)}{score}."
+        case "generated":
+            return f"{_quoted(name)} was written{score}."
+        case _:
+            subject = "The answer" if name == "the whole" else _quoted(name)
+            return f"{subject} is {place.label}{score}."
+
+
+def _becomes(place: Place, outcome: Outcome, kind: str) -> str:
+    if kind == "vectors":
+        return f"the vector changes by {_size(outcome.change, kind)} of its length"
+    if kind == "numbers":
+        return f"{place.label} becomes {outcome.label}"
+    if outcome.label != place.label:
+        return f"{_with_score(place.label, place.score)} becomes {_with_score(outcome.label, outcome.score)}"
+    before, after = place.score or 0.0, outcome.score or 0.0
+    verb = "falls" if after < before else "rises"
+    return f"{place.label} {verb} from {probability(before)} to {probability(after)}"
+
+
+def _said(outcome: Outcome) -> str:
+    return _with_score(outcome.label, outcome.score)
+
+
+def _with_score(label: str, score: float | None) -> str:
+    return label if score is None else f"{label} {probability(score)}"
+
+
+def _change(outcome: Outcome, kind: str) -> str:
+    """The change with its sign; that of a probability in percentage points."""
+    if math.isnan(outcome.change) or kind == "vectors":
+        return _size(outcome.change, kind)
+    size = _size(abs(outcome.change), kind)
+    return size if outcome.change == 0 else f"{'-' if outcome.change < 0 else '+'}{size}"
+
+
+def _size(change: float, kind: str) -> str:
+    return f"{change:.4g}" if kind == "numbers" and math.isfinite(change) else percent(change)
+
+
+def _noticed(outcome: Outcome, kind: str) -> bool:
+    return outcome.change != 0 if kind == "numbers" else not abs(outcome.change) < _NOTICED
+
+
+def _row(selection: Selection, query: int) -> Tensor:
+    weights = selection.layer.weights([query])[:, 0]
+    return weights.mean(0) if selection.head is None else weights[selection.head]
+
+
+def _difference(record: Record) -> float | None:
+    layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
+    found = [call.verify() for layer in layers for call in layer.calls]
+    return max((each for each in found if each is not None), default=None)
+
+
+def _checked(told: Story, layers: int) -> str:
+    about = "A weight says how much was attended to, an effect what changes without it."
+    if told.difference is None:
+        return about
+    return (
+        f"Checked: the outputs of {counted(layers, 'layer')}, computed again from the record, differ by at most "
+        f"{told.difference:.1g}. {about}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.strip() or visible(text)}"'
+
+
+def _or_zero(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def _range(count: int) -> str:
+    return "1" if count == 1 else f"from 1 to {count}"
