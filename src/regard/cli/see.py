@@ -46,7 +46,7 @@ def see(
         bool | None,
         typer.Option(
             "--effects/--no-effects",
-            help="Hide each item and remove each head, and measure  [default: if there are 300 or fewer]",
+            help="Hide each item and remove each head, and measure  [default: up to 300]",
         ),
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=1, help="List so many items and heads.")] = 12,
@@ -86,10 +86,18 @@ def see(
     from regard.cli.showing import maps
     from regard.inspection import save_record, story, story_of
     from regard.page import Page, show
+    from regard.page.numbers import plural
 
+    if save is not None and Path(save).is_dir():
+        raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
     page_file = None if html is None else HtmlPage(html, force=force)
     console = output_console(width=width, colour=color)
     record = _record(model, source, effects)
+    if not record.layers and record.pooling is None:
+        why = "" if record.seen is None else record.seen.nothing
+        raise ArgumentError(
+            f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
+        )
     chosen = {"layer": layer, "head": head}
     told = story_of(record, **chosen, query=query)
     if save is not None:

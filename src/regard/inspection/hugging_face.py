@@ -1,6 +1,7 @@
 """A model that Hugging Face's `save_pretrained` wrote, with one text or picture, as a case for `see`."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,7 @@ def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
     every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
     kind, form, places, chosen = "labels", "item", every, None
 
-    def classes(number: int) -> str:
-        return _piece(tokenizer, number)
-
+    classes: Callable[[int], str] = partial(_piece, tokenizer)
     match _head(model):
         case "whole":
             places = [("the whole", _read_from(model, inputs))]

@@ -3,6 +3,8 @@
 import importlib.util
 import inspect
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +41,15 @@ def own_case(name: str, source: str | None = None) -> Case:
         ArgumentError: the function returns something else, or its model attends to nothing.
     """
     file, _, function = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
-    build = _function(Path(file), function)
+    path = Path(file)
+    build = _function(path, function)
     parameters = inspect.signature(build).parameters
     if source is not None and not parameters:
         raise ArgumentError(f"`INPUT` must be left out: {build.__name__} of {file} takes none, but is {source!r:.40}.")
     needed = [each for each in parameters.values() if each.default is each.empty]
     if source is None and needed:
         raise ArgumentError(f"`INPUT` must be given: {build.__name__} of {file} takes {needed[0].name}.")
-    given = build() if source is None else build(source)
+    given = _ran(path, lambda: build() if source is None else build(source))
     if isinstance(given, Case):
         return given
     if not isinstance(given, tuple) or len(given) not in (2, 3) or not isinstance(given[0], nn.Module):
@@ -54,7 +57,7 @@ def own_case(name: str, source: str | None = None) -> Case:
             f"{build.__name__} of {file} must return (model, inputs) or (model, inputs, items), with a torch.nn.Module "
             f"as the model, but returned {_told(given)}."
         )
-    return _case(f"{Path(file).stem}.{build.__name__}", given[0].eval(), given[1], *given[2:])
+    return _case(path, f"{path.stem}.{build.__name__}", given[0].eval(), given[1], *given[2:])
 
 
 def _function(path: Path, name: str) -> Any:
@@ -64,10 +67,9 @@ def _function(path: Path, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     # As in a script: what stands beside the file can be imported.
     sys.path.insert(0, str(path.resolve().parent))
+    loader = spec.loader
     try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise DataError(f"the file must be Python, but isn't ({error.msg}).", path=path, line=error.lineno) from error
+        _ran(path, lambda: loader.exec_module(module))
     finally:
         sys.path.remove(str(path.resolve().parent))
     own = {
@@ -83,18 +85,39 @@ def _function(path: Path, name: str) -> Any:
     return own[name] if name else next(iter(own.values()))
 
 
-def _case(name: str, model: nn.Module, inputs: Any, items: Any = None) -> Case:
+def _ran(path: Path, run: Callable[[], Any]) -> Any:
+    """What the user's own code gives.
+
+    Raises:
+        DataError: it raised an error; this one names its line.
+    """
+    try:
+        return run()
+    except SyntaxError as error:
+        raise DataError(f"the file must be Python, but isn't ({error.msg}).", path=path, line=error.lineno) from error
+    except Exception as error:
+        frames = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename) == path]
+        line = frames[-1].lineno if frames else None
+        raise DataError(f"the file raised {type(error).__name__}: {error}.", path=path, line=line) from error
+
+
+def _case(path: Path, name: str, model: nn.Module, inputs: Any, items: Any = None) -> Case:
     def run(given: Any) -> Any:
         if isinstance(given, dict):
             return model(**given)
         return model(*given) if isinstance(given, tuple | list) else model(given)
 
     with torch.no_grad(), record_calls(model) as seen:
-        output = _tensor(run(inputs))
+        output = _tensor(_ran(path, lambda: run(inputs)))
     if not seen.layers:
         raise ArgumentError(seen.nothing)
+    if len(output) != 1:
+        raise ArgumentError(f"`inputs` must be one input, but the model's output is {_told(output)}, of {len(output)}.")
     count = seen[0].key.shape[2] if items is None else len(items)
     names = tuple(map(str, range(1, count + 1) if items is None else items))
+    if items is not None and not any(count == layer.key.shape[2] for layer in seen):
+        keys = ", ".join(str(each) for each in sorted({layer.key.shape[2] for layer in seen}))
+        raise ArgumentError(f"`items` must be the {keys} that the model attends to, but are {count}.")
     each = output.ndim == 3 and output.shape[1] == count
     places = tuple((text, item) for item, text in enumerate(names)) if each else (("the whole", None),)
 
@@ -112,9 +135,9 @@ def _tensor(output: Any) -> Tensor:
             return getattr(output, name)
     if isinstance(output, tuple | list) and output:
         output = output[0]
-    if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim < 2 or len(output) != 1:
+    if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim < 2:
         raise ArgumentError(
-            f"the model must give a tensor of real numbers whose first axis is of size 1, but gave {_told(output)}. "
+            f"the model must give a tensor of real numbers with an axis for the batch, but gave {_told(output)}. "
             "Return a Case to say what its output is."
         )
     return output

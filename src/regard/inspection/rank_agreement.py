@@ -27,7 +27,7 @@ def rank_agreement(weights: Sequence[float] | Tensor, effects: Sequence[float] |
         >>> rank_agreement([0.7, 0.2, 0.1], [0.5, 0.0, 0.1])
         0.5
     """
-    left, right = (torch.as_tensor(each).detach().double().cpu().flatten() for each in (weights, effects))
+    left, right = (torch.as_tensor(each, dtype=torch.float64).detach().cpu().flatten() for each in (weights, effects))
     if len(left) != len(right):
         raise ArgumentError(f"`effects` must hold a number for each of {len(left)} weights, but holds {len(right)}.")
     for name, numbers in (("weights", left), ("effects", right)):

@@ -17,7 +17,7 @@ from regard.inspection.watch import record_calls
 __all__ = ["MOST_CHANGES", "see"]
 
 MOST_CHANGES = 300
-"""Effects of more changes than that, one for each item and head, are only measured if they are asked for."""
+"""More items than that are only hidden if effects are asked for; nor are heads removed, if both are more than that."""
 
 # Changes in one run, after which the progress moves on.
 _TOGETHER = 32
@@ -33,7 +33,8 @@ def see(
 
     Args:
         case: the model and its input.
-        effects: whether to measure what mattered; None: if items and heads are at most 300 together.
+        effects: whether to measure what mattered; None: hide the items if they are at most 300, and remove the heads if
+            both are together.
         progress: called with how many changes have been measured, and how many there are.
 
     Raises:
@@ -58,26 +59,30 @@ def see(
     numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
     heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in layers]
     hidden = [case.hide(key) for key in range(1, len(case.items) + 1)] if layers or pooling else []
-    asked: list[Change] = [*hidden, *dict.fromkeys(each for layer in heads for each in layer)]
+    every = list(dict.fromkeys(each for layer in heads for each in layer))
+    asked: list[Change] = []
+    if effects or (effects is None and len(hidden) <= MOST_CHANGES):
+        asked += hidden
+    if effects or (effects is None and len(hidden) + len(every) <= MOST_CHANGES):
+        asked += every
     measured: dict[Change, tuple[Outcome, ...]] = {}
-    if effects or (effects is None and len(asked) <= MOST_CHANGES):
-        for effect in _measured(case, before[0], asked, progress):
-            measured[effect.change] = _outcomes(case, before[0], effect)
+    for effect in _measured(case, before[0], asked, progress) if asked else ():
+        measured[effect.change] = _outcomes(case, before[0], effect)
     outcomes = Outcomes(
         case.kind,
         case.form,
         tuple(_places(case, before[0])),
         tuple(measured[each] for each in hidden if each in measured),
-        tuple(tuple(measured[each] for each in layer) for layer in heads) if measured else (),
+        tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
         case.chosen,
     )
     own = [place for place in outcomes.places if place.query is not None]
     queries = case.items if case.queries is None else case.queries
-    every = [place.query for place in own] == list(range(len(queries)))
+    each = [place.query for place in own] == list(range(len(queries)))
     return Record(
         case.items,
-        tuple(place.label for place in own) if every and case.kind != "vectors" else (),
-        tuple(place.score for place in own if place.score is not None) if every else (),
+        tuple(place.label for place in own) if each and case.kind != "vectors" else (),
+        tuple(place.score for place in own if place.score is not None) if each else (),
         layers,
         case.name,
         queries=case.queries,

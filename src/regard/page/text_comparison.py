@@ -1,5 +1,7 @@
 """Two values of each item as text: two bars with their numbers beside each other, one line for each item."""
 
+from dataclasses import dataclass
+
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -12,53 +14,78 @@ from regard.page.wrapping import fit, wrap
 
 __all__ = ["comparison_lines"]
 
-_LONGEST_BAR, _SHORTEST_BAR = 16, 4
+_LONGEST_BAR, _SHORTEST_BAR, _LONGEST_NOTE = 16, 4, 24
+_STYLES = ("blue", "yellow")
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The widths: of the label, the bars (0: none), the numbers, the columns of both, and the note (0: below)."""
+
+    label: int
+    bar: int
+    numbers: list[int]
+    values: list[int]
+    note: int
+    gap: str
 
 
 def comparison_lines(block: Comparison, terminal: Terminal) -> list[Text]:
-    """Draw the items with their two values; in a narrow terminal without bars."""
-    gap = "  " if terminal.width >= 60 else " "
-    written = [_written(row) for row in block.rows]
-    notes = [clip(row.note, 24) for row in block.rows] if block.third else []
-    label = min(_widest(block.noun, *(row.label for row in block.rows)), terminal.width // 4)
-    numbers = [_widest(*column) for column in zip(*written, strict=True)] if written else [0, 0]
-    note = min(_widest(block.third, *notes), 24) if notes else 0
-    columns = 2 if block.measured else 1
-    left = terminal.width - label - sum(numbers[:columns]) - (note + len(gap) if note else 0) - columns * (len(gap) + 1)
-    bar = min(left // columns, _LONGEST_BAR)
-    bar = bar if bar >= _SHORTEST_BAR else 0
-    widths = [max(bar + 1 + number if bar else number, 0) for number in numbers[:columns]]
-    widths = [max(width, len(name)) for width, name in zip(widths, (block.first, block.second), strict=False)]
-    head = Text(fit(block.noun, label), "dim")
-    for width, name in zip(widths, (block.first, block.second), strict=False):
-        head.append(gap + fit(name, width))
-    if note:
-        head.append(gap + block.third)
+    """Draw the items with their two values; in a narrow terminal without bars, and with the notes below."""
+    columns = _columns(block, terminal.width)
+    head = Text(fit(block.noun, columns.label), "dim")
+    for width, name in zip(columns.values, (block.first, block.second), strict=False):
+        head.append(columns.gap + fit(name, width))
+    if columns.note:
+        head.append(columns.gap + block.third)
     head.rstrip()
     lines = [*wrap(block.title, terminal.width, "bold"), head]
-    for row, texts in zip(block.rows, written, strict=True):
-        line = Text()
-        line.append(fit(row.label, label), "bold")
-        values = (row.first, 0.0 if row.second is None else row.second)
-        for index in range(columns):
-            drawn = bar_of(values[index], block.highs[index] or 1.0, bar, terminal.ascii) if bar else ""
-            line.append(gap)
-            line.append(fit(drawn, bar) + " " if bar else "", ("blue", "yellow")[index])
-            number = f"{texts[index]:>{numbers[index]}}"
-            line.append(fit(number, widths[index] - (bar + 1 if bar else 0)))
-        if note:
-            line.append(gap)
-            line.append(clip(row.note, note), "cyan")
-        line.rstrip()
-        lines.append(line)
-    if block.others:
-        lines.append(Text(block.rest, "dim"))
+    for row in block.rows:
+        lines += _row(row, block, columns, terminal)
+    if block.rest:
+        lines += wrap(block.rest, terminal.width, "dim")
     return lines
+
+
+def _columns(block: Comparison, width: int) -> _Columns:
+    gap = "  " if width >= 60 else " "
+    names = (block.first, block.second) if block.measured else (block.first,)
+    written = [_written(row) for row in block.rows]
+    numbers = [max([0, *(cell_len(texts[index]) for texts in written)]) for index in range(len(names))]
+    values = [max(number, len(name)) for number, name in zip(numbers, names, strict=True)]
+    label = min(max(cell_len(visible(text)) for text in (block.noun, *(row.label for row in block.rows))), width // 4)
+    used = label + sum(values) + len(gap) * len(values)
+    note = 0
+    if block.third and block.rows:
+        note = max(len(block.third), *(min(cell_len(visible(row.note)), _LONGEST_NOTE) for row in block.rows))
+        # Where there is no room beside them, the notes stand below.
+        note = note if used + len(gap) + note <= width else 0
+    left = width - label - len(gap) * len(values) - sum(numbers) - (len(gap) + note if note else 0)
+    bar = min(left // len(values) - 1, _LONGEST_BAR)
+    bar = bar if bar >= _SHORTEST_BAR else 0
+    if bar:
+        values = [max(bar + 1 + number, value) for number, value in zip(numbers, values, strict=True)]
+    return _Columns(label, bar, numbers, values, note, gap)
+
+
+def _row(row: ComparedItem, block: Comparison, columns: _Columns, terminal: Terminal) -> list[Text]:
+    line = Text(fit(row.label, columns.label), "bold")
+    values, texts = (row.first, row.second or 0.0), _written(row)
+    for index, width in enumerate(columns.values):
+        line.append(columns.gap)
+        if columns.bar:
+            drawn = bar_of(values[index], block.highs[index] or 1.0, columns.bar, terminal.ascii)
+            line.append(fit(drawn, columns.bar) + " ", _STYLES[index])
+        number = f"{texts[index]:>{columns.numbers[index]}}"
+        line.append(fit(number, width - (columns.bar + 1 if columns.bar else 0)), "not bold")
+    if columns.note:
+        line.append(columns.gap)
+        line.append(clip(row.note, columns.note), "not bold cyan")
+    line.rstrip()
+    if columns.note or not (block.third and row.note):
+        return [line]
+    return [line, *(Text("  ") + each for each in wrap(row.note, terminal.width - 2, "cyan"))]
 
 
 def _written(row: ComparedItem) -> tuple[str, str]:
     return percent(row.first), row.written
-
-
-def _widest(*texts: str) -> int:
-    return max(cell_len(visible(text)) for text in texts)

@@ -285,7 +285,7 @@ class Model(Generic[_Given]):
 
         Args:
             source: a source of the kind in the recipe's `input`.
-            effects: whether to measure; None: if items and heads are at most 300 together.
+            effects: whether to measure; None: as in `regard.inspection.see`.
             longest: the largest number of items in the source; None for no limit.
 
         Raises:

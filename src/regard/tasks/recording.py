@@ -86,7 +86,8 @@ def calls_inside(seen: Seen, network: nn.Module, part: nn.Module | None) -> list
 
 def side_by_side(network: Any, seen: Seen) -> tuple[list[tuple[SeenLayer, ...]], list[tuple[SeenLayer, ...]]]:
     """The calls of all members of a network, layer by layer, and those of their poolings."""
-    return tuple(
+    layers, poolings = (
         list(zip(*(calls_inside(seen, network, getattr(member, part)) for member in network.members), strict=True))
         for part in ("network", "pooling")
     )
+    return layers, poolings

@@ -130,7 +130,13 @@ def story(
         '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% ...'
     """
     told = story_of(record, layer=layer, head=head, query=query)
-    blocks = [*_items(record, told), Prose(told.sentence), _comparison(record, told, top), *_head_table(told, top)]
+    heads = sum(each.heads for each in record.layers)
+    blocks = [
+        *_items(record, told),
+        Prose(told.sentence),
+        _comparison(record, told, top),
+        *_head_table(told, top, heads),
+    ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.layers) + (record.pooling is not None)))))
 
 
@@ -212,8 +218,10 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     )
 
 
-def _head_table(told: Story, top: int) -> Iterator[Block]:
+def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
     if not told.removed:
+        if told.hidden and heads:
+            yield Prose(f"What each of the {heads:,} heads matters wasn't measured.")
         return
     by_size = sorted(told.removed, key=lambda each: -abs(_or_zero(each[3].change)))
     kept = {each[:2] for each in by_size[:top]}
@@ -230,7 +238,8 @@ def _head_table(told: Story, top: int) -> Iterator[Block]:
     if len(rows) < len(told.removed):
         least = abs(by_size[len(rows)][3].change)
         others = len(told.removed) - len(rows)
-        yield Prose(f"The other {counted(others, 'head')} change it by {_size(least, kind)} at most.")
+        rest = "head changes" if others == 1 else f"{others:,} heads change"
+        yield Prose(f"The other {rest} it by {_size(least, kind)} at most.")
 
 
 def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[tuple[int, int, str, Outcome]]:

@@ -9,7 +9,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
-from regard.inspection import Record
+from regard.inspection import Case, Record
 from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.intervals import interval_of_sums
@@ -68,6 +68,17 @@ class Synthesizer(Model[SpeechTarget]):
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
         return synthesis_network(recipe, encoder, target)
+
+    def case(self, source: Any, *, longest: int | None = None) -> Case:
+        """Not for sounds.
+
+        Raises:
+            ArgumentError: always; the error says what shows the attention instead.
+        """
+        raise ArgumentError(
+            f"the model must predict labels, numbers or a text, but {self.name} makes sounds, whose change isn't "
+            "measured. What it attends to is shown by regard say --map; from Python: look."
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -1,0 +1,168 @@
+"""`regard see`: any model, one input, the story in a terminal of any kind, as JSON and as a page."""
+
+import json
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from regard.cli.main import main
+
+SENTENCE = "I saw a saw ."
+
+
+@pytest.fixture
+def see(tmp_path, capsys, monkeypatch):
+    """Run `regard see` in an empty folder: code, standard output, standard error."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        code = main(["see", *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_story_in_its_order(see):
+    code, out, err = see("english-pos", SENTENCE)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[2].split() == ["I", "saw", "a", "[saw]", "."]
+    assert lines[3].split() == ["PRON", "VERB", "DET", "NOUN", "PUNCT"]
+    parts = ['"saw (4)" is NOUN (80%). It attended most to "a" (50%)', "word     attended", "head  pattern", "Checked:"]
+    assert [out.index(part) for part in parts] == sorted(out.index(part) for part in parts)
+    assert out.rstrip().endswith("Each row attends to the columns (numbered as the rows are).")
+    assert re.search(r"^a +█+ 50% +█+ -76% +VERB 55%$", out, re.MULTILINE)
+
+
+def test_words_are_split_as_regard_tag_does(see):
+    assert see("english-pos", "I saw a saw.")[1] == see("english-pos", SENTENCE)[1]
+
+
+@pytest.mark.parametrize("width", [32, 40, 80])
+def test_narrow(see, width):
+    out = see("english-pos", SENTENCE, "--width", width)[1]
+    # The map has its own least width.
+    assert max(map(cell_len, out[: out.index("Checked")].splitlines())) <= width
+    assert "\x1b" not in out
+    for number in ("50%", "-76%", "VERB 55%"):
+        assert number in out
+
+
+def test_colours_are_asked_for(see, monkeypatch):
+    assert "\x1b[" in see("english-pos", SENTENCE, "--color")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in see("english-pos", SENTENCE)[1]
+
+
+def test_plain_sentences(see):
+    out = see("english-pos", SENTENCE, "--plain")[1]
+    assert "a: attended 50 percent, mattered minus 76 percent, without it VERB 55 percent." in out
+    assert not set(out) & set("█▏░▒▓")
+
+
+def test_what_is_chosen(see):
+    out = see("english-pos", SENTENCE, "--query", 2, "--layer", 1, "--head", 3, "--top", 2, "--no-map")[1]
+    assert "I  [saw]  a" in " ".join(out.split("\n")[2].split(" ")).replace("   ", "  ").replace("    ", "  ")
+    assert out.count("Layer 1 of 2, head 3 of 4") == 1
+    assert "3 others are lower in both." in out
+    assert "The other 6 heads change it by" in out
+    assert "in percent" not in out
+
+
+def test_without_effects(see):
+    out = " ".join(see("english-pos", SENTENCE, "--no-effects")[1].split())
+    assert "What mattered wasn't measured." in out
+    assert "mattered " not in out.replace("What mattered", "")
+
+
+def test_json_has_the_numbers(see):
+    code, out, err = see("english-pos", SENTENCE, "--format", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["answer"] == {"of": "saw", "position": 4, "label": "NOUN", "score": pytest.approx(0.7988, abs=1e-3)}
+    assert [item["text"] for item in found["items"]] == SENTENCE.split()
+    assert sum(item["weight"] for item in found["items"]) == pytest.approx(1, abs=1e-4)
+    assert found["items"][2]["hidden"]["label"] == "VERB"
+    assert found["items"][2]["hidden"]["change"] == pytest.approx(-0.763, abs=1e-2)
+    assert [(head["layer"], head["head"]) for head in found["heads"]] == [(n, h) for n in (1, 2) for h in range(1, 5)]
+    assert -1 <= found["rank_agreement"] <= 1
+    assert found["largest_difference"] < 1e-4
+    assert found["sentence"] in " ".join(see("english-pos", SENTENCE)[1].split())
+
+
+def test_a_saved_record_tells_the_same_without_the_model(see, tmp_path):
+    code, out, err = see("english-pos", SENTENCE, "--save", "saws.safetensors")
+    assert (code, err) == (0, "Wrote saws.safetensors.\n")
+    assert see("saws.safetensors") == (0, out, "")
+    assert "[saw]" in see("saws.safetensors", "--query", 2)[1]
+    code, _, err = see("saws.safetensors", SENTENCE)
+    assert code == 2
+    assert "`INPUT` must be left out: saws.safetensors is a record" in err
+    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "saws.safetensors").read_bytes()[:500])
+    code, _, err = see("cut.safetensors")
+    assert code == 1
+    assert "cut short, damaged or something else" in err
+    assert err.count("\n") == 1
+
+
+def test_a_page(see, tmp_path):
+    code, out, err = see("english-pos", SENTENCE, "--html", "saw.html")
+    assert (code, err) == (0, "Wrote saw.html.\n")
+    assert "[saw]" in out
+    page = (tmp_path / "saw.html").read_text("utf-8")
+    assert 'class="bar effect"' in page
+    assert "<title>english-pos: what it attended to, and what mattered</title>" in page
+    (tmp_path / "mine.html").write_text("mine")
+    assert see("english-pos", SENTENCE, "--html", "mine.html")[0] == 2
+
+
+def test_other_models_of_regard(see):
+    out = see("german-english", "ein Mann .", "--no-map")[1]
+    assert "was written" in out
+    out = see("english-sentiment", "a warm , funny film")[1]
+    assert out.index("answer") < out.index("The answer is positive")
+    assert "Pooling" in out
+
+
+def test_a_python_file(see, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import torch\ndef build(text='a b'):\n    words = text.split()\n"
+        "    model = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)\n"
+        "    return model, torch.randn(1, len(words), 8), words\n"
+    )
+    assert "The output at" in see("mine.py")[1]
+    assert "x  y  [z]" in see("mine.py:build", "x y z", "--query", 3)[1]
+    assert "Did you mean 'build'" in see("mine.py:biuld")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["english-pos"], "give a model and an input"),
+        (["englsh-pos", "I saw"], "Did you mean 'english-pos'"),
+        (["english-pos", ""], "there is no word in it"),
+        (["english-pos", SENTENCE, "--query", "9"], "`--query` must be from 1 to 5, but is 9"),
+        (["english-pos", SENTENCE, "--layer", "3"], "`--layer` must be from 1 to 2, but is 3"),
+        (["english-pos", SENTENCE, "--head", "0"], "`--head` must be from 1 to 4 in layer 2, but is 0"),
+        (["english-pos", SENTENCE, "--width", "9"], "`--width` must be 32 or more"),
+        (["chinese-segmentation", "我 看见"], "`MODEL` must attend to its words, but chinese-segmentation doesn't."),
+        (["synthesis", "theo 7"], "makes sounds, whose change isn't measured"),
+        (["english-pos", SENTENCE, "--save", "."], "`--save` must be a file to write, but . is a folder"),
+    ],
+)
+def test_what_fails_says_why_in_one_line(see, words, message):
+    code, out, err = see(*words)
+    assert code in (1, 2)
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_help_has_examples(see):
+    out = see("--help")[1]
+    assert 'regard see english-pos "I saw a saw ."' in out
+    assert "save_pretrained" in out
