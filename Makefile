@@ -31,9 +31,9 @@ $(READY): $(CORE)
 	@touch $@
 
 # The pages are made anew, whatever wrote those that are there.
-demo: $(CORE)  ## Tag the notes' two sentences, show what each word attended to, write a page
-	@$(BIN)/regard tag "I saw a saw." --map --html demo/english.html --force
-	@$(BIN)/regard tag "我 一 进门 就 看见 常威 在 打 来福" --html demo/chinese.html --force
+demo: $(CORE)  ## Tag the notes' two sentences, show what was attended to and what mattered, write a page
+	@$(BIN)/regard see english-pos "I saw a saw." --html demo/english.html --force
+	@$(BIN)/regard see chinese-pos "我 一 进门 就 看见 常威 在 打 来福" --no-map --html demo/chinese.html --force
 
 test: $(READY)  ## The whole suite, without what is marked slow
 	$(TEST) -m "not slow"

@@ -131,10 +131,10 @@ def picture(command: str, columns: int) -> str:
         console.print(Text.from_ansi(output))
     # Rich's frame would fetch a font from the network.
     frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    return console.export_svg(title=command, code_format=frame, unique_id="tag")
+    return console.export_svg(title=command, code_format=frame, unique_id="see")
 
 
-TERMINAL_PICTURES = {"tag.svg": ('regard tag "I saw a saw ." --map', 64)}
+TERMINAL_PICTURES = {"see.svg": ('regard see english-pos "I saw a saw ." --no-map', 64)}
 
 
 def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:

@@ -82,8 +82,8 @@ def test_a_layer_shows_the_heads_of_all_members_side_by_side():
         assert [layer.name for layer in record.layers] == ["layer 1", "layer 2"]
         assert [layer.heads for layer in record.layers] == [6, 6]
         for number, layer in enumerate(record.layers):
-            torch.testing.assert_close(layer.weights, torch.cat([one.layers[number].weights for one in own]))
-        torch.testing.assert_close(record.pooling.weights, torch.cat([one.pooling.weights for one in own]))
+            torch.testing.assert_close(layer.weights(), torch.cat([one.layers[number].weights() for one in own]))
+        torch.testing.assert_close(record.pooling.weights(), torch.cat([one.pooling.weights() for one in own]))
     assert not any(layer._observers for layer in model.network.modules() if hasattr(layer, "_observers"))
 
 
