@@ -10,6 +10,7 @@ from torch import nn
 
 from regard.attention import POSITIONS, SCORES, WEIGHTS, Causal, Guided, Lengths, Relative, Rotary, Sizes, Window, weigh
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.modules import Encoder, ExtraKeys, MultiHeadAttention, PerLayer, Projections
 
 DOUBLE = torch.float64
@@ -104,12 +105,11 @@ class TestShare:
         queries = attention.query(torch.randn(1, 5, 6))
         scores = queries @ queries.mT
         torch.testing.assert_close(scores, scores.mT)
-        seen = []
         x = torch.randn(1, 5, 6)
-        with attention.observe(seen.append):
+        with watch(attention) as seen:
             attention(x)
         queries = attention.query(x)
-        torch.testing.assert_close(seen[0].weights[0, 0], torch.softmax(queries @ queries.mT / 6**0.5, -1)[0])
+        torch.testing.assert_close(seen[0].weights()[0, 0], torch.softmax(queries @ queries.mT / 6**0.5, -1)[0])
 
     def test_errors(self):
         with pytest.raises(ArgumentError, match="`shared_key` must be True where `shared_value` is, but is False"):
@@ -149,9 +149,10 @@ class TestQueryOnly:
             one.query.weight.copy_(two.key.weight.T @ two.query.weight)
             x, seen = torch.randn(1, 5, 4), []
             for each in (one, two):
-                with each.observe(seen.append):
+                with watch(each) as calls:
                     each(x)
-        torch.testing.assert_close(seen[0].weights, seen[1].weights)
+                seen += calls
+        torch.testing.assert_close(seen[0].weights(), seen[1].weights())
 
     def test_grouped_keys_are_as_wide_as_their_heads(self):
         attention = MultiHeadAttention(8, heads=4, key_width=4, projections=Projections(kv_heads=2, query_only=True))
@@ -249,10 +250,9 @@ class TestExtraKeys:
     def test_they_stand_in_front_and_no_mask_hides_them(self):
         attention = MultiHeadAttention.with_extra_keys(12, heads=3, zero=True).double()
         x = torch.randn(2, 7, 12, dtype=DOUBLE)
-        seen = []
-        with attention.observe(seen.append):
+        with watch(attention) as seen:
             attention(x, mask=Causal() & Lengths([7, 4]))
-        weights = seen[0].weights
+        weights = seen[0].weights()
         assert weights.shape == (2, 3, 7, 9)
         assert (weights[..., :2] > 0).all()
         assert (weights[..., 2:].triu(1) == 0).all()

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.modules import MultiHeadAttention, Pairs, torch_masks
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH = 2, 3, 5, 7, 12
@@ -72,8 +73,7 @@ def test_every_mask_on_every_module(options, attn_mask, padding):
     theirs, ours = pair(**options)
     query, key, value = inputs(theirs)
     masks = {"attn_mask": ATTENTION_MASKS[attn_mask], "key_padding_mask": PADDING_MASKS[padding]}
-    seen = []
-    with ours.observe(seen.append):
+    with watch(ours) as seen:
         output = ours(query, key, value, **torch_masks(**masks, heads=HEADS))
     for need_weights, average in ((True, True), (True, False), (False, True)):
         expected, weights = theirs(query, key, value, need_weights=need_weights, average_attn_weights=average, **masks)
@@ -81,7 +81,7 @@ def test_every_mask_on_every_module(options, attn_mask, padding):
         if need_weights:
             # Extra keys stand in front here, behind there.
             extra = 0 if ours.extra is None else ours.extra.count
-            mine = torch.cat([seen[0].weights[..., extra:], seen[0].weights[..., :extra]], -1)
+            mine = torch.cat([seen[0].weights()[..., extra:], seen[0].weights()[..., :extra]], -1)
             torch.testing.assert_close(mine.mean(1) if average else mine, weights)
         else:
             assert weights is None
@@ -176,11 +176,10 @@ def test_the_fast_path_of_theirs_is_the_same_function():
     x = torch.randn(BATCH, KEYS, WIDTH)
     with torch.no_grad():
         expected, weights = theirs(x, x, x, key_padding_mask=PADDING)
-        seen = []
-        with ours.observe(seen.append):
+        with watch(ours) as seen:
             output = ours(x, **torch_masks(key_padding_mask=PADDING, heads=4))
     torch.testing.assert_close(output, expected)
-    torch.testing.assert_close(seen[0].weights.mean(1), weights)
+    torch.testing.assert_close(seen[0].weights().mean(1), weights)
 
 
 def test_what_else_is_carried_over():

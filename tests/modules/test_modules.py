@@ -6,6 +6,7 @@ from torch import nn
 
 from regard.attention import Causal, Lengths, Relative, Sinusoidal
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.modules import Encoder, MultiHeadAttention
 
 
@@ -46,51 +47,29 @@ class TestMultiHeadAttention:
         x = torch.randn(2, 7, 12)
         padding = torch.arange(7) >= torch.tensor([[7], [4]])
         expected, weights = theirs(x, x, x, key_padding_mask=padding, average_attn_weights=False)
-        seen = []
-        with ours.observe(seen.append):
+        with watch(ours) as seen:
             output = ours(x, mask=Lengths(key=[7, 4]))
         torch.testing.assert_close(output, expected)
-        torch.testing.assert_close(seen[0].weights, weights)
+        torch.testing.assert_close(seen[0].weights(), weights)
 
     def test_cross_attention_of_any_size(self):
         attention = MultiHeadAttention(12, heads=5, head_size=3, key_width=7, value_width=11)
         output = attention(torch.randn(2, 4, 12), torch.randn(2, 9, 7), torch.randn(2, 9, 11))
         assert output.shape == (2, 4, 12)
 
-    def test_an_observer_sees_the_weights_and_changes_nothing(self):
+    def test_watching_sees_the_weights_and_changes_nothing(self):
         attention = MultiHeadAttention(12, heads=3, position="relative", dropout=0.5).eval()
         x = torch.randn(2, 7, 12)
-        seen = []
         alone = attention(x, mask=Causal())
-        handle = attention.observe(seen.append)
-        assert torch.equal(attention(x, mask=Causal()), alone)
-        handle.remove()
-        handle.remove()
+        with watch(attention) as seen:
+            assert torch.equal(attention(x, mask=Causal()), alone)
         attention(x)
-        assert len(seen) == 1
-        assert seen[0].module is attention
-        assert seen[0].weights.shape == (2, 3, 7, 7)
-        assert not seen[0].weights.requires_grad
-        assert (seen[0].weights.triu(1) == 0).all()
-        torch.testing.assert_close(seen[0].weights.sum(-1), torch.ones(2, 3, 7))
-
-    def test_each_handle_ends_its_own_observation(self):
-        attention = MultiHeadAttention(12, heads=3)
-        seen = []
-        first, second = attention.observe(seen.append), attention.observe(seen.append)
-        first.remove()
-        first.remove()
-        attention(torch.randn(1, 2, 12))
-        assert len(seen) == 1
-        second.remove()
-
-    def test_an_observer_whose_handle_nobody_keeps(self):
-        attention = MultiHeadAttention(12, heads=3)
-        first, second = [], []
-        attention.observe(first.append)
-        attention.observe(second.append)
-        attention(torch.randn(1, 2, 12))
-        assert (len(first), len(second)) == (1, 1)
+        assert seen.names == [""]
+        weights = seen[0].weights()
+        assert weights.shape == (2, 3, 7, 7)
+        assert not weights.requires_grad
+        assert (weights.triu(1) == 0).all()
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 7))
 
     def test_dropout_acts_in_training_only(self):
         attention = MultiHeadAttention(12, heads=3, dropout=0.5)

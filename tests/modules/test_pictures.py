@@ -5,6 +5,7 @@ import torch
 
 from regard.attention import Window
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.modules import ChannelAttention, to_picture, to_vectors
 
 DOUBLE = torch.float64
@@ -39,16 +40,15 @@ def test_equals_the_note_step_by_step(heads):
 
 def test_a_head_looks_at_its_own_channels_only():
     attention = ChannelAttention(6, heads=3, bias=False)
-    seen = []
     with torch.no_grad():
         for linear in (attention.attention.query, attention.attention.key):
             linear.weight.copy_(torch.eye(6))
         picture = torch.randn(1, 6, 3, 4)
         changed = picture.clone()
         changed[:, 4:] += 1
-        with attention.attention.observe(seen.append):
+        with watch(attention) as seen:
             attention(picture), attention(changed)
-    before, after = (sight.weights[0] for sight in seen)
+    before, after = (sight.weights()[0] for sight in seen)
     assert torch.equal(before[:2], after[:2])
     assert not torch.allclose(before[2], after[2])
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.modules.pooling import POOLINGS, AttentionPooling, ClassVector, MaxPooling, MeanPooling, Pooling
 
 WIDTH, LENGTHS = 6, [7, 3, 0, 1]
@@ -85,16 +86,16 @@ class TestByHand:
         assert MaxPooling(2)(self.x, torch.tensor([2])).tolist() == [[3.0, -2.0]]
 
     def test_the_weights_of_attention(self):
-        pooling, seen = AttentionPooling(2, score="dot"), []
+        pooling = AttentionPooling(2, score="dot")
         with torch.no_grad():
             for linear in (pooling.attention.query, pooling.attention.key, pooling.attention.value):
                 linear.weight.copy_(torch.eye(2))
             pooling.query.copy_(torch.tensor([0.5, 0.0]))
-        with pooling.attention.observe(seen.append):
+        with watch(pooling) as seen:
             pooled = pooling(self.x, torch.tensor([2]))
         # softmax(0.5, 1.5)
         expected = torch.tensor([0.2689414, 0.7310586])
-        torch.testing.assert_close(seen[0].weights[0, 0, 0], torch.tensor([*expected, 0.0]))
+        torch.testing.assert_close(seen[0].weights()[0, 0, 0], torch.tensor([*expected, 0.0]))
         torch.testing.assert_close(pooled[0], expected @ self.x[0, :2])
 
     def test_the_class_vector_keeps_itself(self):

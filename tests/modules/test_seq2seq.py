@@ -207,12 +207,12 @@ class TestWhatIsRemembered:
 
     def test_the_query_is_the_state_of_the_step_before(self):
         """So that where the first step looks doesn't depend on its input."""
-        model, seen = make("attentive"), []
+        model = make("attentive")
         memory = model.encode(ids(), torch.tensor(LENGTHS))
-        with model.attention.observe(seen.append):
+        with watch(model) as seen:
             for first in (START, 5):
                 model.step(model.start(memory), torch.full((4,), first))
-        assert torch.equal(seen[0].weights, seen[1].weights)
+        assert torch.equal(seen[0].weights(), seen[1].weights())
 
     @pytest.mark.parametrize("name", ["vector", "attentive", "transformer"])
     def test_the_memory_of_another_model(self, name):

@@ -8,6 +8,7 @@ from test_seq2seq_model import RECIPE, with_task
 
 from regard import train
 from regard.errors import ArgumentError
+from regard.inspection import watch
 from regard.special_ids import START
 from regard.tasks.seq2seq.data import Seq2SeqData
 from regard.tasks.seq2seq.generation import generated
@@ -43,10 +44,9 @@ def test_a_row_is_where_the_model_looked_when_it_said_the_piece():
     state = network.start(network.encode(batch.vectors, batch.lengths))
     said = [START, *model.target.vocabulary.encode(record.answer.text)]
     for place, each in enumerate(said):
-        seen = []
-        with torch.inference_mode(), network.attention.observe(seen.append):
+        with torch.inference_mode(), watch(network) as seen:
             _, state = network.step(state, torch.tensor([each]))
-        assert torch.allclose(seen[0].weights[0, :, 0], record.layers[0].weights()[:, place], atol=1e-5)
+        assert torch.allclose(seen[0].weights()[0, :, 0], record.layers[0].weights()[:, place], atol=1e-5)
 
 
 def test_a_guide_leaves_zeros():

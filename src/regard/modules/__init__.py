@@ -2,7 +2,7 @@
 
 from regard.attention.masks import Pairs
 from regard.modules.alignment import monotonic_alignment
-from regard.modules.attention import MultiHeadAttention, Observation, ObserverHandle
+from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
 from regard.modules.ctc import CTCHead
 from regard.modules.decoder import Decoder, DecoderLayer
@@ -77,8 +77,6 @@ __all__ = [
     "Memory",
     "MultiHeadAttention",
     "Network",
-    "Observation",
-    "ObserverHandle",
     "Pairs",
     "PerLayer",
     "Pooling",

@@ -1,14 +1,13 @@
 """Multi-head attention as a module: projections of queries, keys and values, heads, and an output projection."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import POSITIONS, SCORES, WEIGHTS, Lengths, attend, weigh
+from regard.attention import POSITIONS, SCORES, WEIGHTS, Lengths, attend
 from regard.attention.engines import ENGINES
 from regard.attention.masks import as_mask
 from regard.attention.positions import Bias
@@ -18,41 +17,9 @@ from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
 from regard.modules.projections import Projections
 
-__all__ = ["MultiHeadAttention", "Observation", "ObserverHandle"]
+__all__ = ["MultiHeadAttention"]
 
 _ENGINES = ("auto", *ENGINES)
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What an observer receives for one pass: the module, and its weights (batch, head, query, key), detached."""
-
-    module: nn.Module
-    weights: Tensor
-
-
-_Observers = dict[object, Callable[[Observation], None]]
-
-
-class ObserverHandle:
-    """What `observe` returns: `remove()` ends the observation, as does leaving a `with` block."""
-
-    def __init__(self, observers: "_Observers", observer: Callable[[Observation], None]):
-        self._observers = observers
-        # The key isn't the observer, because the same function may observe twice; nor is it the handle's id, because a
-        # handle that nobody keeps is freed, and its id may be reused.
-        self._key = object()
-        observers[self._key] = observer
-
-    def remove(self) -> None:
-        """Stop observing; a second call does nothing."""
-        self._observers.pop(self._key, None)
-
-    def __enter__(self) -> "ObserverHandle":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class MultiHeadAttention(nn.Module):
@@ -144,7 +111,6 @@ class MultiHeadAttention(nn.Module):
         self.extra: ExtraKeys | None = None
         self.dropout = dropout
         self.engine = engine
-        self._observers: _Observers = {}
 
     @classmethod
     def multi_query(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
@@ -237,10 +203,11 @@ class MultiHeadAttention(nn.Module):
             ArgumentError: neither `learned` nor `zero`.
 
         Example:
-            >>> attention, seen = MultiHeadAttention.with_extra_keys(4, heads=2), []
-            >>> with attention.observe(seen.append):
+            >>> from regard import watch
+            >>> attention = MultiHeadAttention.with_extra_keys(4, heads=2)
+            >>> with watch(attention) as seen:
             ...     output = attention(torch.zeros(1, 3, 4))
-            >>> seen[0].weights.shape
+            >>> seen[0].weights().shape
             torch.Size([1, 2, 3, 4])
         """
         module = cls(width, heads, **others)
@@ -315,7 +282,7 @@ class MultiHeadAttention(nn.Module):
 
         This module is always batch first: transpose (length, batch, width) by `.transpose(0, 1)`, and add a batch axis
         to a single sequence by `.unsqueeze(0)`. `torch_masks` converts PyTorch's masks, in which True hides. To get the
-        weights (`need_weights`), observe the module; `.weights.mean(1)` is the average over heads. They are the weights
+        weights (`need_weights`), `regard.watch` the module; `weights().mean(1)` is their average over heads. They are those
         before dropout, and the extra keys (`add_bias_kv`, `add_zero_attn`) come first.
 
         Args:
@@ -367,21 +334,6 @@ class MultiHeadAttention(nn.Module):
                     _copy(ours.extra, name, None if learned_one is None else learned_one.view(heads, 1, -1))
         return ours.train(module.training)
 
-    def observe(self, observer: Callable[[Observation], None]) -> ObserverHandle:
-        """Call `observer` with the weights of every pass until the handle is removed.
-
-        The weights are computed only while there is an observer, in a separate computation that doesn't change the
-        output.
-
-        Example:
-            >>> attention, seen = MultiHeadAttention(4, heads=2), []
-            >>> with attention.observe(seen.append):
-            ...     output = attention(torch.zeros(1, 3, 4))
-            >>> seen[0].weights.shape
-            torch.Size([1, 2, 3, 3])
-        """
-        return ObserverHandle(self._observers, observer)
-
     def _pass(
         self,
         query: Tensor,
@@ -416,11 +368,6 @@ class MultiHeadAttention(nn.Module):
         parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
         dropout = self.dropout if self.training else 0.0
         heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
-        if self._observers:
-            with torch.no_grad():
-                seen = Observation(self, weigh(queries, keys, **parts))
-            for observer in tuple(self._observers.values()):
-                observer(seen)
         # (batch head query feature) -> (batch query width): the heads are concatenated.
         joined = heads.transpose(1, 2).flatten(2)
         return joined if self.output is None else self.output(joined)

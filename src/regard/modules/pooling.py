@@ -112,10 +112,11 @@ class AttentionPooling(Pooling):
         before they are summed, as in all attention of this package.
 
     Example:
-        >>> pooling, seen = AttentionPooling(4), []
-        >>> with pooling.attention.observe(seen.append):
+        >>> from regard import watch
+        >>> pooling = AttentionPooling(4)
+        >>> with watch(pooling) as seen:
         ...     pooled = pooling(torch.zeros(1, 3, 4), torch.tensor([2]))
-        >>> seen[0].weights
+        >>> seen[0].weights()
         tensor([[[[0.5000, 0.5000, 0.0000]]]])
     """
 

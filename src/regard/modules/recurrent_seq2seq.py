@@ -127,11 +127,12 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
     Source: the notes, 003, sections 1 and 2; Bahdanau et al. 2015 (arXiv 1409.0473), section 3 and A.1.2.
 
     Example:
-        >>> model, seen = AttentionSeq2Seq(source=7, vocabulary=5, width=8), []
+        >>> from regard import watch
+        >>> model = AttentionSeq2Seq(source=7, vocabulary=5, width=8)
         >>> memory = model.encode(torch.tensor([[3, 4, 6], [5, 0, 0]]), torch.tensor([3, 1]))
-        >>> with model.attention.observe(seen.append):
+        >>> with watch(model) as seen:
         ...     scores = model(memory, torch.tensor([[1, 3], [1, 4]]))
-        >>> scores.shape, len(seen), seen[0].weights.shape  # an observer is called at each step
+        >>> scores.shape, len(seen), seen[0].weights().shape  # one call at each step
         (torch.Size([2, 2, 5]), 2, torch.Size([2, 1, 1, 3]))
     """
 
