@@ -282,7 +282,7 @@ class MultiHeadAttention(nn.Module):
 
         This module is always batch first: transpose (length, batch, width) by `.transpose(0, 1)`, and add a batch axis
         to a single sequence by `.unsqueeze(0)`. `torch_masks` converts PyTorch's masks, in which True hides. To get the
-        weights (`need_weights`), `regard.watch` the module; `weights().mean(1)` is their average over heads. They are those
+        weights (`need_weights`), `regard.watch` the module; `weights().mean(1)` averages the heads. They are those
         before dropout, and the extra keys (`add_bias_kv`, `add_zero_attn`) come first.
 
         Args:
