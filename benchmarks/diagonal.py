@@ -17,7 +17,7 @@ def main() -> None:
         for record in regard.load(model).look(sentences):
             words += len(record.items)
             for layer in record.layers:
-                on_itself = layer.weights.argmax(-1) == torch.arange(len(record.items))
+                on_itself = layer.weights().argmax(-1) == torch.arange(len(record.items))
                 largest[layer.name] = largest.get(layer.name, 0) + on_itself.sum(-1)
         for layer, counts in largest.items():
             shares = [f"{100 * count / words:.1f} %" for count in counts.tolist()]
