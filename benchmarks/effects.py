@@ -149,10 +149,11 @@ def agreement(figures: dict[str, Tensor], count: int, seed: int) -> Table:
             rows[-1].append(spread(values, two))
             found.append(values[0])
     bound = rare_agreement(count, seed)
+    reached = sum(abs(each) >= bound - 1e-9 for each in found)
     sentence = (
         f"Over the {count} heads, larger weights go with larger effects by a rank correlation of {two(min(found))} to "
-        f"{two(max(found))}; {sum(abs(each) >= bound - 1e-9 for each in found)} of these {len(found)} correlations reach "
-        f"{two(bound)}, the size that at most 5 % of {count} heads in random order reach."
+        f"{two(max(found))}; {reached} of these {len(found)} correlations reach {two(bound)}, "
+        f"the size that at most 5 % of {count} heads in random order reach."
     )
     return Table("effects_agreement", ["effect", "largest weight", "minus entropy / log n"], rows, sentence)
 
@@ -223,8 +224,8 @@ def words(tagger: Any, sentences: Sequence[Any], seed: int) -> Table:
     agreed = two(mean("last agreement", depends)[0])
     sentence = (
         f"The other word that gets most of a word's weight in the last layer has the largest effect on its label for "
-        f"{rows[0][1]} of all words and for {rows[0][3]} of those that depend on others; for these, the first by roll-out "
-        f"has it for {rolled}, the nearest word for {near} and a random one for {chance[1]}, and the mean rank "
+        f"{rows[0][1]} of all words and for {rows[0][3]} of those that depend on others; for these, the first by "
+        f"roll-out has it for {rolled}, the nearest word for {near} and a random one for {chance[1]}, and the mean rank "
         f"correlation of weights and effects is {agreed}."
     )
     return Table("effects_words", columns, rows, sentence)

@@ -115,7 +115,7 @@ def test_staleness_is_seen(generate):
 def test_the_sentence_of_a_benchmark_is_that_of_its_run(generate, monkeypatch):
     monkeypatch.setattr(generate, "measured", {"known": {"sentence": "Heads matter. " * 20}}.get)
     text = generate.generated("<!-- generated: sentence: known -->\n<!-- end -->\n")
-    assert " ".join(text.split()[4:-3]) == " ".join(["Heads matter."] * 20)
+    assert " ".join(text.split()[5:-3]) == " ".join(["Heads matter."] * 20)
     assert max(map(len, text.splitlines())) <= 120
     assert "Not measured yet" in generate.generated("<!-- generated: sentence: other -->\n<!-- end -->\n")
 
