@@ -225,7 +225,7 @@ def words(tagger: Any, sentences: Sequence[Any], seed: int) -> Table:
     sentence = (
         f"The other word that gets most of a word's weight in the last layer has the largest effect on its label for "
         f"{rows[0][1]} of all words and for {rows[0][3]} of those that depend on others; for these, the first by "
-        f"roll-out has it for {rolled}, the nearest word for {near} and a random one for {chance[1]}, and the mean rank "
+        f"roll-out has it for {rolled}, the nearest word for {near}, a random one for {chance[1]}, and the mean rank "
         f"correlation of weights and effects is {agreed}."
     )
     return Table("effects_words", columns, rows, sentence)
