@@ -87,6 +87,7 @@ models: $(READY)  ## Train the bundled models anew (needs the data: regard data 
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/context.py
 	$(BIN)/python benchmarks/diagonal.py
+	$(BIN)/python benchmarks/effects.py
 
 clean:  ## Remove the environment, and what demos and the site wrote
 	rm -rf $(VENV) demo build .pytest_cache .ruff_cache

@@ -6,7 +6,8 @@
 NAME is one of
 
 - `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
-- `benchmark: NAME`, the table of benchmarks/results/NAME.json; `headline: NAME`, a few of its rows,
+- `benchmark: NAME`, the table of benchmarks/results/NAME.json; `headline: NAME`, a few of its rows; `sentence: NAME`,
+  the sentence that its run made of its figures,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
@@ -29,6 +30,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,11 @@ def benchmark(name: str) -> str:
     return tabled(result["columns"], result["rows"], result["conditions"]) if result else UNMEASURED
 
 
+def sentence(name: str) -> str:
+    """The sentence that a benchmark's run made of its figures."""
+    return textwrap.fill(result["sentence"], 120) + "\n" if (result := measured(name)) else UNMEASURED
+
+
 def headline(name: str) -> str:
     """The rows of a benchmark's table that HEADLINES names, in its first columns."""
     names, width = HEADLINES[name]
@@ -108,6 +115,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "run": shown,
     "benchmark": benchmark,
     "headline": headline,
+    "sentence": sentence,
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),

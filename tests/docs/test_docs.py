@@ -112,6 +112,14 @@ def test_staleness_is_seen(generate):
     assert not generate.same("1 word", "1 2 word")
 
 
+def test_the_sentence_of_a_benchmark_is_that_of_its_run(generate, monkeypatch):
+    monkeypatch.setattr(generate, "measured", {"known": {"sentence": "Heads matter. " * 20}}.get)
+    text = generate.generated("<!-- generated: sentence: known -->\n<!-- end -->\n")
+    assert " ".join(text.split()[5:-3]) == " ".join(["Heads matter."] * 20)
+    assert max(map(len, text.splitlines())) <= 120
+    assert "Not measured yet" in generate.generated("<!-- generated: sentence: other -->\n<!-- end -->\n")
+
+
 def test_outputs_are_those_of_the_block_above(generate):
     block = "```python\n{}\n```\n\n"
     empty = f"{OUTPUT}\n<!-- end -->\n"

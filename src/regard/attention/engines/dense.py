@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.masked_matmul import masked_matmul
-from regard.attention.masks import allows
+from regard.attention.masks import Dense, allows
 from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
@@ -40,7 +40,8 @@ def run(request: Request, rows: Tensor | None = None) -> Tensor:
     output = weights @ value if request.hides_nothing else masked_matmul(weights, value, allowed)
     position = select(request.parts.position, at.head.flatten())
     output = position.outputs(output, weights, at)
-    output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
+    if not _has_no_mask(request):
+        output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
     return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
 
 
@@ -62,14 +63,24 @@ def weigh(request: Request, rows: Tensor | None = None) -> Tensor:
     if 0 in shape:
         return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
     allowed = allows(request.parts.mask, at).expand(shape)
+    normaliser = select(request.parts.weights, at.head.flatten())
+    if _has_no_mask(request):
+        return normaliser(_scores(request, query, key, at), allowed).unflatten(0, request.query.shape[:2])
     # Padding, beside which no pair is allowed, is often zeros, where a score may have no derivative: use ones instead.
     query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
     key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
     scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed, rows)
     scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
-    normaliser = select(request.parts.weights, at.head.flatten())
     weights = normaliser(scores, allowed)
     return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
+
+
+def _has_no_mask(request: Request) -> bool:
+    """Whether no pair needs hiding: for a few queries, hiding takes longer than the rest.
+
+    Only the absence of a mask counts. What a mask says of itself (`hides_nothing`) is checked against this engine.
+    """
+    return type(request.parts.mask) is Dense
 
 
 def _scores(request: Request, query: Tensor, key: Tensor, at: Index) -> Tensor:
