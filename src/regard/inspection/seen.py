@@ -18,6 +18,8 @@ from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.rules import AsScores
+from regard.inspection.steps.steps import Steps, check_index
+from regard.inspection.steps.steps import steps as steps_of_attention
 from regard.inspection.storage import read_layers, write_layers
 
 __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
@@ -97,6 +99,36 @@ class SeenLayer:
         """
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
+
+    def steps(self, query: int, key: int | None = None, *, head: int = 0, item: int = 0) -> Steps:
+        """How the weights and the output of one query come about, number by number; see `regard.inspection.steps`.
+
+        The output is that of the head, before a projection. Only one row is computed.
+
+        Args:
+            query: the number of the query, from 0.
+            key: the number of the key for which steps are written out; by default that with the largest weight.
+            head, item: the numbers of the head and of the item of the batch, from 0.
+
+        Raises:
+            ArgumentError: there is no such query, key, head or item.
+
+        Example:
+            >>> from regard.inspection import watch
+            >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+            >>> with watch(layer) as seen:
+            ...     output = layer(torch.randn(1, 5, 8))
+            >>> walk = seen[0].steps(query=3, head=1)
+            >>> torch.allclose(walk.weights.float(), seen[0].weights()[0, 1, 3])
+            True
+        """
+        sizes = {"query": self.query.shape[2], "head": self.heads, "item": self.query.shape[0]}
+        for (name, count), index in zip(sizes.items(), (query, head, item), strict=True):
+            check_index(name, index, count)
+        if key is not None:
+            check_index("key", key, self.key.shape[2])
+        three = self.query, self.key, self.value
+        return steps_of_attention(*three, **self.parts, row=query, column=key, head=head, batch=item)
 
     def item_weights(self, item: int, rows: Sequence[int]) -> Tensor:
         """The weights (head, row, key) of some queries of one item of the batch.
