@@ -17,6 +17,7 @@ from torch.nn import functional
 from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.part_text import part_text
 from regard.inspection.rules import AsScores
 from regard.inspection.steps.steps import Steps, check_index
 from regard.inspection.steps.steps import steps as steps_of_attention
@@ -212,13 +213,20 @@ class SeenLayer:
         adding = self.key.shape[2] * torch.finfo(torch.float32).eps / 2
         return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps, adding) * max(1.0, largest)
 
-    def __str__(self) -> str:
+    @property
+    def shape_text(self) -> str:
+        """The sizes, in words."""
         batch, heads, queries, feature = self.query.shape
-        shape = f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
-        rule = ", ".join(
-            str(part) for part in (self.score, self.normaliser, self.mask, self.position) if part is not None
-        )
-        return f"{self.name}  {self.function}  {shape}  {rule:.120}"
+        return f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
+
+    @property
+    def rule_text(self) -> str:
+        """Score, normaliser, mask and position, in words."""
+        parts = self.score, self.normaliser, self.mask, self.position
+        return ", ".join(part_text(part) for part in parts if part is not None)
+
+    def __str__(self) -> str:
+        return f"{self.name}  {self.function}  {self.shape_text}  {self.rule_text:.120}"
 
 
 @dataclass(eq=False)

@@ -55,9 +55,9 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "query number": ("query {number}", "第 {number} 个 query"),
     "key number": ("key {number}", "第 {number} 个 key"),
     "other keys": (
-        "{shown} of {count} keys are shown, those with the largest weights. The other {others} aren't shown; their "
-        "weights sum to {sum}.",
-        "共 {count} 个 key,这里列出权重最大的 {shown} 个;其余 {others} 个未列出,权重之和为 {sum}。",
+        "{shown} of {count} keys are shown: the one above, and those with the largest weights. The other {others} "
+        "aren't shown; their weights sum to {sum}.",
+        "共 {count} 个 key,这里列出上面的那个和权重最大的,一共 {shown} 个;其余 {others} 个未列出,权重之和为 {sum}。",
     ),
     "other rows": (
         "The first {shown} of {count} rows are shown; the other {others} aren't.",

@@ -1,0 +1,64 @@
+"""Files that hold a record of attention, as arguments of commands."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from regard.inspection import Seen, SeenLayer
+
+__all__ = ["check_number", "is_record", "layer_of", "read_record"]
+
+
+def is_record(path: str) -> bool:
+    """Whether a file is to be read as a record: by its name, or since it begins as safetensors files do."""
+    file = Path(path)
+    if file.suffix.lower() == ".safetensors":
+        return True
+    with suppress(OSError), file.open("rb") as opened:
+        start = opened.read(9)
+        # The length of the header in eight bytes, and the header, which is JSON. Eight characters of a text would be a
+        # length beyond any file.
+        return start[8:] == b"{" and int.from_bytes(start[:8], "little") <= file.stat().st_size - 8
+    return False
+
+
+def read_record(path: str) -> "Seen":
+    """Read a record that has a call of attention.
+
+    Raises:
+        DataError: the file can't be used, or its record is empty.
+    """
+    from regard.inspection import Seen
+
+    seen = Seen.load(path)
+    if not seen.layers:
+        raise DataError(f"the record must have a call of attention, but has none. {seen.nothing}".strip(), path=path)
+    return seen
+
+
+def layer_of(seen: "Seen", layer: int, head: int, item: int) -> "SeenLayer":
+    """The layer of a number, after a check of the head and the item; all count from 1.
+
+    Raises:
+        ArgumentError: there is no such layer, head or item.
+    """
+    check_number("--layer", layer, len(seen))
+    found = seen[layer - 1]
+    check_number("--head", head, found.heads)
+    check_number("--item", item, found.query.shape[0])
+    return found
+
+
+def check_number(option: str, number: int, count: int) -> None:
+    """Check a number that counts from 1.
+
+    Raises:
+        ArgumentError: it isn't one of so many.
+    """
+    if count == 0:
+        raise ArgumentError(f"`{option}` is {number}, but there is none to choose from.")
+    if not 1 <= number <= count:
+        raise ArgumentError(f"`{option}` must be {f'from 1 to {count}' if count > 1 else '1'}, but is {number}.")
