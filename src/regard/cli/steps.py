@@ -141,7 +141,8 @@ def steps(
             show(page, console, plain=plain)
 
     if of_record:
-        tell(*_of_record(example, layer or 1, head or 1, item or 1, query, key, lang))
+        place = (1 if each is None else each for each in (layer, head, item))
+        tell(*_of_record(example, *place, query, key, lang))
         return
     known = EXAMPLES.get(example)
     if known is None and not (Path(example).exists() or Path(example).suffix):

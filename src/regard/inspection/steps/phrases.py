@@ -52,8 +52,8 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "value": ("value", "value"),
     "weight x value": ("weight x value", "权重 x value"),
     "in all": ("sum", "合计"),
-    "query number": ("query {number}", "第 {number} 个 query"),
-    "key number": ("key {number}", "第 {number} 个 key"),
+    "query number": ("query {number}", "query {number}"),
+    "key number": ("key {number}", "key {number}"),
     "other keys": (
         "{shown} of {count} keys are shown: the one above, and those with the largest weights. The other {others} "
         "aren't shown; their weights sum to {sum}.",
