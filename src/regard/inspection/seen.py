@@ -17,6 +17,7 @@ from torch.nn import functional
 from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.joining import joined_calls
 from regard.inspection.part_text import part_text
 from regard.inspection.rules import AsScores
 from regard.inspection.steps.steps import Steps, check_index
@@ -154,9 +155,13 @@ class SeenLayer:
             the numbers of some queries, and their weights (batch, head, row, key).
         """
         rows = torch.arange(self.query.shape[2], device=self.query.device) if rows is None else rows
-        in_row = self.query.shape[0] * self.heads * self.key.shape[2]
-        for some in rows.split(max(1, _BUDGET // max(in_row, 1))):
+        for some in self._few(rows):
             yield some, self.weights(some)
+
+    def _few(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """The numbers of the queries, in parts whose weights fit in memory."""
+        in_row = self.query.shape[0] * self.heads * self.key.shape[2]
+        return rows.split(max(1, _BUDGET // max(in_row, 1)))
 
     @cached_property
     def summary(self) -> Summary:
@@ -182,7 +187,8 @@ class SeenLayer:
     def recomputed(self, rows: Tensor) -> Tensor:
         """The outputs of some queries, as `outputs` has them, computed again from the record."""
         with torch.no_grad():
-            heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
+            three = self.query, self.key, self.value
+            heads = torch.cat([attend_rows(*three, some, **self.parts) for some in self._few(rows)], dim=2)
             if self.projection is None:
                 return heads
             weight, bias = self.projection
@@ -262,6 +268,32 @@ class Seen(Sequence[SeenLayer]):
     def names(self) -> list[str]:
         """The names of the modules, one for each call."""
         return [layer.name for layer in self.layers]
+
+    def joined(self) -> "Seen":
+        """The calls of each module as one, for a model that runs step by step, as `generate` of Hugging Face does.
+
+        Such a model calls each module once for a step, with the queries of the step and all keys so far, or in
+        cross-attention all keys of the source. These calls become one with the queries of all steps, in their order,
+        the keys and values of the last one, and a mask that hides from each query what its step hadn't: `Causal` for
+        growing keys. Its weights are those of the steps, and those of a single pass over all items.
+
+        Calls are joined if the keys and values that one attends to are the first ones of the next, and if its parts
+        mean the same there. Others stay as they are, and their `notes` say why. Nothing is copied but queries and
+        outputs.
+
+        Example:
+            >>> from regard.inspection import watch
+            >>> class Model(torch.nn.Module):
+            ...     def forward(self, query, keys):
+            ...         return functional.scaled_dot_product_attention(query, keys, keys)
+            >>> model, x = Model(), torch.randn(1, 2, 5, 4)
+            >>> with watch(model) as seen:
+            ...     for step in range(5):
+            ...         output = model(x[:, :, step : step + 1], x[:, :, : step + 1])
+            >>> seen.joined()[0].query.shape, seen.joined()[0].mask
+            (torch.Size([1, 2, 5, 4]), Causal())
+        """
+        return Seen(joined_calls(self.layers), self.nothing)
 
     def verify(self) -> dict[str, float | None]:
         """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.
