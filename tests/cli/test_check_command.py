@@ -118,6 +118,17 @@ def test_many_layers_that_differ_are_counted(tmp_path, capsys):
     assert "and 3 more layers differ." in err
 
 
+def test_the_notes_of_the_layers_are_told(tmp_path, capsys):
+    seen = seen_of()
+    for layer in seen:
+        layer.notes.append("It is special.")
+    seen[1].notes.append("It is more special.")
+    assert main(["check", saved(seen, tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "Layers 1, 2: It is special." in out
+    assert "Layer 2: It is more special." in out
+
+
 def test_a_narrow_terminal_and_plain_sentences(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     path = saved(seen_of(), tmp_path)

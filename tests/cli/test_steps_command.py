@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.attention import WEIGHTS, attend
 from regard.cli.main import main
-from regard.inspection import Seen, watch
+from regard.inspection import Seen, SeenLayer, watch
 from regard.inspection.steps import EXAMPLES
 
 
@@ -231,3 +231,23 @@ def test_matrices_of_many_rows_are_cut_and_the_page_says_so(tmp_path, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "The first 24 of 60 rows are shown; the other 36 aren't." in out
     assert "24 of 60 keys are shown" in out
+
+
+def test_an_exercise_shows_all_numbers_that_it_needs(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "mine.csv"
+    path.write_text("".join(f"{i / 100},1\n" for i in range(60)), "utf-8")
+    typed(monkeypatch, "q")
+    assert main(["steps", str(path), "--query", "50", "--exercise"]) == 0
+    out = capsys.readouterr().out
+    assert "[0.59, 1]" in out
+    assert "rows are shown" not in out
+
+
+def test_the_notes_of_a_layer_are_told(tmp_path, capsys):
+    layer = SeenLayer.of_weights("pooling", torch.tensor([[[[0.25, 0.75]]]]))
+    layer.notes.append("It is special.")
+    Seen([layer]).save(tmp_path / "seen.safetensors")
+    assert main(["steps", str(tmp_path / "seen.safetensors")]) == 0
+    out = capsys.readouterr().out
+    assert "It is special." in out
+    assert "the weight, from a table" in out

@@ -104,8 +104,9 @@ def test_without_a_mask_each_query_sees_the_keys_of_its_step():
     assert joined.verify() < 1e-5
 
 
-def test_biases_of_single_queries_become_one_line():
-    """A step's bias is a table of one row, as in T5; all together they follow the distance."""
+def test_biases_of_single_queries_become_one_line(monkeypatch):
+    """A step's bias is a table of one row, as in T5; all together they follow the distance, without a table of all."""
+    monkeypatch.setattr("regard.inspection.joined_positions._table", None)
     query, key, value = three()
     line = vectors(HEADS, LENGTH, seed=4)
     seen = Seen()

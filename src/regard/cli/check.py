@@ -100,14 +100,19 @@ def _row(found: _Found) -> tuple[str, ...]:
 
 
 def _notes(found: list[_Found]) -> list[str]:
-    """Why some layers have no difference."""
+    """Why some layers have no difference, and what the layers' notes say."""
     reasons = {
         "dropout": "Dropout: the layer set weights to 0 at random, so its outputs can't be computed again.",
         "heads": "Heads changed: the layer went on with other outputs than its weights give.",
         "no": "No outputs: the record was made without rows to compare.",
     }
     given = {each.instead.split()[0] for each in found if each.instead}
-    return [said for reason, said in reasons.items() if reason in given]
+    said = [sentence for reason, sentence in reasons.items() if reason in given]
+    layers: dict[str, list[str]] = {}
+    for each in found:
+        for note in each.layer.notes:
+            layers.setdefault(note, []).append(str(each.number))
+    return said + [f"Layer{'s' * (len(at) > 1)} {', '.join(at)}: {note}" for note, at in layers.items()]
 
 
 def _verdict(found: list[_Found]) -> str:

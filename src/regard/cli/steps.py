@@ -200,9 +200,10 @@ def _of_record(
     place = {"layer": layer, "head": head, "item": item}
     said = Prose(phrase("of a record", lang, heads=found.heads, **place))
     rule = Prose(f"{found.function}: {found.shape_text}; {found.rule_text}")
-    page = Page(found.name or found.function, (said, rule, *steps_page(walk, lang).blocks))
+    notes = map(Prose, found.notes)
+    page = Page(found.name or found.function, (said, rule, *notes, *steps_page(walk, lang).blocks))
     told = {**place, "name": found.name, "function": found.function, "query": query, "key": walk.column + 1}
-    return page, {**told, **_numbers(walk)}
+    return page, {**told, "notes": found.notes, **_numbers(walk)}
 
 
 def _parts(
@@ -258,7 +259,8 @@ def _exercise(
     from regard.page.visible import visible
 
     names = {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
-    show(Page("", (*matrices_blocks(matrices, lang), Prose(phrase("intro", lang, **names)))), console, plain=plain)
+    numbers = matrices_blocks(matrices, lang, whole=True)
+    show(Page("", (*numbers, Prose(phrase("intro", lang, **names)))), console, plain=plain)
     asked = blanks(matrices, walk, **parts)
     right = first = shown = 0
     answer = ""

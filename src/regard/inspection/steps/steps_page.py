@@ -89,8 +89,11 @@ def _shown_keys(walk: Steps) -> list[int]:
     return sorted([walk.column, *(j for j in largest if j != walk.column)][:_MOST_ROWS])
 
 
-def matrices_blocks(matrices: Matrices, language: str) -> tuple[Block, ...]:
-    """The matrices, a row for each item; of many items the first ones, with how many aren't shown."""
+def matrices_blocks(matrices: Matrices, language: str, *, whole: bool = False) -> tuple[Block, ...]:
+    """The matrices, a row for each item.
+
+    Of many items the first ones are shown, with how many aren't; with `whole`, all of them, to compute with.
+    """
     rows = []
     alike = matrices.items == matrices.query_items
     for i, name in enumerate(matrices.items):
@@ -99,10 +102,11 @@ def matrices_blocks(matrices: Matrices, language: str) -> tuple[Block, ...]:
     if not alike:
         rows = [*((name, vector(matrices.query[i]), "", "") for i, name in enumerate(matrices.query_items)), *rows]
     columns = phrase("item", language), "query", "key", "value"
-    drawn = Heading(phrase("matrices", language)), Table(columns, tuple(rows[:_MOST_ROWS]))
-    if (others := len(rows) - _MOST_ROWS) <= 0:
+    shown = rows if whole else rows[:_MOST_ROWS]
+    drawn = Heading(phrase("matrices", language)), Table(columns, tuple(shown))
+    if len(shown) == len(rows):
         return drawn
-    counts = {"shown": _MOST_ROWS, "count": f"{len(rows):,}", "others": f"{others:,}"}
+    counts = {"shown": len(shown), "count": f"{len(rows):,}", "others": f"{len(rows) - len(shown):,}"}
     return *drawn, Prose(phrase("other rows", language, **counts))
 
 
