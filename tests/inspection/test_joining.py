@@ -5,6 +5,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from regard.attention import Alibi, Bias, Bucketed, Causal, GuidedBias, Relative, Rotary, Window, attend, attend_rows
 from regard.attention.masks import KeyRange, NoSelf
@@ -207,7 +208,51 @@ def test_the_cache_of_the_package(position, lengths):
         torch.testing.assert_close(found[..., :keys], call.weights(), rtol=0, atol=1e-6)
 
 
-def hugging_face(name, **changes):
+class Packed(nn.Module):
+    """Steps of generation as Hugging Face's models call them: keys repeated at first, then heads as queries."""
+
+    def forward(self, query, key, value, calls):
+        attention, first = functional.scaled_dot_product_attention, LENGTH - calls
+        # Padding on the left of the second item; its own queries attend to it.
+        mask = torch.arange(LENGTH).view(1, 1, 1, -1) >= torch.tensor([0, 2]).view(-1, 1, 1, 1)
+        causal = mask[..., :first] & torch.ones(first, first, dtype=torch.bool).tril()
+        repeated = (each[:, :, :first].repeat_interleave(2, 1) for each in (key, value))
+        outputs = [attention(query[:, :, :first], *repeated, attn_mask=causal)]
+        for last in range(first + 1, LENGTH + 1):
+            one = query[:, :, last - 1 : last].reshape(BATCH, 2, 2, SIZE)
+            found = attention(one, key[:, :, :last], value[:, :, :last], attn_mask=mask[..., :last])
+            outputs.append(found.reshape(BATCH, HEADS, 1, SIZE))
+        return torch.cat(outputs, 2)
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+def test_heads_in_the_place_of_queries(calls):
+    query, key, value = three()
+    with watch(model := Packed()) as seen:
+        outputs = model(query, key, value, calls)
+    assert len(seen) == 1 + calls
+    (joined,) = seen.joined()
+    assert torch.equal(joined.query, query)
+    assert torch.equal(joined.key, key)
+    assert joined.verify() < 1e-5
+    torch.testing.assert_close(joined.recomputed(joined.rows), outputs[:, :, joined.rows], rtol=0, atol=1e-5)
+    assert joined.rows.tolist() == list(range(LENGTH))
+
+
+def test_queries_of_unlike_masks_are_no_heads():
+    """Two queries with masks of their own can't be the heads of one query."""
+    query, key, value = three()
+    model = Calling(mask="causal")
+    with watch(model) as seen:
+        model(query[:, :, :7], key[:, :, :7], value[:, :, :7])
+        model(query[:, :2, 7:], key, value)
+    joined = seen.joined()
+    assert len(joined) == 2
+    assert "its query has another size or type" in joined[1].notes[0]
+    assert joined[1].query.shape == (BATCH, 2, 2, SIZE)
+
+
+def hugging_face(name, key_heads=4):
     of = pytest.importorskip("transformers")
     torch.manual_seed(0)
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40}
@@ -215,7 +260,9 @@ def hugging_face(name, **changes):
         config = of.GPT2Config(vocab_size=99, n_embd=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2)
         return of.GPT2LMHeadModel(config).eval()
     if name == "llama":
-        return of.LlamaForCausalLM(of.LlamaConfig(vocab_size=99, pad_token_id=0, **small, **changes)).eval()
+        return of.LlamaForCausalLM(
+            of.LlamaConfig(vocab_size=99, pad_token_id=0, **small, num_key_value_heads=key_heads)
+        ).eval()
     config = of.T5Config(
         vocab_size=99, pad_token_id=0, decoder_start_token_id=0, d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=4
     )
@@ -244,9 +291,9 @@ def same_weights(joined, full, rows=None):
 
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "grouped llama"])
 def test_generation_has_the_weights_of_one_pass(name, padded, implementation):
-    model = hugging_face(name)
+    model = hugging_face(*(("llama", 2) if name == "grouped llama" else (name,)))
     model.set_attn_implementation(implementation)
     ids, mask = ids_and_mask(padded)
     tokens, seen = generated(model, ids, mask)

@@ -141,8 +141,8 @@ def steps(
             show(page, console, plain=plain)
 
     if of_record:
-        place = (1 if each is None else each for each in (layer, head, item))
-        tell(*_of_record(example, *place, query, key, lang))
+        layer, head, item = (1 if each is None else each for each in (layer, head, item))
+        tell(*_of_record(example, layer, head, item, query, key, lang))
         return
     known = EXAMPLES.get(example)
     if known is None and not (Path(example).exists() or Path(example).suffix):

@@ -5,7 +5,7 @@ is decided by the weights of some of its queries, so it holds for any position s
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +16,7 @@ from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, map_operands
 from regard.errors import ArgumentError
 from regard.inspection.joined_positions import JoinedCall, joined_positions
+from regard.inspection.packed_heads import distinct_heads, unpacked
 from regard.inspection.rules import AsScores, KeyIntervals, interval_rule
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ class _Steps:
         calls: the calls, with the interval of keys of each query.
         place: the number of the first call in the record.
         needed: (batch or 1,), how many of the first keys of each item any query may attend to.
+        given: the calls as they were recorded.
         reason: why the calls aren't steps of those before them.
     """
 
     calls: list[JoinedCall]
     place: int
     needed: Tensor
+    given: list["SeenLayer"]
     reason: str = ""
-    others: list["SeenLayer"] = field(default_factory=list)
 
     def differs(self, call: JoinedCall) -> str:
         """Why a call is no further step; "" if it is one."""
@@ -51,22 +53,23 @@ class _Steps:
             if not same_part(getattr(before, name), getattr(after, name)):
                 return f"its {name} is another"
         for name in ("query", "key", "value"):
-            one, other = getattr(before, name), getattr(after, name)
+            one, other = _of_both(before, after, name)
             alike = one.shape[:2] == other.shape[:2] and one.shape[3] == other.shape[3]
             if not alike or one.dtype != other.dtype or one.device != other.device:
                 return f"its {name} has another size or type"
         sizes = before.key.shape[2], after.key.shape[2]
         if sizes[1] < int(self.needed.max()):
             return "it has fewer keys"
-        if not all(_begin_alike(getattr(before, name), getattr(after, name), self.needed) for name in ("key", "value")):
+        if not all(_begin_alike(*_of_both(before, after, name), self.needed) for name in ("key", "value")):
             return "the keys and values before aren't the first ones of its own"
         queries = after.query.shape[2]
         # A single query may be equal to the one before, as those of equal tokens in T5.
         is_step = queries == 1 or sizes[1] - sizes[0] == queries
         return "" if is_step or not _repeats(before, after) else "it computes the queries of that one again"
 
-    def add(self, call: JoinedCall) -> None:
+    def add(self, call: JoinedCall, given: "SeenLayer") -> None:
         self.calls.append(call)
+        self.given.append(given)
         self.needed = torch.maximum(self.needed, call.needed)
 
 
@@ -84,23 +87,25 @@ def _sort_in(module: list[_Steps], place: int, layer: "SeenLayer") -> None:
     intervals = _intervals(layer)
     if intervals is None:
         reason = "its mask allows other keys than one interval for each query" if module else ""
-        module.append(_Steps([], place, torch.zeros(1, dtype=torch.long), reason, [layer]))
+        module.append(_Steps([], place, torch.zeros(1, dtype=torch.long), [layer], reason))
         return
     call = JoinedCall(layer, *intervals)
     reason = ""
     # The last ones first: a module that is called several times in each step has several that are open.
     for steps in reversed(module):
-        why = steps.differs(call) if steps.calls else "the mask of that one allows other keys than one interval"
+        heads = steps.calls[-1].layer.heads if steps.calls else 0
+        own = unpacked(call, heads) or call
+        why = steps.differs(own) if steps.calls else "the mask of that one allows other keys than one interval"
         if not why:
-            steps.add(call)
+            steps.add(own, layer)
             return
         reason = reason or why
-    module.append(_Steps([call], place, call.needed, reason))
+    module.append(_Steps([call], place, call.needed, [layer], reason))
 
 
 def _joined(steps: _Steps) -> list["SeenLayer"]:
     """The calls as one, or as they are."""
-    layers = [call.layer for call in steps.calls] or steps.others
+    layers = steps.given
     reason = [f"Not joined with the calls before: {steps.reason}."] if steps.reason else []
     if len(layers) == 1:
         return [_noted(layers[0], reason)]
@@ -182,6 +187,12 @@ def _along_queries(bounds: list[Tensor]) -> Tensor:
 
 def _on(device: torch.device, mask: Mask | None) -> Mask | None:
     return None if mask is None else map_operands(lambda tensor: tensor.to(device), mask)
+
+
+def _of_both(before: "SeenLayer", after: "SeenLayer", name: str) -> tuple[Tensor, Tensor]:
+    """A tensor of both calls; of keys and values that were repeated for heads that share them, the distinct ones."""
+    one, other = getattr(before, name), getattr(after, name)
+    return one if name == "query" else distinct_heads(one, other.shape[1]), other
 
 
 def _repeats(before: "SeenLayer", after: "SeenLayer") -> bool:
