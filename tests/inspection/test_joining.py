@@ -384,6 +384,18 @@ class TestWhatIsNotJoined:
         seen = self.calls((query[:, :, :5], key, value), (query[:, :, 5:], key, -value))
         self.not_joined(seen, "the keys and values before aren't the first ones of its own")
 
+    def test_other_values_of_a_later_step(self):
+        query, key, value = three()
+        other = value.clone()
+        other[0, 0, 5] += 1
+        steps = [(query[:, :, :4], key[:, :, :4], value[:, :, :4]), (query[:, :, 4:7], key[:, :, :7], value[:, :, :7])]
+        seen = self.calls(*steps, (query[:, :, 7:], key, other), mask="causal")
+        first, last = seen.joined()
+        assert first.query.shape[2] == 7
+        assert first.verify() < 1e-5
+        assert last.query.shape[2] == 2
+        assert "the keys and values before aren't the first ones of its own" in last.notes[0]
+
     def test_fewer_keys(self):
         query, key, value = three()
         seen = self.calls((query[:, :, :5], key, value), (query[:, :, 5:], key[:, :, :5], value[:, :, :5]))
