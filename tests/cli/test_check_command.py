@@ -144,7 +144,7 @@ def test_a_narrow_terminal_and_plain_sentences(tmp_path, capsys, monkeypatch):
 
 def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, capsys):
     for words, code, said in (
-        (["check"], 2, "`RECORD` is missing: a file that Seen.save wrote."),
+        (["check"], 2, "`RECORD` is missing: a file that Seen.save or regard see --save wrote."),
         (["check", str(tmp_path / "none.safetensors")], 1, "must be one that Seen.save wrote, but can't be read"),
         (["check", saved(Seen([], "Nothing ran."), tmp_path)], 1, "must have a call of attention, but has none."),
     ):

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.attention import WEIGHTS, attend
 from regard.cli.main import main
-from regard.inspection import Seen, SeenLayer, watch
+from regard.inspection import LayerRecord, Record, Seen, SeenLayer, save_record, watch
 from regard.inspection.steps import EXAMPLES
 
 
@@ -222,6 +222,37 @@ def test_an_empty_record_and_a_broken_one(tmp_path, capsys):
     path.write_bytes(path.read_bytes()[:40])
     assert main(["steps", str(path)]) == 1
     assert "cut short, damaged or something else" in capsys.readouterr().err
+
+
+def test_a_record_with_items_names_them(record, tmp_path, capsys):
+    """The second item of the batch has four items, which are names of its keys; the others are padding."""
+    calls = Seen.load(record)
+    layers = tuple(LayerRecord(f"layer {i + 1}", (call,), item=1, queries=4, keys=4) for i, call in enumerate(calls))
+    path = str(tmp_path / "named.safetensors")
+    save_record(Record(("I", "saw", "a", "saw"), layers=layers, seen=calls), path)
+    assert main(["steps", path, "--layer", "2", "--item", "2", "--query", "4", "--key", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "From saw (4) to saw (2), number by number" in out
+    assert main(["steps", path, "--item", "2", "--query", "5", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["items"][:6] == ["I", "saw (2)", "a", "saw (4)", "5", "6"]
+    assert len(told["items"]) == 30
+    assert told["query_item"] == ""
+    # Another item of the batch has other items, which the record doesn't name.
+    assert main(["steps", path, "--query", "4", "--key", "2"]) == 0
+    assert "From query 4 to key 2, number by number" in capsys.readouterr().out
+
+
+def test_the_steps_of_a_recurrent_decoder_have_the_names_of_their_queries(tmp_path, capsys):
+    """Calls that follow each other along the queries: each has the next query item."""
+    tables = [torch.full((1, 1, 1, 3), 1 / 3) for _ in range(2)]
+    calls = tuple(SeenLayer.of_weights("attention", table) for table in tables)
+    layer = LayerRecord("layer 1", calls, along="query")
+    path = str(tmp_path / "named.safetensors")
+    named = Record(("ein", "roter", "Hut"), queries=("a", "hat"), layers=(layer,), seen=Seen(list(calls)))
+    save_record(named, path)
+    assert main(["steps", path, "--layer", "2", "--key", "3"]) == 0
+    assert "From hat to Hut, number by number" in capsys.readouterr().out
 
 
 def test_matrices_of_many_rows_are_cut_and_the_page_says_so(tmp_path, capsys):

@@ -39,7 +39,7 @@ class _Found(NamedTuple):
 
 
 def check(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="A file that Seen.save wrote.")],
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="A file that Seen.save or regard see --save wrote.")],
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -63,7 +63,7 @@ def check(
     from regard.page import Page, Prose, Table, show
 
     console = output_console(width=width, colour=color)
-    found = [_checked(number, layer) for number, layer in enumerate(read_record(record).layers, start=1)]
+    found = [_checked(number, layer) for number, layer in enumerate(read_record(record)[1], start=1)]
     wrong = [each for each in found if each.right is False]
     verdict = _verdict(found)
     if format is Format.json:

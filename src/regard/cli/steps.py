@@ -17,7 +17,7 @@ from regard.cli.options import (
     PlainOption,
     WidthOption,
 )
-from regard.cli.record_files import check_number, is_record, layer_of, read_record
+from regard.cli.record_files import check_number, is_record, layer_of, names_of, read_record
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, UnknownNameError
 
@@ -91,7 +91,8 @@ def steps(
     what the note prints; 002, 常威, 打, 来福 with Q = K = V; 004, a search in a shop, with temperatures from hard to
     uniform. A file of your own is JSON, {"query": [[1, 0]], "key": [[1, 1]], "value": [[2, 3]], "items": ["saw"]}, or
     {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
-    A record is a file that `Seen.save` wrote of a watched model; its layers say how scores become weights.
+    A record is a file that `Seen.save` or `regard see --save` wrote of a model; its layers say how scores become
+    weights.
 
     \b
     Examples:
@@ -191,19 +192,23 @@ def _of_record(
     from regard.inspection.steps import phrase, steps_page
     from regard.page import Page, Prose
 
-    seen = read_record(path)
+    record, seen = read_record(path)
     found = layer_of(seen, layer, head, item)
     check_number("--query", query, found.query.shape[2])
     if key is not None:
         check_number("--key", key, found.key.shape[2])
     walk = found.steps(query - 1, None if key is None else key - 1, head=head - 1, item=item - 1)
+    items, queries = names_of(record, found, item - 1)
+    query_item = queries[query - 1] if query <= len(queries) else ""
     place = {"layer": layer, "head": head, "item": item}
     said = Prose(phrase("of a record", lang, heads=found.heads, **place))
     rule = Prose(f"{found.function}: {found.shape_text}; {found.rule_text}")
     notes = map(Prose, found.notes)
-    page = Page(found.name or found.function, (said, rule, *notes, *steps_page(walk, lang).blocks))
+    shown = steps_page(walk, lang, items=items, query_item=query_item)
+    page = Page(found.name or found.function, (said, rule, *notes, *shown.blocks))
     told = {**place, "name": found.name, "function": found.function, "query": query, "key": walk.column + 1}
-    return page, {**told, "notes": found.notes, **_numbers(walk)}
+    named = {"query_item": query_item, "items": items} if items else {}
+    return page, {**told, **named, "notes": found.notes, **_numbers(walk)}
 
 
 def _parts(
