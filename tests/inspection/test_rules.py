@@ -45,6 +45,7 @@ def test_every_mask_survives(batch, heads, queries, keys, data):
         (torch.ones(1, 1, 4, 6).tril(2), Causal),
         (torch.ones(1, 1, 4, 4).tril().triu(-1), Window),
         (torch.tensor([[[[0, 1, 1]]], [[[1, 1, 0]]]]), KeyRange),
+        (torch.tensor([[[[0, 1, 1]], [[0, 1, 1]]]]), KeyRange),
         (torch.ones(1, 1, 4, 6).tril(), KeyIntervals),
         (torch.tensor([[[[1, 0, 1]]]]), Pairs),
     ],

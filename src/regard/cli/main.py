@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli import data, train
+from regard.cli.check import check
 from regard.cli.command import Command
 from regard.cli.evaluate import evaluate
 from regard.cli.models import models
@@ -51,6 +52,7 @@ app.command("predict", cls=Command, short_help="Predict with any model, and show
 app.command(cls=Command, short_help="Speak texts, and write WAV files.")(say)
 app.command(cls=Command, short_help="See what any model attends to, and what matters.")(see)
 app.command(cls=Command, short_help="Follow attention number by number.")(steps)
+app.command(cls=Command, short_help="Check a record against what its layers gave.")(check)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)

@@ -1,4 +1,4 @@
-"""`regard steps`: attention number by number, of the notes' examples or of one's own matrices, and as an exercise."""
+"""`regard steps`: attention number by number, of the notes' examples, of one's own matrices or of a record."""
 
 import json
 import math
@@ -17,11 +17,13 @@ from regard.cli.options import (
     PlainOption,
     WidthOption,
 )
+from regard.cli.record_files import check_number, is_record, layer_of, names_of, read_record
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
     from regard.inspection.steps import Matrices, Steps
+    from regard.page import Page
 
 __all__ = ["steps"]
 
@@ -53,17 +55,22 @@ class _Language(StrEnum):
 
 def steps(
     example: Annotated[
-        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, or a file of your own.")
+        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, a file of your own, or a record.")
     ] = _FIRST,
     query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1,
     key: Annotated[
         int | None,
         typer.Option(metavar="N", help="The key whose steps are shown  [default: that of the largest weight]"),
     ] = None,
+    layer: Annotated[int | None, typer.Option(metavar="N", help="The layer of a record, from 1  [default: 1]")] = None,
+    head: Annotated[int | None, typer.Option(metavar="N", help="The head of a record, from 1  [default: 1]")] = None,
+    item: Annotated[
+        int | None, typer.Option(metavar="N", help="The item of a record's batch, from 1  [default: 1]")
+    ] = None,
     score: Annotated[
         _Score | None, typer.Option(help="The score; additive has a vector of ones  [default: the example's]")
     ] = None,
-    weights: Annotated[_Weights, typer.Option(help="How scores become weights.")] = _Weights.softmax,
+    weights: Annotated[_Weights | None, typer.Option(help="How scores become weights  [default: softmax]")] = None,
     temperature: Annotated[
         float | None,
         typer.Option(metavar="T", help="The temperature of softmax: 0 is hard, inf is uniform  [default: 1]"),
@@ -84,6 +91,8 @@ def steps(
     what the note prints; 002, 常威, 打, 来福 with Q = K = V; 004, a search in a shop, with temperatures from hard to
     uniform. A file of your own is JSON, {"query": [[1, 0]], "key": [[1, 1]], "value": [[2, 3]], "items": ["saw"]}, or
     {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
+    A record is a file that `Seen.save` or `regard see --save` wrote of a model; its layers say how scores become
+    weights.
 
     \b
     Examples:
@@ -91,8 +100,18 @@ def steps(
       regard steps 002 --lang zh
       regard steps 004 --temperature 0.5
       regard steps mine.json --query 2 --key 1 --causal
+      regard steps seen.safetensors --layer 2 --head 3 --query 5
       regard steps --score scaled_dot --exercise
     """
+    of_record = is_record(example)
+    own = {"--score": score, "--weights": weights, "--temperature": temperature, "--causal": causal or None}
+    _refuse_others(example, own if of_record else {"--layer": layer, "--head": head, "--item": item}, of_record)
+    if of_record and exercise:
+        raise ArgumentError(
+            f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
+            "Leave it out."
+        )
+    weights = weights or _Weights.softmax
     if temperature is not None and weights is not _Weights.softmax:
         raise ArgumentError(f"`--temperature` is one of softmax, but --weights is {weights}. Leave one of them out.")
     if temperature is not None and not temperature >= 0:
@@ -112,32 +131,84 @@ def steps(
 
     console = output_console(width=width, colour=color)
     page_file = None if html is None else HtmlPage(html, force=force)
+
+    def tell(page: Page, told: dict[str, Any]) -> None:
+        if format is Format.json:
+            typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        if page_file is not None:
+            page_file.add(page, heading=False)
+            page_file.write(page.title, example, lang)
+        elif format is Format.text:
+            show(page, console, plain=plain)
+
+    if of_record:
+        layer, head, item = (1 if each is None else each for each in (layer, head, item))
+        tell(*_of_record(example, layer, head, item, query, key, lang))
+        return
     known = EXAMPLES.get(example)
     if known is None and not (Path(example).exists() or Path(example).suffix):
         raise UnknownNameError("EXAMPLE", example, EXAMPLES)
     matrices = read_matrices(example) if known is None else known.matrices
-    _check_number("--query", query, len(matrices.query))
+    check_number("--query", query, len(matrices.query))
     if key is not None:
-        _check_number("--key", key, len(matrices.key))
+        check_number("--key", key, len(matrices.key))
     parts = _parts(matrices, score or (known.score if known else "scaled_dot"), weights, temperature, causal=causal)
     column = None if key is None else key - 1
     walk = walk_of(*matrices.tensors, **parts, row=query - 1, column=column)
     if exercise:
         _exercise(matrices, walk, parts, lang, console, plain=plain)
         return
-    if format is Format.json:
-        typer.echo(json.dumps(_as_json(matrices, walk), ensure_ascii=False, indent=2))
     if known is not None:
         page = example_page(known, walk, lang)
     else:
         query_item = matrices.query_items[query - 1]
         shown = steps_page(walk, lang, items=matrices.items, query_item=query_item)
         page = Page(example, (*matrices_blocks(matrices, lang), *shown.blocks))
-    if page_file is not None:
-        page_file.add(page, heading=False)
-        page_file.write(page.title, example, lang)
-    elif format is Format.text:
-        show(page, console, plain=plain)
+    tell(page, _as_json(matrices, walk))
+
+
+def _refuse_others(example: str, options: dict[str, Any], of_record: bool) -> None:
+    """Refuse options that say nothing of what is shown.
+
+    Raises:
+        ArgumentError: one of them is given.
+    """
+    for option, given in options.items():
+        if given is not None and of_record:
+            raise ArgumentError(
+                f"`{option}` is for an example or your own matrices, but {example} is a record, whose layers have "
+                "their own. Leave it out."
+            )
+        if given is not None:
+            raise ArgumentError(
+                f"`{option}` is for a record, a file that Seen.save wrote, but {example} is none. Leave it out."
+            )
+
+
+def _of_record(
+    path: str, layer: int, head: int, item: int, query: int, key: int | None, lang: str
+) -> tuple["Page", dict[str, Any]]:
+    """The page of one query of a record, and the same for JSON."""
+    from regard.inspection.steps import phrase, steps_page
+    from regard.page import Page, Prose
+
+    record, seen = read_record(path)
+    found = layer_of(seen, layer, head, item)
+    check_number("--query", query, found.query.shape[2])
+    if key is not None:
+        check_number("--key", key, found.key.shape[2])
+    walk = found.steps(query - 1, None if key is None else key - 1, head=head - 1, item=item - 1)
+    items, queries = names_of(record, found, item - 1)
+    query_item = queries[query - 1] if query <= len(queries) else ""
+    place = {"layer": layer, "head": head, "item": item}
+    said = Prose(phrase("of a record", lang, heads=found.heads, **place))
+    rule = Prose(f"{found.function}: {found.shape_text}; {found.rule_text}")
+    notes = map(Prose, found.notes)
+    shown = steps_page(walk, lang, items=items, query_item=query_item)
+    page = Page(found.name or found.function, (said, rule, *notes, *shown.blocks))
+    told = {**place, "name": found.name, "function": found.function, "query": query, "key": walk.column + 1}
+    named = {"query_item": query_item, "items": items} if items else {}
+    return page, {**told, **named, "notes": found.notes, **_numbers(walk)}
 
 
 def _parts(
@@ -158,16 +229,17 @@ def _parts(
     return parts
 
 
-def _check_number(option: str, number: int, count: int) -> None:
-    if not 1 <= number <= count:
-        raise ArgumentError(f"`{option}` must be {f'from 1 to {count}' if count > 1 else '1'}, but is {number}.")
-
-
 def _as_json(matrices: "Matrices", walk: "Steps") -> dict[str, Any]:
     return {
         "query": matrices.query_items[walk.row],
         "key": matrices.items[walk.column],
         "items": matrices.items,
+        **_numbers(walk),
+    }
+
+
+def _numbers(walk: "Steps") -> dict[str, Any]:
+    return {
         "allowed": walk.allowed.tolist(),
         "steps": [
             {"name": each.name, "formula": each.formula, "axes": each.axes, "values": _finite(each.values.tolist())}
@@ -192,7 +264,8 @@ def _exercise(
     from regard.page.visible import visible
 
     names = {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
-    show(Page("", (*matrices_blocks(matrices, lang), Prose(phrase("intro", lang, **names)))), console, plain=plain)
+    numbers = matrices_blocks(matrices, lang, whole=True)
+    show(Page("", (*numbers, Prose(phrase("intro", lang, **names)))), console, plain=plain)
     asked = blanks(matrices, walk, **parts)
     right = first = shown = 0
     answer = ""

@@ -15,7 +15,7 @@ from regard.attention import Bias, Causal, Index, Mask, Position, Sizes, Spans, 
 from regard.attention.masks import KeyRange, Pairs
 from regard.attention.positions import OffsetBias
 
-__all__ = ["AsScores", "Distances", "KeyIntervals", "as_parts", "bias_rule", "mask_rule"]
+__all__ = ["AsScores", "Distances", "KeyIntervals", "as_parts", "bias_rule", "interval_rule", "mask_rule"]
 
 
 @dataclass(frozen=True)
@@ -106,17 +106,38 @@ def mask_rule(table: Tensor) -> Mask | None:
         KeyRange(start=tensor([0]), stop=tensor([2]))
     """
     table = _shared(table)
-    queries, keys = table.shape[2:]
+    keys = table.shape[3]
     if not keys or table.all():
         return None
     seen = table.sum(-1)
     # argmax gives the first of equal numbers; it has no kernel for bool.
     start = table.byte().argmax(-1)
     stop = keys - table.flip(-1).byte().argmax(-1)
-    start, stop = (torch.where(seen > 0, each, 0) for each in (start, stop))
-    if not torch.equal(stop - start, seen):
+    if not torch.equal(torch.where(seen > 0, stop - start, 0), seen):
         return Pairs(table.clone())
-    if queries > 1 and (moving := _window(start, stop, seen, keys)) is not None:
+    return interval_rule(start, start + seen, keys)
+
+
+def interval_rule(start: Tensor, stop: Tensor, keys: int) -> Mask | None:
+    """The rule of a mask that allows each query one interval of keys; None if it hides nothing.
+
+    Args:
+        start, stop: (batch, head, query) integers from 0 to `keys`; an axis of size 1 is shared. An interval that stops
+            before its start is empty.
+        keys: the number of keys.
+
+    Example:
+        >>> interval_rule(torch.zeros(1, 1, 3).long(), torch.tensor([[[2, 3, 4]]]), 4)
+        Causal()
+    """
+    seen = (stop - start).clamp(min=0)
+    if (seen == keys).all():
+        return None
+    start, stop = (torch.where(seen > 0, each, 0) for each in (start, stop))
+    # Some models write the same mask once for each head, as T5 does with its bias.
+    if torch.equal(start, start[:, :1].expand_as(start)) and torch.equal(stop, stop[:, :1].expand_as(stop)):
+        start, stop, seen = start[:, :1], stop[:, :1], seen[:, :1]
+    if start.shape[2] > 1 and (moving := _window(start, stop, seen, keys)) is not None:
         return moving
     if start.shape[1] == 1 and (start == start[..., :1]).all() and (stop == stop[..., :1]).all():
         return KeyRange(start[:, 0, 0], stop[:, 0, 0])

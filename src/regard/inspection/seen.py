@@ -17,7 +17,11 @@ from torch.nn import functional
 from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.joining import joined_calls
+from regard.inspection.part_text import part_text
 from regard.inspection.rules import AsScores
+from regard.inspection.steps.steps import Steps, check_index
+from regard.inspection.steps.steps import steps as steps_of_attention
 from regard.inspection.storage import read_layers, write_layers
 
 __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
@@ -98,6 +102,36 @@ class SeenLayer:
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
 
+    def steps(self, query: int, key: int | None = None, *, head: int = 0, item: int = 0) -> Steps:
+        """How the weights and the output of one query come about, number by number; see `regard.inspection.steps`.
+
+        The output is that of the head, before a projection. Only one row is computed.
+
+        Args:
+            query: the number of the query, from 0.
+            key: the number of the key for which steps are written out; by default that with the largest weight.
+            head, item: the numbers of the head and of the item of the batch, from 0.
+
+        Raises:
+            ArgumentError: there is no such query, key, head or item.
+
+        Example:
+            >>> from regard.inspection import watch
+            >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+            >>> with watch(layer) as seen:
+            ...     output = layer(torch.randn(1, 5, 8))
+            >>> walk = seen[0].steps(query=3, head=1)
+            >>> torch.allclose(walk.weights.float(), seen[0].weights()[0, 1, 3])
+            True
+        """
+        sizes = {"query": self.query.shape[2], "head": self.heads, "item": self.query.shape[0]}
+        for (name, count), index in zip(sizes.items(), (query, head, item), strict=True):
+            check_index(name, index, count)
+        if key is not None:
+            check_index("key", key, self.key.shape[2])
+        three = self.query, self.key, self.value
+        return steps_of_attention(*three, **self.parts, row=query, column=key, head=head, batch=item)
+
     def item_weights(self, item: int, rows: Sequence[int]) -> Tensor:
         """The weights (head, row, key) of some queries of one item of the batch.
 
@@ -121,9 +155,13 @@ class SeenLayer:
             the numbers of some queries, and their weights (batch, head, row, key).
         """
         rows = torch.arange(self.query.shape[2], device=self.query.device) if rows is None else rows
-        in_row = self.query.shape[0] * self.heads * self.key.shape[2]
-        for some in rows.split(max(1, _BUDGET // max(in_row, 1))):
+        for some in self._few(rows):
             yield some, self.weights(some)
+
+    def _few(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """The numbers of the queries, in parts whose weights fit in memory."""
+        in_row = self.query.shape[0] * self.heads * self.key.shape[2]
+        return rows.split(max(1, _BUDGET // max(in_row, 1)))
 
     @cached_property
     def summary(self) -> Summary:
@@ -149,7 +187,8 @@ class SeenLayer:
     def recomputed(self, rows: Tensor) -> Tensor:
         """The outputs of some queries, as `outputs` has them, computed again from the record."""
         with torch.no_grad():
-            heads = attend_rows(self.query, self.key, self.value, rows, **self.parts)
+            three = self.query, self.key, self.value
+            heads = torch.cat([attend_rows(*three, some, **self.parts) for some in self._few(rows)], dim=2)
             if self.projection is None:
                 return heads
             weight, bias = self.projection
@@ -180,13 +219,20 @@ class SeenLayer:
         adding = self.key.shape[2] * torch.finfo(torch.float32).eps / 2
         return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps, adding) * max(1.0, largest)
 
-    def __str__(self) -> str:
+    @property
+    def shape_text(self) -> str:
+        """The sizes, in words."""
         batch, heads, queries, feature = self.query.shape
-        shape = f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
-        rule = ", ".join(
-            str(part) for part in (self.score, self.normaliser, self.mask, self.position) if part is not None
-        )
-        return f"{self.name}  {self.function}  {shape}  {rule:.120}"
+        return f"{batch} x {heads} heads x {queries} queries x {self.key.shape[2]} keys x {feature}"
+
+    @property
+    def rule_text(self) -> str:
+        """Score, normaliser, mask and position, in words."""
+        parts = self.score, self.normaliser, self.mask, self.position
+        return ", ".join(part_text(part) for part in parts if part is not None)
+
+    def __str__(self) -> str:
+        return f"{self.name}  {self.function}  {self.shape_text}  {self.rule_text:.120}"
 
 
 @dataclass(eq=False)
@@ -222,6 +268,32 @@ class Seen(Sequence[SeenLayer]):
     def names(self) -> list[str]:
         """The names of the modules, one for each call."""
         return [layer.name for layer in self.layers]
+
+    def joined(self) -> "Seen":
+        """The calls of each module as one, for a model that runs step by step, as `generate` of Hugging Face does.
+
+        Such a model calls each module once for a step, with the queries of the step and all keys so far, or in
+        cross-attention all keys of the source. These calls become one with the queries of all steps, in their order,
+        the keys and values of the last one, and a mask that hides from each query what its step hadn't: `Causal` for
+        growing keys. Its weights are those of the steps, and those of a single pass over all items.
+
+        Calls are joined if the keys and values that one attends to are the first ones of the next, and if its parts
+        mean the same there. Others stay as they are, and their `notes` say why. Nothing is copied but queries and
+        outputs.
+
+        Example:
+            >>> from regard.inspection import watch
+            >>> class Model(torch.nn.Module):
+            ...     def forward(self, query, keys):
+            ...         return functional.scaled_dot_product_attention(query, keys, keys)
+            >>> model, x = Model(), torch.randn(1, 2, 5, 4)
+            >>> with watch(model) as seen:
+            ...     for step in range(5):
+            ...         output = model(x[:, :, step : step + 1], x[:, :, : step + 1])
+            >>> seen.joined()[0].query.shape, seen.joined()[0].mask
+            (torch.Size([1, 2, 5, 4]), Causal())
+        """
+        return Seen(joined_calls(self.layers), self.nothing)
 
     def verify(self) -> dict[str, float | None]:
         """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.

@@ -19,6 +19,7 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "sum": ("sum", "求和"),
     "score": ("score", "打分"),
     "scale": ("scale", "缩放"),
+    "soft cap": ("soft cap", "软上限"),
     "position bias": ("position bias", "位置偏置"),
     "position": ("position", "加位置"),
     "mask": ("mask", "掩码"),
@@ -51,6 +52,21 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "value": ("value", "value"),
     "weight x value": ("weight x value", "权重 x value"),
     "in all": ("sum", "合计"),
+    "query number": ("query {number}", "query {number}"),
+    "key number": ("key {number}", "key {number}"),
+    "other keys": (
+        "{shown} of {count} keys are shown: the one above, and those with the largest weights. The other {others} "
+        "aren't shown; their weights sum to {sum}.",
+        "共 {count} 个 key,这里列出上面的那个和权重最大的,一共 {shown} 个;其余 {others} 个未列出,权重之和为 {sum}。",
+    ),
+    "other rows": (
+        "The first {shown} of {count} rows are shown; the other {others} aren't.",
+        "共 {count} 行,这里列出前 {shown} 行;其余 {others} 行未列出。",
+    ),
+    "of a record": (
+        "Layer {layer} of the record, head {head} of {heads}, item {item} of the batch.",
+        "记录中的第 {layer} 层,{heads} 个头中的第 {head} 个,批次中的第 {item} 项。",
+    ),
     "nothing": (
         "The mask hides every key from {query}: its output is zeros.",
         "掩码遮住了 {query} 的所有 key,所以输出为零。",

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.inspection.steps.quantity import Quantity, Step
+from regard.modules.huggingface import SoftCapped
 
 __all__ = ["score_steps"]
 
@@ -50,6 +51,14 @@ def _scaled_dot(score: ScaledDot, query: Quantity, key: Quantity) -> list[Step]:
     root = Quantity("sqrt(d)", _scalar(math.sqrt(max(len(query.values), 1)), query))
     scores = steps[-1].values / root.values
     return [*steps, Step("s_j", scores, ("key",), "scale", "{s} / {d}", {"s": steps[-1], "d": root})]
+
+
+def _soft_capped(score: SoftCapped, query: Quantity, key: Quantity) -> list[Step]:
+    steps = _products(query, key)
+    scaled = _scaled(steps[-1], Quantity("scale", _scalar(score.scale, query)))
+    cap = Quantity("cap", _scalar(score.cap, query))
+    values = cap.values * (scaled.values / cap.values).tanh()
+    return [*steps, scaled, Step("s_j", values, ("key",), "soft cap", "{c} * tanh({s} / {c})", {"s": scaled, "c": cap})]
 
 
 def _bilinear(score: Bilinear, query: Quantity, key: Quantity) -> list[Step]:
@@ -113,4 +122,5 @@ _SPLIT: dict[type, Callable[[Any, Quantity, Quantity], list[Step]]] = {
     Additive: _additive,
     Bilinear: _bilinear,
     Cosine: _cosine,
+    SoftCapped: _soft_capped,
 }

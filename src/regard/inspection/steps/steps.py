@@ -15,11 +15,13 @@ from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
+from regard.inspection.change_parts import Scaled, Zeroed
+from regard.inspection.rules import AsScores, Distances
 from regard.inspection.steps.quantity import Quantity, Step
 from regard.inspection.steps.score_steps import score_steps
 from regard.inspection.steps.weight_steps import weight_steps
 
-__all__ = ["Steps", "steps"]
+__all__ = ["Steps", "check_index", "steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,14 @@ class Steps:
 
     @property
     def scores(self) -> Tensor:
-        """(key,), what is normalised: the scores after position and mask; zeros if every key is hidden."""
+        """(key,), what is normalised: the scores after position and mask; zeros if every key is hidden.
+
+        The weights themselves if they are known from a table, without scores.
+        """
         if not self.allowed.any():
             return torch.zeros_like(self["normalise"])
-        return next(self[name] for name in ("mask", "position", "scale", "sum", "score") if name in self)
+        last = ("mask", "position", "soft cap", "scale", "sum", "score", "normalise")
+        return next(self[name] for name in last if name in self)
 
     @property
     def weights(self) -> Tensor:
@@ -144,7 +150,11 @@ def _walk(request: Request, row: int, column: int | None, batch: int, head: int)
     found += _position_steps(position, found[-1], q_at, k_at, at)
     if type(request.parts.mask) is not Dense:
         found.append(_masked(found[-1], allowed))
-    found += weight_steps(weights, found[-1], allowed)
+    if type(weights) is AsScores:
+        # The scores are no products but a table of the weights, and the steps to them would say nothing.
+        found = [_from_table(torch.where(allowed, found[-1].values, 0.0))]
+    else:
+        found += weight_steps(weights, found[-1], allowed)
     found += _output_steps(position, found[-1], v, allowed, at)
     weighed = next(step.values for step in found if step.name == "normalise")
     column = int(weighed.argmax()) if column is None else column
@@ -173,12 +183,23 @@ def _position_steps(position: Position, scores: Step, query: Quantity, key: Quan
         return position.scores(before[None, None].clone(), query.values[None, None], key.values[None], at)[0, 0]
 
     after = changed(scores.values)
-    if isinstance(position, UserPart):
+    if isinstance(position, UserPart) or not _adds(position):
         return [Step("s_j", after, ("key",), "position", "position({s})", {"s": scores})]
     # The package's own schemes add something to the scores, which may depend on the vectors.
     bias = changed(torch.zeros_like(scores.values))
     added = Step("b_j", bias, ("key",), "position bias", _formula(position, "scores"))
     return [added, Step("s_j", after, ("key",), "position", "{s} + {b}", {"s": scores, "b": added})]
+
+
+def _adds(position: Position) -> bool:
+    """Whether a scheme of the package adds something to the scores; changes of a watched model scale them instead."""
+    if isinstance(position, Both):
+        return _adds(position.first) and _adds(position.second)
+    return not isinstance(position, Scaled | Zeroed)
+
+
+def _from_table(weights: Tensor) -> Step:
+    return Step("w_j", weights, ("key",), "normalise", "the weight, from a table")
 
 
 def _masked(scores: Step, allowed: Tensor) -> Step:
@@ -219,6 +240,7 @@ def _hidden(allowed: Tensor, value: Quantity) -> list[Step]:
 
 _FORMULAS = {
     ("scores", Bias): "b_ij, from a table",
+    ("scores", Distances): "b(j - i), from a table",
     ("scores", Buckets): "b(bucket of j - i)",
     ("scores", GuidedBias): "-(i / m - j / n)**2 / (2 * width**2)",
     ("scores", RelativeKeys): "sum_f q_f * r_(j - i)f / sqrt(d)",
@@ -245,12 +267,17 @@ def _dtype(request: Request) -> torch.dtype:
 def _check_place(request: Request, row: int, column: int | None, batch: int, head: int) -> None:
     (items, heads, queries), keys = request.query.shape[:3], request.key.shape[2]
     for name, index, count in (("batch", batch, items), ("head", head, heads), ("row", row, queries)):
-        _check_index(name, index, count)
+        check_index(name, index, count)
     if column is not None:
-        _check_index("column", column, keys)
+        check_index("column", column, keys)
 
 
-def _check_index(name: str, index: Any, count: int) -> None:
+def check_index(name: str, index: Any, count: int) -> None:
+    """Check that an argument is one of so many indices.
+
+    Raises:
+        ArgumentError: it isn't.
+    """
     if type(index) is not int or not 0 <= index < count:
         among = f"a whole number from 0 to {count - 1}" if count else "left out, since there is nothing to choose from,"
         raise ArgumentError(f"`{name}` must be {among}, but is {index!r}.")

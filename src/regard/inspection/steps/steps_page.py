@@ -16,6 +16,9 @@ from regard.page import Block, Heading, Page, Prose, Table
 
 __all__ = ["example_page", "matrices_blocks", "steps_page"]
 
+# Nobody reads the numbers of thousands of keys, and a terminal can't show them.
+_MOST_ROWS = 24
+
 # Hard is the limit for 0, and with a temperature like the last all weights are equal to the last bit.
 _TEMPERATURES = (0.0, 0.25, 0.5, 1.0, 2.0, 8.0, 1e300)
 
@@ -30,6 +33,8 @@ def steps_page(
 ) -> Page:
     """The steps of one row: written out for one key, then for all keys, then to the output.
 
+    Of many keys those with the largest weights are shown, and the page says how many aren't.
+
     Args:
         walk: what `steps` gave.
         language: "en" or "zh".
@@ -40,11 +45,12 @@ def steps_page(
     Raises:
         UnknownNameError: there is no such language.
     """
-    names = numbered(items) if items else tuple(map(str, range(1, len(walk.allowed) + 1)))
-    query = query_item or str(walk.row + 1)
 
     def say(name: str, **fields: object) -> str:
         return phrase(name, language, **fields)
+
+    names = numbered(items) if items else tuple(map(str, range(1, len(walk.allowed) + 1)))
+    query = query_item or say("query number", number=walk.row + 1)
 
     blocks: list[Block] = []
     if not walk.allowed.any():
@@ -53,27 +59,41 @@ def steps_page(
         rows = tuple(
             (say(each.name), each.formula, worked(each, walk.column)) for each in walk.steps if "value" not in each.axes
         )
-        blocks.append(Heading(say("pair", query=query, key=names[walk.column])))
+        key = names[walk.column] if items else say("key number", number=walk.column + 1)
+        blocks.append(Heading(say("pair", query=query, key=key)))
         blocks.append(Table((say("step"), say("formula"), say("numbers")), rows))
     along = [each for each in walk.steps if each.axes == ("key",)]
+    shown = _shown_keys(walk)
     if names and along:
-        table = tuple((name, *(number(float(each.values[j])) for each in along)) for j, name in enumerate(names))
+        table = tuple((names[j], *(number(float(each.values[j])) for each in along)) for j in shown)
         blocks.append(Heading(say("row", query=query)))
         head = (say("key"), *(say(each.name) for each in along))
         blocks.append(Table(head, table, ("left", *("right" for _ in along))))
+        if others := len(names) - len(shown):
+            rest = float(walk.weights.sum() - walk.weights[shown].sum())
+            counts = {"shown": len(shown), "count": f"{len(names):,}", "others": f"{others:,}", "sum": number(rest)}
+            blocks.append(Prose(say("other keys", **counts)))
     weighted = walk["weighted values"]
-    table = [
-        (name, number(float(walk.weights[j])), vector(walk.value[j]), vector(weighted[j]))
-        for j, name in enumerate(names)
-    ]
+    table = [(names[j], number(float(walk.weights[j])), vector(walk.value[j]), vector(weighted[j])) for j in shown]
     table += [(say(each.name), "", each.formula, vector(each.values)) for each in walk.steps if each.axes == ("value",)]
     blocks.append(Heading(say("outputs", query=query)))
     blocks.append(Table(tuple(map(say, ("key", "weight", "value", "weight x value"))), tuple(table)))
     return Page(title, tuple(blocks))
 
 
-def matrices_blocks(matrices: Matrices, language: str) -> tuple[Block, ...]:
-    """The matrices, a row for each item."""
+def _shown_keys(walk: Steps) -> list[int]:
+    """The keys whose numbers are shown: all, or those with the largest weights and the one that is written out."""
+    if len(walk.weights) <= _MOST_ROWS:
+        return list(range(len(walk.weights)))
+    largest = walk.weights.argsort(descending=True, stable=True).tolist()
+    return sorted([walk.column, *(j for j in largest if j != walk.column)][:_MOST_ROWS])
+
+
+def matrices_blocks(matrices: Matrices, language: str, *, whole: bool = False) -> tuple[Block, ...]:
+    """The matrices, a row for each item.
+
+    Of many items the first ones are shown, with how many aren't; with `whole`, all of them, to compute with.
+    """
     rows = []
     alike = matrices.items == matrices.query_items
     for i, name in enumerate(matrices.items):
@@ -82,7 +102,12 @@ def matrices_blocks(matrices: Matrices, language: str) -> tuple[Block, ...]:
     if not alike:
         rows = [*((name, vector(matrices.query[i]), "", "") for i, name in enumerate(matrices.query_items)), *rows]
     columns = phrase("item", language), "query", "key", "value"
-    return Heading(phrase("matrices", language)), Table(columns, tuple(rows))
+    shown = rows if whole else rows[:_MOST_ROWS]
+    drawn = Heading(phrase("matrices", language)), Table(columns, tuple(shown))
+    if len(shown) == len(rows):
+        return drawn
+    counts = {"shown": len(shown), "count": f"{len(rows):,}", "others": f"{len(rows) - len(shown):,}"}
+    return *drawn, Prose(phrase("other rows", language, **counts))
 
 
 def example_page(example: WorkedExample, walk: Steps, language: str = "en") -> Page:
