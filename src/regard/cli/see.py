@@ -116,6 +116,7 @@ def see(
 
 
 def _record(model: str, source: str | None, effects: bool | None) -> "Record":
+    from regard.cli.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
     from regard.inspection.hugging_face import is_pretrained, pretrained_case
@@ -124,7 +125,7 @@ def _record(model: str, source: str | None, effects: bool | None) -> "Record":
     with _progress() as progress:
         if is_own_model(model):
             return see_case(own_case(model, source), effects=effects, progress=progress)
-        if Path(model).is_file():
+        if is_record(model):
             if source is not None or effects is not None:
                 given = "INPUT" if source is not None else "--effects"
                 raise ArgumentError(f"`{given}` must be left out: {model} is a record, which holds both. Leave it out.")
