@@ -129,8 +129,7 @@ class ByHand:
             return node, product
         other = self._node(product.other)
         # Weights on the right are rarely attention: only where no product had them on its left.
-        right = isinstance(other, Followed) and other.at == product.other_at and not other.origin.recorded
-        if right and other.normaliser:
+        if isinstance(other, Followed) and other.at == product.other_at and _is_waiting(other):
             return other, product.mirrored
         for which, side in ((node, product), (other, product.mirrored)):
             origin = which.origin if isinstance(which, Followed) else which
@@ -232,6 +231,10 @@ class ByHand:
                 del followed[number]
 
         followed[number] = weakref.ref(tensor, forget), node
+
+
+def _is_waiting(node: Followed) -> bool:
+    return bool(node.normaliser) and not node.origin.recorded
 
 
 def _alike(scores: Tensor | None, weights: Tensor) -> bool:
