@@ -13,7 +13,7 @@ from torch.nn import functional
 import regard
 from regard.attention import Additive, Lengths, Window
 from regard.errors import ArgumentError
-from regard.inspection import NothingSeen, RecordDiffers, watch
+from regard.inspection import NothingSeen, PartlySeen, RecordDiffers, watch
 from regard.modules import MultiHeadAttention
 
 BATCH, HEADS, LENGTH, SIZE = 2, 3, 7, 4
@@ -332,7 +332,8 @@ def test_hugging_face(family, implementation):
     model = kind(config).eval()
     model.set_attn_implementation(implementation)
     with torch.no_grad():
-        with watch(model) as seen:
+        with warnings.catch_warnings(), watch(model) as seen:
+            warnings.simplefilter("error", PartlySeen)
             output = model(**inputs)
         plain = model(**inputs)
         model.set_attn_implementation("eager")

@@ -39,7 +39,7 @@ from regard.inspection.views import (
     story,
     story_of,
 )
-from regard.inspection.watch import NothingSeen, intervene, watch
+from regard.inspection.watch import NothingSeen, PartlySeen, intervene, watch
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -55,6 +55,7 @@ __all__ = [
     "OneByOne",
     "Outcome",
     "Outcomes",
+    "PartlySeen",
     "Place",
     "RankedKey",
     "RankedKeys",

@@ -6,7 +6,7 @@ from there to the product with the values.
 
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,7 +14,8 @@ from torch import Tensor
 
 from regard.attention import Bias, Dot, weigh
 from regard.inspection.call import AttentionCall
-from regard.inspection.einsum import Product, as_product
+from regard.inspection.einsum import Product, as_product, axes_in_result
+from regard.inspection.followed import PERMUTATIONS, Followed, Origin, after, is_learned
 from regard.inspection.functions.scaled_dot_product import leading_axes
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.rules import AsScores, as_parts
@@ -23,67 +24,40 @@ from regard.modules.huggingface import SoftCapped
 __all__ = ["ByHand"]
 
 _PRODUCTS = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum}
-_UNCHANGED = {
-    *("to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach"),
-    *("view", "reshape", "unflatten", "flatten", "unsqueeze", "squeeze", "expand", "expand_as", "view_as"),
-}
-_TIMES = {"mul", "rmul", "imul", "multiply"}
-_OVER = {"div", "truediv", "itruediv", "true_divide", "divide"}
-_PLUS = {"add", "radd", "iadd"}
-_MINUS = {"sub", "isub", "subtract"}
+_PRODUCTS |= {torch.mm, Tensor.mm}
+_OTHER_PRODUCTS = {"baddbmm", "addmm", "tensordot", "inner"}
 _NORMALISERS = ("softmax", "sparsemax", "entmax")
 _ROWS = 8
-
-
-@dataclass(frozen=True)
-class _Followed:
-    """A product of queries and keys, and what was done to it since.
-
-    Attributes:
-        query, key: (..., query, feature) and (..., key, feature).
-        scale: the factor of the product, inside of tanh if there is one.
-        cap: the factor of tanh, if the scores went through it.
-        added: tables, each with the leading axes that the scores had when it was added.
-        lead: the two leading axes, once the scores had four.
-        known: whether nothing else was done to the scores.
-        normaliser: the function that made weights of them; "" as long as they are scores.
-        dropout: of the weights.
-        intact: whether nothing else was done to the weights.
-    """
-
-    query: Tensor
-    key: Tensor
-    scale: float = 1.0
-    cap: float | None = None
-    added: tuple[tuple[Tensor, torch.Size], ...] = ()
-    lead: torch.Size | None = None
-    known: bool = True
-    normaliser: str = ""
-    dropout: float = 0.0
-    intact: bool = True
-
-    def times(self, factor: float) -> "_Followed":
-        added = tuple((table * factor, lead) for table, lead in self.added)
-        if self.cap is None:
-            return replace(self, scale=self.scale * factor, added=added)
-        return replace(self, cap=self.cap * factor, added=added)
-
-    @property
-    def unknown(self) -> "_Followed":
-        return replace(self, intact=False) if self.normaliser else replace(self, known=False)
 
 
 class ByHand:
     """Runs functions, and recognises attention among them.
 
+    A tensor that is made of scores or weights in a way that can't be followed is lost: of it only the product that it
+    came from is known. Where a lost tensor of the same shape is multiplied by values, it is the weights.
+
     Args:
         attended: receives a call of attention and a function that runs it, and returns the result.
+        module: gives the name of the module that runs.
         gradients: whether calls need gradients, because their outputs may be changed.
     """
 
-    def __init__(self, attended: Callable[[AttentionCall, Callable[[], Any]], Any], gradients: bool = False):
-        self._attended, self._gradients = attended, gradients
-        self._followed: dict[int, tuple[weakref.ref[Tensor], _Followed]] = {}
+    def __init__(
+        self,
+        attended: Callable[[AttentionCall, Callable[[], Any]], Any],
+        module: Callable[[], str | None],
+        gradients: bool = False,
+    ):
+        self._attended, self._module, self._gradients = attended, module, gradients
+        self._followed: dict[int, tuple[weakref.ref[Tensor], Followed | Origin]] = {}
+        self._missed: list[Origin] = []
+
+    @property
+    def missed(self) -> list[str]:
+        """The modules whose weights were multiplied by something in a way that isn't recognised."""
+        return list(
+            dict.fromkeys(each.module for each in self._missed if each.module is not None and not each.recorded)
+        )
 
     def clear(self) -> None:
         """Forget all tensors."""
@@ -94,49 +68,162 @@ class ByHand:
         if func in _PRODUCTS:
             return self._product(func, args, kwargs)
         name = getattr(func, "__name__", "")
-        if not self._followed or name == "__get__":
+        if not self._followed or (name == "__get__" and func not in PERMUTATIONS):
             return func(*args, **kwargs)
-        found = next(((each, node) for each in _tensors(args, kwargs) if (node := self._node(each)) is not None), None)
+        found = self._first(args, kwargs)
         if found is None:
             return func(*args, **kwargs)
+        if name in _OTHER_PRODUCTS:
+            return self._multiplied(func, args, kwargs)
+        tensor, node = found
+        origin = node if isinstance(node, Origin) else node.origin
         # Before the call, which may change the tensor in place.
-        pairs = found[0].shape[-2:]
-        with interception_disabled():
-            after = _after(name.strip("_"), *found, args, kwargs)
+        now, pairs, ndim = None, origin.pairs, tensor.ndim
+        if isinstance(node, Followed):
+            pairs = tensor.shape[node.at[0]], tensor.shape[node.at[1]]
+            with interception_disabled():
+                now = after(func, tensor, node, args, kwargs)
         result = func(*args, **kwargs)
-        if after is not None and isinstance(result, Tensor) and result.ndim >= 2 and result.shape[-2] == pairs[0]:
-            lead = result.shape[:-2] if result.ndim == 4 else after.lead
-            # With fewer keys: some were dropped, as extra keys are after the normaliser.
-            self._follow(result, replace(after if result.shape[-1] == pairs[1] else after.unknown, lead=lead))
+        changed = args[0] if name == "__setitem__" else result
+        kept = None if now is None else now.kept(changed, pairs, ndim)
+        if kept is not None:
+            self._follow(changed, kept)
+        else:
+            if name == "softmax" or (isinstance(node, Followed) and node.normaliser):
+                origin.normalised = True
+            self._lose(changed, origin)
         return result
 
     def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with interception_disabled():
             product = as_product(func, args, kwargs)
-        if product is None:
-            return func(*args, **kwargs)
-        node = self._node(product.operand) or self._unfollowed(product.left)
-        if node is not None and product.last:
+            found = None if product is None else self._weights_in(product)
+        if found is not None:
+            node, product = found
             with interception_disabled(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
                 call = _call(node, product)
             if call is not None:
+                node.origin.recorded = True
                 return self._attended(call, lambda: func(*args, **kwargs))
+        if self._first(args, kwargs) is not None:
+            return self._multiplied(func, args, kwargs, product)
         result = func(*args, **kwargs)
-        if node is None and product.in_order and isinstance(result, Tensor):
-            lead = result.shape[:-2] if result.ndim == 4 else None
-            self._follow(result, _Followed(product.left, product.right.mT, lead=lead))
+        if product is not None:
+            self._begin(product, result)
         return result
 
-    def _unfollowed(self, tensor: Tensor) -> _Followed | None:
+    def _begin(self, product: Product, result: Any) -> None:
+        """Follow the result of a product, which may be one of queries and keys."""
+        if not isinstance(result, Tensor):
+            return
+        queries, keys = product.left.shape[-2], product.right.shape[-1]
+        learned = is_learned(product.operand) or is_learned(product.other)
+        origin = Origin(self._module(), (queries, keys), learned)
+        lead = result.shape[:-2] if result.ndim == 4 and product.in_order else None
+        self._follow(result, Followed(product.left, product.right.mT, origin, product.result_at, lead=lead))
+
+    def _weights_in(self, product: Product) -> tuple[Followed, Product] | None:
+        """The weights, or what may be weights, in a product with values, and the product with them on its left."""
+        node = self._node(product.operand)
+        if isinstance(node, Followed) and node.at == product.at:
+            return node, product
+        other = self._node(product.other)
+        # Weights on the right are rarely attention: only where no product had them on its left.
+        if isinstance(other, Followed) and other.at == product.other_at and _is_waiting(other):
+            return other, product.mirrored
+        for which, side in ((node, product), (other, product.mirrored)):
+            origin = which.origin if isinstance(which, Followed) else which
+            if origin is None or not self._is_open(which) or is_learned(side.other):
+                continue
+            if tuple(side.left.shape[-2:]) in (origin.pairs, origin.pairs[::-1]):
+                return Followed(side.left, side.right.mT, origin, known=False, normaliser="?", intact=False), side
+        unfollowed = self._unfollowed(product.left)
+        return None if unfollowed is None else (unfollowed, product)
+
+    def _is_open(self, node: Followed | Origin | None) -> bool:
+        """Whether a product with values in this module could be the one that is waited for."""
+        if node is None:
+            return False
+        origin = node.origin if isinstance(node, Followed) else node
+        normalised = origin.normalised or (isinstance(node, Followed) and bool(node.normaliser))
+        return normalised and not origin.recorded and not origin.learned and origin.module == self._module()
+
+    def _multiplied(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], product: Product | None = None
+    ) -> Any:
+        """Run a product of scores or weights that isn't one of weights with values, as far as can be seen."""
+        tensors = list(_tensors(args, kwargs))
+        number, tensor, node = next(
+            (number, each, node) for number, each in enumerate(tensors) if (node := self._node(each)) is not None
+        )
+        result = func(*args, **kwargs)
+        mixed = self._mixed(node, tensor, number, args, kwargs, result) if func in _PRODUCTS else None
+        if mixed is not None:
+            self._follow(result, mixed)
+            return result
+        origin = node.origin if isinstance(node, Followed) else node
+        learned = any(is_learned(each) for each in tensors)
+        if self._is_open(node) and not learned and set(origin.pairs) <= set(tensor.shape):
+            origin.missed = True
+            self._missed.append(origin)
+        elif learned and isinstance(node, Origin):
+            self._lose(result, origin)
+        elif product is not None:
+            # What seemed to be scores were queries or keys: a linear map may be written as a product.
+            self._begin(product, result)
+        return result
+
+    def _mixed(
+        self,
+        node: Followed | Origin,
+        tensor: Tensor,
+        number: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+    ) -> Followed | None:
+        """Scores or weights that a product made of others, if it summed over heads."""
+        if not isinstance(node, Followed) or kwargs:
+            return None
+        with interception_disabled():
+            at = axes_in_result(args, number, node.at)
+            pairs = tensor.shape[node.at[0]], tensor.shape[node.at[1]]
+            there = at is not None and isinstance(result, Tensor) and result.ndim >= -min(at)
+            if at is None or not there or (result.shape[at[0]], result.shape[at[1]]) != pairs:
+                return None
+        return replace(node.mixed_between_heads, at=at)
+
+    def _unfollowed(self, tensor: Tensor) -> Followed | None:
         """The scores that weights of the same shape were made of by a function that can't be seen."""
-        alive = (node for reference, node in self._followed.values() if _alike(reference(), tensor))
+        alive = (
+            node
+            for reference, node in self._followed.values()
+            if isinstance(node, Followed) and node.at == (-2, -1) and _alike(reference(), tensor)
+        )
         return next((node.unknown for node in alive if not node.normaliser), None)
 
-    def _node(self, tensor: Tensor) -> _Followed | None:
+    def _first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, Followed | Origin] | None:
+        """The first argument that is followed, or else the first that is lost."""
+        lost = None
+        for each in _tensors(args, kwargs):
+            node = self._node(each)
+            if isinstance(node, Followed):
+                return each, node
+            lost = lost or (None if node is None else (each, node))
+        return lost
+
+    def _node(self, tensor: Tensor) -> Followed | Origin | None:
         entry = self._followed.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
-    def _follow(self, tensor: Tensor, node: _Followed) -> None:
+    def _lose(self, result: Any, origin: Origin) -> None:
+        if origin.recorded or origin.learned:
+            return
+        for each in result if isinstance(result, list | tuple) else (result,):
+            if isinstance(each, Tensor) and each.ndim > 1 and each.is_floating_point():
+                self._follow(each, origin)
+
+    def _follow(self, tensor: Tensor, node: Followed | Origin) -> None:
         number, followed = id(tensor), self._followed
 
         def forget(reference: Any) -> None:
@@ -144,6 +231,10 @@ class ByHand:
                 del followed[number]
 
         followed[number] = weakref.ref(tensor, forget), node
+
+
+def _is_waiting(node: Followed) -> bool:
+    return bool(node.normaliser) and not node.origin.recorded
 
 
 def _alike(scores: Tensor | None, weights: Tensor) -> bool:
@@ -158,73 +249,7 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
             yield from (one for one in each if isinstance(one, Tensor))
 
 
-def _after(
-    name: str, tensor: Tensor, node: _Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> _Followed | None:
-    """What a tensor is after a function; None if it isn't followed further."""
-    if name in _UNCHANGED:
-        return node
-    if name in ("transpose", "permute", "swapaxes", "t", "movedim"):
-        return None
-    if name == "dropout":
-        training = kwargs.get("training", args[2] if len(args) > 2 else True)
-        probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-        return replace(node, dropout=float(probability)) if training and probability else node
-    if node.normaliser:
-        return node.unknown
-    if name == "softmax":
-        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        return replace(node, normaliser="softmax") if axis in (-1, tensor.ndim - 1) else None
-    if name in ("relu", "sigmoid"):
-        return replace(node, normaliser=name)
-    if name == "tanh" and node.cap is None and not node.added:
-        return replace(node, cap=1.0)
-    other = next((each for each in args if each is not tensor), None)
-    if name in _TIMES | _OVER:
-        number = _number(other)
-        if number is None or (name in _OVER and args[0] is not tensor) or not number:
-            return node.unknown
-        return node.times(1 / number if name in _OVER else number)
-    if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
-        if name in _MINUS and args[0] is not tensor:
-            return node.unknown
-        table = other if isinstance(other, Tensor) else torch.full((1, 1), float(other))
-        return _plus(node, tensor, -table if name in _MINUS else table)
-    if name in ("masked_fill", "where"):
-        hidden, value = _hidden(name, tensor, args, kwargs)
-        if hidden is not None and value is not None:
-            return _plus(node, tensor, torch.zeros_like(hidden, dtype=tensor.dtype).masked_fill(hidden, value))
-    return node.unknown
-
-
-def _plus(node: _Followed, scores: Tensor, table: Tensor) -> _Followed:
-    table = table.detach().to(scores.device)
-    table = table if table.is_floating_point() else table.to(scores.dtype)
-    return replace(node, added=(*node.added, (table, scores.shape[:-2])))
-
-
-def _hidden(
-    name: str, scores: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Tensor | None, float | None]:
-    """Which scores are replaced, and by which low number."""
-    if name == "masked_fill":
-        hidden = kwargs.get("mask", args[1] if len(args) > 1 else None)
-        value = _number(kwargs.get("value", args[2] if len(args) > 2 else None))
-    else:
-        condition, yes, no = (*args, None, None, None)[:3]
-        if not isinstance(condition, Tensor):
-            return None, None
-        hidden, value = (~condition, _number(no)) if yes is scores else (condition, _number(yes))
-    return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, Tensor) and value.numel() == 1:
-        return float(value)
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _call(node: _Followed, product: Product) -> AttentionCall | None:
+def _call(node: Followed, product: Product) -> AttentionCall | None:
     """The call of attention that a product with values is; None if its left operand isn't weights."""
     weights, value = product.left, product.right
     lead = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
@@ -241,7 +266,7 @@ def _call(node: _Followed, product: Product) -> AttentionCall | None:
     if not node.normaliser and not _are_weights(sample):
         return None
     parts, query, key = None, weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
-    if node.known or not node.normaliser:
+    if (node.known or not node.normaliser) and _are_shapes_of(node, lead, queries, keys):
         tables = [_four(table, axes, batch, heads, queries, keys) for table, axes in node.added]
         mask, position = as_parts(sum(tables)) if tables else (None, None)  # pyright: ignore[reportArgumentType]
         score: Any = Dot(node.scale) if node.cap is None else SoftCapped(node.scale * node.cap, node.cap)
@@ -253,7 +278,7 @@ def _call(node: _Followed, product: Product) -> AttentionCall | None:
                 break
     notes = []
     if parts is None:
-        notes.append("Its weights follow no known rule, so they are kept as a table of all pairs.")
+        notes.append(f"{_why(node)}, so {'the weights' if node.mixed else 'they'} are kept as a table of all pairs.")
         parts = {
             "score": Dot(),
             "weights": AsScores(node.normaliser if node.intact else ""),
@@ -268,6 +293,22 @@ def _call(node: _Followed, product: Product) -> AttentionCall | None:
         return four(product.from_result(given))[:, :, which]
 
     return AttentionCall("by hand", query, key, value, parts, node.dropout, returned, outputs, notes=notes)
+
+
+def _are_shapes_of(node: Followed, lead: torch.Size, queries: int, keys: int) -> bool:
+    """Whether queries and keys fit weights of these sizes."""
+    for tensor, length in ((node.query, queries), (node.key, keys)):
+        own = tensor.shape[:-2]
+        fits = all(size in (1, wanted) for size, wanted in zip(reversed(own), reversed(lead), strict=False))
+        if len(own) > len(lead) or not fits or tensor.shape[-2] != length:
+            return False
+    return True
+
+
+def _why(node: Followed) -> str:
+    if node.mixed:
+        return f"Its {' and its '.join(node.mixed)} are mixed between heads"
+    return "Its weights follow no known rule"
 
 
 def _are_weights(rows: Tensor) -> bool:

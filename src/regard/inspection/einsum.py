@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Product", "as_product"]
+__all__ = ["Product", "as_product", "axes_in_result"]
 
-_MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+_MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm}
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,37 @@ class Product:
         left: the same as (..., row, inner).
         right: the right operand as (..., inner, column).
         order: how the axes of the result are ordered: axis i of the result is axis order[i] of (..., row, column).
-        last: whether the inner axis is the last one of `operand`, and its rows the last but one.
+        at: where `operand` has its row and its inner axis, counted from its end: -1 is its last axis.
+        other: the right operand as it was passed.
+        other_at: where `other` has its column and its inner axis.
     """
 
     operand: Tensor
     left: Tensor
     right: Tensor
     order: tuple[int, ...]
-    last: bool
+    at: tuple[int, int]
+    other: Tensor
+    other_at: tuple[int, int]
 
     @property
     def in_order(self) -> bool:
         """Whether the result is (..., row, column)."""
         return self.order == tuple(range(len(self.order)))
+
+    @property
+    def result_at(self) -> tuple[int, int]:
+        """Where the result has its row and its column, counted from its end."""
+        count = len(self.order)
+        return self.order.index(count - 2) - count, self.order.index(count - 1) - count
+
+    @property
+    def mirrored(self) -> "Product":
+        """The same product with its operands exchanged: A B is the transpose of B^T A^T."""
+        count = len(self.order)
+        swapped = {count - 2: count - 1, count - 1: count - 2}
+        order = tuple(swapped.get(axis, axis) for axis in self.order)
+        return Product(self.other, self.right.mT, self.left.mT, order, self.other_at, self.operand, self.at)
 
     def to_result(self, tensor: Tensor) -> Tensor:
         """A tensor (..., row, column) with the axes of the result."""
@@ -63,7 +81,39 @@ def as_product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Prod
     left, right = args
     if left.ndim < 2 or right.ndim < 2:
         return None
-    return Product(left, left, right, tuple(range(max(left.ndim, right.ndim))), True)
+    return Product(left, left, right, tuple(range(max(left.ndim, right.ndim))), (-2, -1), right, (-1, -2))
+
+
+def axes_in_result(args: tuple[Any, ...], number: int, axes: tuple[int, int]) -> tuple[int, int] | None:
+    """Where the result of an `einsum` or a `matmul` has two axes of an operand; None if they are summed over.
+
+    Args:
+        args: what the function was called with.
+        number: which operand.
+        axes: two axes of it, counted from its end, as in the answer.
+
+    Example:
+        >>> axes_in_result(("gh,bhqk->bqkg", torch.zeros(3, 2), torch.zeros(1, 2, 5, 7)), 1, (-2, -1))
+        (-3, -2)
+    """
+    if not isinstance(args[0], str):
+        if len(args) != 2 or not all(isinstance(each, Tensor) and each.ndim > 1 for each in args):
+            return None
+        inner = -1 if number == 0 else -2
+        return None if inner in axes else axes
+    inputs, arrow, result = args[0].replace(" ", "").replace("...", ".").partition("->")
+    names = inputs.split(",")
+    if not arrow or number >= len(names):
+        return None
+    found = []
+    for axis in axes:
+        tail = names[number][axis:]
+        place = result.find(tail[0])
+        # What stands before "..." has no fixed place from the end.
+        if len(tail) < -axis or place < 0 or "." in tail + result[place:]:
+            return None
+        found.append(place - len(result))
+    return found[0], found[1]
 
 
 def _einsum(args: tuple[Any, ...]) -> Product | None:
@@ -90,7 +140,9 @@ def _einsum(args: tuple[Any, ...]) -> Product | None:
         first.permute(tuple(left.index(name) for name in (*batch, row, inner[0]))),
         _aligned(second, right, [*batch, inner[0], column]),
         tuple(whole.index(name) for name in result),
-        left[-2:] == row + inner[0],
+        (left.index(row) - len(left), left.index(inner[0]) - len(left)),
+        second,
+        (right.index(column) - len(right), right.index(inner[0]) - len(right)),
     )
 
 

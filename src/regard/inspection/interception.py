@@ -28,6 +28,7 @@ class Interception(TorchFunctionMode):
 
     Args:
         seen: receives the call, and what the function returned.
+        module: gives the name of the module that runs.
         change: receives the call, and returns the outputs of the heads that go on in place of the function's own, or
             None to leave them.
 
@@ -35,11 +36,21 @@ class Interception(TorchFunctionMode):
         calls: how many calls of PyTorch's functions were seen.
     """
 
-    def __init__(self, seen: Callable[[AttentionCall, Any], None], change: Change | None = None):
+    def __init__(
+        self,
+        seen: Callable[[AttentionCall, Any], None],
+        module: Callable[[], str | None],
+        change: Change | None = None,
+    ):
         super().__init__()
         self._seen, self._change = seen, change
-        self._by_hand = ByHand(self._attended, gradients=change is not None)
+        self._by_hand = ByHand(self._attended, module, gradients=change is not None)
         self.calls = 0
+
+    @property
+    def missed(self) -> list[str]:
+        """The modules whose weights were multiplied by something in a way that isn't recognised."""
+        return self._by_hand.missed
 
     def __enter__(self) -> "Interception":
         # Compiled functions run as the Python that they were compiled from, which can be intercepted.

@@ -17,13 +17,17 @@ from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
 from regard.inspection.seen import Seen, SeenLayer
 
-__all__ = ["NothingSeen", "intervene", "record_calls", "watch"]
+__all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 
 _ROWS = 16
 
 
 class NothingSeen(UserWarning):
     """A watched model ran without a call of attention that can be seen."""
+
+
+class PartlySeen(UserWarning):
+    """A watched model has attention that isn't in the record."""
 
 
 @contextmanager
@@ -51,6 +55,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
 
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
+        PartlySeen: some attention was seen, but other attention only up to its weights.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
@@ -89,12 +94,15 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
             layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
         seen.layers.append(layer)
 
-    interception = Interception(add, change)
+    interception = Interception(add, names.current, change)
     with interception:
         yield seen
     seen.check()
+    missed = _missed(interception.missed)
     if not seen.layers:
-        seen.nothing = _found_instead(model, interception.calls)
+        seen.nothing = missed or _found_instead(model, interception.calls)
+    elif missed:
+        warnings.warn(missed, PartlySeen, stacklevel=3)
     if change is not None:
         change.check(seen.nothing)
 
@@ -161,6 +169,17 @@ def _copied_together(*tensors: Tensor) -> list[Tensor]:
 
 def _copied(tensor: Tensor) -> Tensor:
     return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _missed(modules: list[str]) -> str:
+    """That the attention of some modules isn't in the record, as a sentence; "" if there are none."""
+    if not modules:
+        return ""
+    named = ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
+    return (
+        f"Attention in {named} was seen up to its weights, but how they are multiplied by values isn't recognised, so "
+        "it isn't in the record."
+    )
 
 
 def _found_instead(model: nn.Module, calls: int) -> str:

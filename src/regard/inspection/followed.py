@@ -1,0 +1,209 @@
+"""What is followed of attention that a model writes out itself: a product of queries and keys, through each function.
+
+Two axes of a tensor are followed, that of the queries and that of the keys, wherever they are moved to.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["PERMUTATIONS", "Followed", "Origin", "after", "is_learned"]
+
+_UNCHANGED = {
+    *("to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach"),
+    *("view", "reshape", "unflatten", "flatten", "unsqueeze", "squeeze", "expand", "expand_as", "view_as"),
+}
+_PERMUTED = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
+PERMUTATIONS = {Tensor.mT.__get__, Tensor.T.__get__}  # pyright: ignore[reportAttributeAccessIssue]
+_CONVOLUTIONS = {"conv1d", "conv2d"}
+_TIMES = {"mul", "rmul", "imul", "multiply"}
+_OVER = {"div", "truediv", "itruediv", "true_divide", "divide"}
+_PLUS = {"add", "radd", "iadd"}
+_MINUS = {"sub", "isub", "subtract"}
+
+
+@dataclass(eq=False)
+class Origin:
+    """A product of queries and keys, and what became of it.
+
+    Attributes:
+        module: the name of the module that computed it.
+        pairs: how many queries and keys.
+        learned: whether one of them is a parameter, as in a linear map that is written as a product.
+        normalised: whether weights were made of it.
+        recorded: whether they were multiplied by values, in a product that is in the record.
+        missed: whether they were multiplied by something, in a product that isn't.
+    """
+
+    module: str | None
+    pairs: tuple[int, int]
+    learned: bool
+    normalised: bool = False
+    recorded: bool = False
+    missed: bool = False
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Scores or weights: a product of queries and keys, and what was done to it since.
+
+    Attributes:
+        query, key: (..., query, feature) and (..., key, feature).
+        origin: the product.
+        at: the axes of the queries and of the keys, counted from the end.
+        scale: the factor of the product, inside of tanh if there is one.
+        cap: the factor of tanh, if the scores went through it.
+        added: tables, each with the leading axes that the scores had when it was added.
+        lead: the two leading axes, once the scores had four.
+        known: whether nothing else was done to the scores.
+        normaliser: the function that made weights of them; "" as long as they are scores.
+        dropout: of the weights.
+        intact: whether nothing else was done to the weights.
+        mixed: which of "scores" and "weights" were mixed between heads.
+    """
+
+    query: Tensor
+    key: Tensor
+    origin: Origin
+    at: tuple[int, int] = (-2, -1)
+    scale: float = 1.0
+    cap: float | None = None
+    added: tuple[tuple[Tensor, torch.Size], ...] = ()
+    lead: torch.Size | None = None
+    known: bool = True
+    normaliser: str = ""
+    dropout: float = 0.0
+    intact: bool = True
+    mixed: tuple[str, ...] = ()
+
+    def times(self, factor: float) -> "Followed":
+        """After a multiplication by a number."""
+        added = tuple((table * factor, lead) for table, lead in self.added)
+        if self.cap is None:
+            return replace(self, scale=self.scale * factor, added=added)
+        return replace(self, cap=self.cap * factor, added=added)
+
+    @property
+    def unknown(self) -> "Followed":
+        """After something that no rule expresses."""
+        return replace(self, intact=False) if self.normaliser else replace(self, known=False)
+
+    @property
+    def mixed_between_heads(self) -> "Followed":
+        """After a linear map of the heads."""
+        what = "weights" if self.normaliser else "scores"
+        return replace(self.unknown, mixed=(*self.mixed, *([] if what in self.mixed else [what])))
+
+    def kept(self, result: Any, pairs: tuple[int, int], ndim: int) -> "Followed | None":
+        """What a result is that a function made of scores or weights; None if it hasn't got their two axes any more.
+
+        Args:
+            result: what the function returned.
+            pairs, ndim: how many queries, keys and axes there were before.
+        """
+        if not isinstance(result, Tensor) or result.ndim < -min(self.at):
+            return None
+        queries, keys = (result.shape[axis] for axis in self.at)
+        if self.at != (-2, -1):
+            return self if (queries, keys) == pairs and result.ndim == ndim else None
+        if queries != pairs[0]:
+            return None
+        lead = result.shape[:-2] if result.ndim == 4 else self.lead
+        # With fewer keys: some were dropped, as extra keys are after the normaliser.
+        return replace(self if keys == pairs[1] else self.unknown, lead=lead)
+
+
+def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Followed | None:
+    """What a tensor is after a function; None if it isn't followed further."""
+    name = getattr(func, "__name__", "").strip("_")
+    if name in _UNCHANGED:
+        return node
+    if func in PERMUTATIONS or name in _PERMUTED:
+        return _permuted(func, tensor, node, args, kwargs)
+    if name == "linear" or (name in _CONVOLUTIONS and node.at == (-2, -1) and _is_of_size_one(args, kwargs)):
+        return None if name == "linear" and -1 in node.at else node.mixed_between_heads
+    if name == "dropout":
+        training = kwargs.get("training", args[2] if len(args) > 2 else True)
+        probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        return replace(node, dropout=float(probability)) if training and probability else node
+    if node.normaliser:
+        return node.unknown
+    if name == "softmax":
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        return replace(node, normaliser="softmax") if axis in (node.at[1], node.at[1] + tensor.ndim) else None
+    if name in ("relu", "sigmoid"):
+        return replace(node, normaliser=name)
+    if name == "tanh" and node.cap is None and not node.added:
+        return replace(node, cap=1.0)
+    other = next((each for each in args if each is not tensor), None)
+    if name in _TIMES | _OVER:
+        number = _number(other)
+        if number is None or (name in _OVER and args[0] is not tensor) or not number:
+            return node.unknown
+        return node.times(1 / number if name in _OVER else number)
+    if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
+        if name in _MINUS and args[0] is not tensor:
+            return node.unknown
+        table = other if isinstance(other, Tensor) else torch.full((1, 1), float(other))
+        return _plus(node, tensor, -table if name in _MINUS else table)
+    if name in ("masked_fill", "where"):
+        hidden, value = _hidden(name, tensor, args, kwargs)
+        if hidden is not None and value is not None:
+            return _plus(node, tensor, torch.zeros_like(hidden, dtype=tensor.dtype).masked_fill(hidden, value))
+    return node.unknown
+
+
+def _permuted(
+    func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Followed | None:
+    """Where a function that permutes axes brings the two, as seen on a tensor whose axes have different sizes."""
+    if not args or args[0] is not tensor:
+        return None
+    count = tensor.ndim
+    shape = func(torch.empty(1).expand(*range(2, count + 2)), *args[1:], **kwargs).shape
+    row, column = (shape.index(axis + count + 2) - count for axis in node.at)
+    rest = [size for size in shape if size not in (node.at[0] + count + 2, node.at[1] + count + 2)]
+    moved = replace(node, at=(row, column))
+    # Heads that changed places with items aren't those of the queries any more.
+    return moved if rest == sorted(rest) else moved.unknown
+
+
+def _is_of_size_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    weight = kwargs.get("weight", args[1] if len(args) > 1 else None)
+    return isinstance(weight, Tensor) and all(size == 1 for size in weight.shape[2:])
+
+
+def is_learned(tensor: Tensor) -> bool:
+    """Whether a tensor is a parameter or a view of one."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
+
+
+def _plus(node: Followed, scores: Tensor, table: Tensor) -> Followed:
+    if node.at != (-2, -1):
+        return node.unknown
+    table = table.detach().to(scores.device)
+    table = table if table.is_floating_point() else table.to(scores.dtype)
+    return replace(node, added=(*node.added, (table, scores.shape[:-2])))
+
+
+def _hidden(
+    name: str, scores: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Tensor | None, float | None]:
+    """Which scores are replaced, and by which low number."""
+    if name == "masked_fill":
+        hidden = kwargs.get("mask", args[1] if len(args) > 1 else None)
+        value = _number(kwargs.get("value", args[2] if len(args) > 2 else None))
+    else:
+        condition, yes, no = (*args, None, None, None)[:3]
+        if not isinstance(condition, Tensor):
+            return None, None
+        hidden, value = (~condition, _number(no)) if yes is scores else (condition, _number(yes))
+    return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return float(value)
+    return float(value) if isinstance(value, int | float) else None
