@@ -1,4 +1,4 @@
-"""The pattern of each head, measured: previous item, next, same, first, separator, duplicate, diagonal, uniform."""
+"""The pattern of each head, measured: previous item, next, same, first, separator, duplicate, induction and others."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,8 @@ class HeadPattern:
     Attributes:
         layer: the name of its layer.
         head: its number.
-        name: "previous", "next", "same", "first", "separator", "duplicate", "diagonal", "uniform" or "none".
+        name: "previous", "next", "same", "first", "separator", "duplicate", "induction", "diagonal", "uniform" or
+            "none".
         score: the score of that pattern; of "none", the largest score.
         scores: the scores of all patterns that could be measured, each from 0 to 1.
     """
@@ -59,6 +60,8 @@ def head_patterns(
     - first: the key 0;
     - separator: the keys that `separators` names;
     - duplicate: the other keys with the same text as the query (needs `items`; not in cross-attention);
+    - induction: the other keys that come right after another item with the same text as the query (needs `items`; not
+      in cross-attention), so that what followed a text before is found again;
     - diagonal (only in cross-attention): for each query one key, on that path for which the score is largest among
       those that go from the first key to the last one, never back, and at most twice as fast as the straight line;
     - uniform: not a weight, but the entropy divided by its maximum, the logarithm of the number of allowed keys.
@@ -78,6 +81,8 @@ def head_patterns(
 
     Raises:
         ArgumentError: there is no such item in the batch, or no such key.
+
+    Source: of induction, Olsson et al. 2022, In-context Learning and Induction Heads.
 
     Example:
         >>> keys = 9 * torch.eye(5)[None, None]
@@ -117,6 +122,10 @@ class _Measured:
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(text, len(numbers)) for text in items][:keys]
         self._ids = None if cross or not ids else torch.tensor([*ids, *range(-keys + len(ids), 0)], device=device)
+        # The text before each key; of the first one and of keys that are no items, one that no query has.
+        nothing = -keys - 1
+        before = [nothing, *ids][: len(ids)] + [nothing] * (keys - len(ids))
+        self._before = torch.tensor(before, device=device)
         self._separators = torch.zeros(keys, dtype=torch.bool, device=device)
         self._separators[list(separators)] = True
         self._shift = keys - queries
@@ -153,6 +162,8 @@ class _Measured:
             if self._ids is not None:
                 own = self._ids[(rows + self._shift).clamp(min=0)].unsqueeze(1)
                 found["duplicate"] = (own == self._ids) & (key != position) & (position >= 0)
+                itself = (key == position) | (key == position + 1)
+                found["induction"] = (own == self._before) & ~itself & (position >= 0)
         if self._separators.any():
             found["separator"] = self._separators.unsqueeze(0)
         return found
