@@ -60,8 +60,8 @@ def head_patterns(
     - first: the key 0;
     - separator: the keys that `separators` names;
     - duplicate: the other keys with the same text as the query (needs `items`; not in cross-attention);
-    - induction: the other keys that come right after another item with the same text as the query (needs `items`; not
-      in cross-attention), so that what followed a text before is found again;
+    - induction: the keys before the query that come right after an item with the query's text (needs `items`; not in
+      cross-attention): what followed the same text earlier;
     - diagonal (only in cross-attention): for each query one key, on that path for which the score is largest among
       those that go from the first key to the last one, never back, and at most twice as fast as the straight line;
     - uniform: not a weight, but the entropy divided by its maximum, the logarithm of the number of allowed keys.
@@ -122,10 +122,6 @@ class _Measured:
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(text, len(numbers)) for text in items][:keys]
         self._ids = None if cross or not ids else torch.tensor([*ids, *range(-keys + len(ids), 0)], device=device)
-        # The text before each key; of the first one and of keys that are no items, one that no query has.
-        nothing = -keys - 1
-        before = [nothing, *ids][: len(ids)] + [nothing] * (keys - len(ids))
-        self._before = torch.tensor(before, device=device)
         self._separators = torch.zeros(keys, dtype=torch.bool, device=device)
         self._separators[list(separators)] = True
         self._shift = keys - queries
@@ -162,8 +158,7 @@ class _Measured:
             if self._ids is not None:
                 own = self._ids[(rows + self._shift).clamp(min=0)].unsqueeze(1)
                 found["duplicate"] = (own == self._ids) & (key != position) & (position >= 0)
-                itself = (key == position) | (key == position + 1)
-                found["induction"] = (own == self._before) & ~itself & (position >= 0)
+                found["induction"] = (own == self._ids.roll(1)) & (key > 0) & (key < position)
         if self._separators.any():
             found["separator"] = self._separators.unsqueeze(0)
         return found
