@@ -7,8 +7,9 @@
 The models are those of transformers, from random weights, with tokenizers that are trained on the same text; they are
 saved by `save_pretrained`, so `AutoModel.from_pretrained("OUT/bert")` loads them without a network. The text is the
 train split, words with spaces between them (CC BY-SA 4.0); losses are in nats for a token of dev, beside those of the
-tokens' frequencies in train. A quarter of GPT-2's sequences are a piece of text that is then repeated, since repetition
-is what induction heads learn from.
+tokens' frequencies in train. Half of GPT-2's sequences are a piece of text that is then repeated, since repetition
+is what induction heads learn from. Position embeddings start as sinusoids, of which a
+shift is a linear map: from random ones, BERT had found no position after 2,500 steps.
 
 --look names each head by the pattern that `head_patterns` measures, by a vote over pieces of dev: the name of most
 pieces, and how many pieces have it. For GPT-2 there is a second vote over random tokens that are repeated, of which no
@@ -42,6 +43,7 @@ from transformers.utils import logging
 
 import regard
 from regard import datasets
+from regard.attention import Sinusoidal
 from regard.inspection import all_heads, effects, head_patterns
 
 SEED = 0
@@ -50,7 +52,7 @@ WIDTH, LAYERS, HEADS = 128, 4, 4
 BERT_LENGTH, GPT_LENGTH = 64, 128
 BATCH = 1024  # tokens
 MASKED = 0.25  # of BERT's tokens; with 0.15, as of Devlin et al. 2019, so small a model learns more slowly
-REPEATED = 0.25  # of GPT-2's sequences
+REPEATED = 0.5  # of GPT-2's sequences
 LEARNING_RATE = 2e-3
 IGNORED = -100
 PIECES = 50  # of dev, that vote
@@ -108,6 +110,8 @@ def bytes_in_pairs(texts: Sequence[str]) -> PreTrainedTokenizerFast:
 class MaskedTokens:
     """What BERT learns: the tokens that were replaced by [MASK], or by others. A piece is one or more sentences."""
 
+    positions = "bert.embeddings.position_embeddings"
+
     def __init__(self, tokenizer: Any, texts: Sequence[str]):
         self.tokenizer = tokenizer
         separator = tokenizer.sep_token_id
@@ -151,8 +155,7 @@ class MaskedTokens:
                 num_attention_heads=HEADS,
                 intermediate_size=4 * WIDTH,
                 max_position_embeddings=BERT_LENGTH,
-                # Other tokens are masked in each epoch, which is noise enough.
-                hidden_dropout_prob=0.0,
+                hidden_dropout_prob=0.0,  # in so few epochs
                 attention_probs_dropout_prob=0.0,
                 pad_token_id=self.tokenizer.pad_token_id,
             )
@@ -168,6 +171,8 @@ class MaskedTokens:
 
 class NextTokens:
     """What GPT-2 learns: the next token. A piece is a part of the whole text."""
+
+    positions = "transformer.wpe"
 
     def __init__(self, tokenizer: Any, texts: Sequence[str]):
         end = tokenizer.eos_token_id
@@ -203,6 +208,9 @@ class NextTokens:
                 n_layer=LAYERS,
                 n_head=HEADS,
                 n_positions=GPT_LENGTH,
+                resid_pdrop=0.0,
+                embd_pdrop=0.0,
+                attn_pdrop=0.0,
                 bos_token_id=end,
                 eos_token_id=end,
             )
@@ -271,6 +279,10 @@ def train(name: str, folder: Path, steps: int) -> None:
     task, dev = kind(tokenizer, texts), dev_batches(kind(tokenizer, dev_texts))
     torch.manual_seed(SEED)
     model = task.model()
+    table = model.get_submodule(task.positions).weight
+    with torch.no_grad():
+        # As large as the word embeddings beside them: a sinusoid's mean square is a half.
+        table.copy_(math.sqrt(2) * model.config.initializer_range * Sinusoidal(WIDTH).encode(len(table)))
     baseline = unigram_loss(task, dev)
     print(f"{name}: {model.num_parameters():,} parameters, {steps} steps of {BATCH} tokens", flush=True)
     print(f"  dev loss of the tokens' frequencies {baseline:.3f} (perplexity {math.exp(baseline):.0f})", flush=True)
@@ -392,7 +404,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the folder to save the models in")
     parser.add_argument("--only", choices=[*TASKS], help="train one of them")
-    parser.add_argument("--steps", type=int, default=2500, help="of training (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=1500, help="of training (default: %(default)s)")
     parser.add_argument("--look", type=Path, metavar="FOLDER", help="a saved model, to say what its heads do")
     given = parser.parse_args()
     if (given.out is None) == (given.look is None):
