@@ -97,6 +97,36 @@ def test_duplicates():
     assert (same.name, same.scores["duplicate"]) == ("same", pytest.approx(0.0))
 
 
+@pytest.mark.parametrize("mask", [None, "causal"])
+def test_induction(mask):
+    items = [*"abcdabcdabc"]
+    # What followed the same letter before; the first key where the letter is new.
+    table = torch.zeros(11, 11)
+    for row in range(11):
+        table[row, row - 3 if row >= 4 else 0] = 1
+    (found,) = head_patterns(layer_of(table.unsqueeze(0), mask=mask), items=items)
+    assert (found.name, found.score) == ("induction", pytest.approx(1.0))
+    assert found.scores["duplicate"] == pytest.approx(0.0)
+    (unknown,) = head_patterns(layer_of(table.unsqueeze(0), mask=mask))
+    assert "induction" not in unknown.scores
+    # Without a repetition there is nothing to score.
+    assert "induction" not in of(table, items=[*"abcdefghijk"]).scores
+
+
+@pytest.mark.parametrize(("by", "name"), [(-1, "previous"), (1, "next"), (0, "same")])
+def test_keys_beside_the_query_are_no_induction(by, name):
+    table = shifted(12, by)
+    table[table.sum(-1) == 0, 0] = 1
+    found = of(table, items=[*"abbcabbcabbc"])
+    assert (found.name, found.scores["induction"]) == (name, pytest.approx(0.0))
+
+
+def test_the_first_key_comes_after_nothing():
+    table = torch.zeros(6, 6)
+    table[:, 0] = 1
+    assert of(table, items=[*"abcabc"]).scores["induction"] == pytest.approx(0.0)
+
+
 def test_a_single_pair_of_many_does_not_name_a_head():
     table = shifted(12, -1, 0.8)
     table[-1] = torch.eye(12)[-2]

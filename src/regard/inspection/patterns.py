@@ -1,4 +1,4 @@
-"""The pattern of each head, measured: previous item, next, same, first, separator, duplicate, diagonal, uniform."""
+"""The pattern of each head, measured: previous item, next, same, first, separator, duplicate, induction and others."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,8 @@ class HeadPattern:
     Attributes:
         layer: the name of its layer.
         head: its number.
-        name: "previous", "next", "same", "first", "separator", "duplicate", "diagonal", "uniform" or "none".
+        name: "previous", "next", "same", "first", "separator", "duplicate", "induction", "diagonal", "uniform" or
+            "none".
         score: the score of that pattern; of "none", the largest score.
         scores: the scores of all patterns that could be measured, each from 0 to 1.
     """
@@ -59,6 +60,8 @@ def head_patterns(
     - first: the key 0;
     - separator: the keys that `separators` names;
     - duplicate: the other keys with the same text as the query (needs `items`; not in cross-attention);
+    - induction: the keys before the query that come right after an item with the query's text (needs `items`; not in
+      cross-attention): what followed the same text earlier;
     - diagonal (only in cross-attention): for each query one key, on that path for which the score is largest among
       those that go from the first key to the last one, never back, and at most twice as fast as the straight line;
     - uniform: not a weight, but the entropy divided by its maximum, the logarithm of the number of allowed keys.
@@ -78,6 +81,8 @@ def head_patterns(
 
     Raises:
         ArgumentError: there is no such item in the batch, or no such key.
+
+    Source: of induction, Olsson et al. 2022, In-context Learning and Induction Heads.
 
     Example:
         >>> keys = 9 * torch.eye(5)[None, None]
@@ -153,6 +158,7 @@ class _Measured:
             if self._ids is not None:
                 own = self._ids[(rows + self._shift).clamp(min=0)].unsqueeze(1)
                 found["duplicate"] = (own == self._ids) & (key != position) & (position >= 0)
+                found["induction"] = (own == self._ids.roll(1)) & (key > 0) & (key < position)
         if self._separators.any():
             found["separator"] = self._separators.unsqueeze(0)
         return found
