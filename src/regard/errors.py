@@ -30,6 +30,7 @@ __all__ = [
     "ModelError",
     "OutOfDistribution",
     "OutOfVocabulary",
+    "RecordWarning",
     "RefusedError",
     "RegardError",
     "UnknownNameError",
@@ -43,6 +44,10 @@ class RegardError(Exception):
 
 class ArgumentError(RegardError, ValueError):
     """An argument can't be used."""
+
+
+class RecordWarning(UserWarning):
+    """A record of attention lacks something, or differs from what the model computed."""
 
 
 class UnreliablePrediction(UserWarning):

@@ -27,7 +27,7 @@ from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.steps import steps
 from regard.cli.tag import tag
 from regard.cli.usage import as_typed, is_usage_error, usage_sentence
-from regard.errors import ArgumentError, RegardError, UnreliablePrediction
+from regard.errors import ArgumentError, RecordWarning, RegardError, UnreliablePrediction
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -133,12 +133,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("default", UnreliablePrediction)
+        for kind in (UnreliablePrediction, RecordWarning):
+            warnings.simplefilter("default", kind)
         show = warnings.showwarning
         told: Counter[type[Warning]] = Counter()
 
         def say(message: Any, category: type[Warning], *where: Any) -> None:
-            if not issubclass(category, UnreliablePrediction):
+            if not issubclass(category, UnreliablePrediction | RecordWarning):
                 show(message, category, *where)
                 return
             told[category] += 1

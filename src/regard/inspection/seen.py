@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, RecordWarning
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.joining import joined_calls
 from regard.inspection.part_text import part_text
@@ -30,7 +30,7 @@ __all__ = ["RecordDiffers", "Seen", "SeenLayer"]
 _BUDGET = 2**22
 
 
-class RecordDiffers(UserWarning):
+class RecordDiffers(RecordWarning):
     """A layer gave other outputs than its record does."""
 
 

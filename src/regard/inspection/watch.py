@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.validation import check_count
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, RecordWarning
 from regard.inspection.call import AttentionCall
 from regard.inspection.changes import Change, is_expressed_by_parts
 from regard.inspection.interception import Interception
@@ -22,11 +22,11 @@ __all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 _ROWS = 16
 
 
-class NothingSeen(UserWarning):
+class NothingSeen(RecordWarning):
     """A watched model ran without a call of attention that can be seen."""
 
 
-class PartlySeen(UserWarning):
+class PartlySeen(RecordWarning):
     """A watched model has attention that isn't in the record."""
 
 
