@@ -1,6 +1,7 @@
 """One input seen whole: what is said, what was attended to, and what mattered, by models that are changed by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -126,6 +127,30 @@ def test_what_is_hidden_can_be_chosen(toy):
     assert record.outcomes.hidden != see(case_of(toy)).outcomes.hidden
     every = see(case_of(toy, hide=lambda key: HideKey(key, layer=("first", 2))))
     assert every.outcomes == see(case_of(toy)).outcomes
+
+
+class Gated(nn.Module):
+    """Attention whose weights are halved by a gate that depends on the keys."""
+
+    def forward(self, vectors):
+        weights = (vectors @ vectors.mT).softmax(-1)
+        return (weights * vectors.norm(dim=-1).sigmoid().unsqueeze(1)) @ vectors
+
+
+def test_items_are_hidden_where_the_weights_are_known():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.TransformerEncoderLayer(8, 2, batch_first=True), Gated()).eval()
+    places = tuple((word, number) for number, word in enumerate("abc"))
+    case = Case("mixed", model, torch.randn(1, 3, 8), model, lambda output: output, "vectors", tuple("abc"), places)
+    record = see(case)
+    assert [layer.calls[0].name for layer in record.layers] == ["0.self_attn", "1"]
+    assert record.outcomes.hidden == see(replace(case, hide=lambda key: HideKey(key, layer=1))).outcomes.hidden
+    assert len(record.outcomes.removed) == 2
+    assert record.outcomes.note == "Items couldn't be hidden in 1: how its weights come about isn't known."
+    assert record.outcomes.note in as_text(story(record)).replace("\n", " ")
+    alone = see(replace(case, module=model[1], run=model[1], inputs=torch.randn(1, 3, 8)))
+    assert alone.outcomes.hidden == ()
+    assert len(alone.outcomes.removed) == 1
 
 
 def test_effects_of_long_inputs_are_measured_if_asked_for(toy):

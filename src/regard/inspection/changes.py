@@ -28,6 +28,7 @@ __all__ = [
     "Temperature",
     "UniformHead",
     "UniformRow",
+    "can_be_hidden_from",
     "is_expressed_by_parts",
     "unchanged_parts",
 ]
@@ -225,6 +226,12 @@ def is_expressed_by_parts(change: Change, call: AttentionCall) -> bool:
     return change.parts(call, change.where()) is not None
 
 
+def can_be_hidden_from(layer: AttentionCall | SeenLayer) -> bool:
+    """Whether keys can be hidden in a layer: not if its weights are a table that no softmax made."""
+    table = layer.parts.get("weights")
+    return not isinstance(table, AsScores) or (table.normaliser == "softmax" and not layer.dropout)
+
+
 def unchanged_parts(call: AttentionCall) -> dict[str, Any]:
     """Parts that say the same as those of a call in the form that changes have, to see their rounding error."""
     nowhere = Where(key=-1)
@@ -268,7 +275,7 @@ def _rule(call: AttentionCall, change: Change) -> dict[str, Any]:
     if not isinstance(table, AsScores):
         return call.parts
     weights: Tensor = call.parts["position"].table
-    if table.normaliser != "softmax" or call.dropout:
+    if not can_be_hidden_from(call):
         raise ArgumentError(
             f"{change} can't be computed: the weights of this layer follow no known rule, and how they would change "
             "isn't known. Heads can be removed."

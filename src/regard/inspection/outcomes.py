@@ -10,6 +10,7 @@ from regard.errors import ArgumentError
 __all__ = ["Outcome", "Outcomes", "Place"]
 
 Kind = Literal["labels", "numbers", "vectors"]
+_KEYS = {"kind", "form", "places", "hidden", "removed", "chosen", "note"}
 Form = Literal["item", "next", "generated"]
 
 
@@ -59,6 +60,7 @@ class Outcomes:
             measured.
         removed: for each layer and each of its heads, the outcomes if the head is removed; empty if not measured.
         chosen: the number of the place that is shown if none is asked for, from 0; None: the one that changes most.
+        note: a sentence about what couldn't be measured; "" if all was.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -70,6 +72,7 @@ class Outcomes:
     hidden: tuple[tuple[Outcome, ...], ...] = ()
     removed: tuple[tuple[tuple[Outcome, ...], ...], ...] = ()
     chosen: int | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         if not self.places:
@@ -98,6 +101,7 @@ class Outcomes:
             "hidden": _plain(self.hidden),
             "removed": [_plain(layer) for layer in self.removed],
             "chosen": self.chosen,
+            "note": self.note,
         }
 
     @classmethod
@@ -107,10 +111,8 @@ class Outcomes:
         Raises:
             ValueError or TypeError: it is something else.
         """
-        if not isinstance(saved, dict) or set(saved) != {"kind", "form", "places", "hidden", "removed", "chosen"}:
-            raise ValueError(
-                f"outcomes must have a kind, a form, places, hidden, removed and chosen, but are {saved!r:.60}"
-            )
+        if not isinstance(saved, dict) or set(saved) != _KEYS:
+            raise ValueError(f"outcomes must have {', '.join(sorted(_KEYS))}, but are {saved!r:.60}")
         if saved["kind"] not in ("labels", "numbers", "vectors"):
             raise ValueError(f"`kind` must be labels, numbers or vectors, but is {saved['kind']!r:.60}")
         if saved["form"] not in ("item", "next", "generated"):
@@ -128,6 +130,7 @@ class Outcomes:
             _outcomes(saved["hidden"]),
             tuple(map(_outcomes, saved["removed"])),
             chosen,
+            _text(saved["note"]),
         )
 
 

@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection.case import Case
-from regard.inspection.changes import Change, RemoveHead
+from regard.inspection.changes import Change, HideKey, RemoveHead, can_be_hidden_from
 from regard.inspection.effects import Effect, OneByOne, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
@@ -58,7 +59,14 @@ def see(
     layers, pooling = case.layers_of(seen)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
     heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in layers]
-    hidden = [case.hide(key) for key in range(1, len(case.items) + 1)] if layers or pooling else []
+    unknown = [each.name for each in seen if not can_be_hidden_from(each)]
+    hide = case.hide
+    if unknown and hide is HideKey:
+        known = tuple(name for name in numbers if name not in unknown)
+        hide = partial(HideKey, layer=tuple(numbers[name] for name in known)) if known else None
+    hidden: list[Change] = []
+    if hide is not None and (layers or pooling is not None):
+        hidden = [hide(key) for key in range(1, len(case.items) + 1)]
     every = list(dict.fromkeys(each for layer in heads for each in layer))
     asked: list[Change] = []
     if effects or (effects is None and len(hidden) <= MOST_CHANGES):
@@ -75,6 +83,9 @@ def see(
         tuple(measured[each] for each in hidden if each in measured),
         tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
         case.chosen,
+        f"Items couldn't be hidden in {', '.join(dict.fromkeys(unknown))}: how its weights come about isn't known."
+        if unknown and asked
+        else "",
     )
     own = [place for place in outcomes.places if place.query is not None]
     queries = case.items if case.queries is None else case.queries

@@ -136,6 +136,7 @@ def story(
         Prose(told.sentence),
         _comparison(record, told, top),
         *_head_table(told, top, heads),
+        *([Prose(note)] if note else []),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.layers) + (record.pooling is not None)))))
 
