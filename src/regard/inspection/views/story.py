@@ -131,6 +131,7 @@ def story(
     """
     told = story_of(record, layer=layer, head=head, query=query)
     heads = sum(each.heads for each in record.layers)
+    note = "" if record.outcomes is None else record.outcomes.note
     blocks = [
         *_items(record, told),
         Prose(told.sentence),
