@@ -114,8 +114,9 @@ def changed(
     model: nn.Module, changes: Sequence[Change], items: Sequence[int | None] | None = None, always: bool = False
 ) -> Iterator[Changes]:
     """Change a model inside of the block, without a record; the arguments are those of `Changes`."""
-    applied = Changes(ModuleNames(model), changes, items, always)
-    interception: AbstractContextManager[Any] = Interception(lambda call, result: None, applied)
+    names = ModuleNames(model)
+    applied = Changes(names, changes, items, always)
+    interception: AbstractContextManager[Any] = Interception(lambda call, result: None, names.current, applied)
     with interception:
         yield applied
     applied.check()
