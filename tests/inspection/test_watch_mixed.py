@@ -298,3 +298,50 @@ def test_no_false_alarm(other):
         warnings.simplefilter("error")
         model(vectors(BATCH, LENGTH, WIDTH))
     assert seen.names == ["usual"]
+
+
+class Scores(nn.Module):
+    def forward(self, x):
+        return (x @ x.mT).softmax(-1)
+
+
+class Average(nn.Module):
+    """Values, or a table of parameters, averaged by weights that are taken apart, which can't be followed."""
+
+    def __init__(self, table=None, inside=None):
+        super().__init__()
+        self.table = None if table is None else nn.Parameter(table)
+        self.inside = inside
+
+    def forward(self, weights, x):
+        weights = weights if self.inside is None else (x @ x.mT).softmax(-1)
+        return torch.stack(weights.unbind(1), 1) @ (x if self.table is None else self.table)
+
+
+class Two(nn.Module):
+    """Scores in one module, and their average in another."""
+
+    def __init__(self, average):
+        super().__init__()
+        self.scores, self.average = Scores(), average
+
+    def forward(self, x):
+        return self.average(self.scores(x), x)
+
+
+def test_lost_weights_are_sought_in_the_module_that_made_their_scores():
+    model = Two(Average(inside=True))
+    with watch(model) as seen:
+        model(vectors(BATCH, LENGTH, WIDTH))
+    assert seen.names == ["average"]
+    assert seen[0].notes
+    elsewhere = Two(Average())
+    with pytest.warns(NothingSeen), watch(elsewhere) as seen:
+        elsewhere(vectors(BATCH, LENGTH, WIDTH))
+
+
+def test_a_table_of_parameters_is_no_values():
+    model = Two(Average(vectors(LENGTH, SIZE), inside=True))
+    with pytest.warns(NothingSeen), watch(model) as seen:
+        model(vectors(BATCH, LENGTH, WIDTH))
+    assert not seen.layers
