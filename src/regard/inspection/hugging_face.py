@@ -1,6 +1,7 @@
 """A model that Hugging Face's `save_pretrained` wrote, with one text or picture, as a case for `see`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,25 @@ def pretrained_case(folder: str | Path, source: str) -> Case:
         DataError: the picture can't be read.
     """
     transformers = require("transformers", extra="huggingface")
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    path = Path(folder)
+    with _quiet(transformers.utils.logging):
+        return _case_of(transformers, Path(folder), source)
+
+
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """Without the bars and the advice that transformers prints while it loads."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _case_of(transformers: Any, path: Path, source: str) -> Case:
     config = _loaded(transformers.AutoConfig, path)
     kinds = getattr(config, "architectures", None) or []
     if getattr(config, "is_encoder_decoder", False):

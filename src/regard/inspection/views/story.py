@@ -13,9 +13,9 @@ from regard.inspection.patterns import head_patterns
 from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.summaries import Selection, pooled_weights, select_weights
+from regard.inspection.views.story_words import change_text, or_zero, said, sentence, size_text
 from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
 from regard.page.numbers import counted, percent, probability
-from regard.page.visible import visible
 
 __all__ = ["MOST_ROWS", "Story", "story", "story_of"]
 
@@ -24,8 +24,6 @@ MOST_ROWS = 12
 
 # A longer text is shown as a window of so many items.
 _MOST_ITEMS = 64
-# A change of the probability below this is called none.
-_NOTICED = 0.005
 
 
 class Story(NamedTuple):
@@ -93,7 +91,7 @@ def story_of(record: Record, *, layer: int | None = None, head: int | None = Non
         hidden,
         tuple(_heads(record, outcomes, number)),
         agreement,
-        _sentence(record, outcomes, number, looked, hidden),
+        sentence(record, outcomes, number, looked, hidden),
         _difference(record),
     )
 
@@ -166,7 +164,7 @@ def _shown(
     noun: str,
 ) -> Items:
     """All items, or those around the one that is marked or was attended to most."""
-    centre = max(range(len(texts)), key=lambda item: _or_zero(told.looked[item])) if marked is None else marked
+    centre = max(range(len(texts)), key=lambda item: or_zero(told.looked[item])) if marked is None else marked
     first, last = 0, len(texts)
     if len(texts) > _MOST_ITEMS:
         first = min(max(0, centre - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
@@ -195,8 +193,8 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     names = numbered(record.items)
     rows = range(len(names))
     if len(names) > top:
-        by_weight = sorted(rows, key=lambda item: -_or_zero(told.looked[item]))
-        by_change = sorted(rows, key=lambda item: -abs(_or_zero(told.hidden[item].change))) if told.hidden else []
+        by_weight = sorted(rows, key=lambda item: -or_zero(told.looked[item]))
+        by_change = sorted(rows, key=lambda item: -abs(or_zero(told.hidden[item].change))) if told.hidden else []
         ranked = [item for pair in zip(by_weight, by_change or by_weight, strict=True) for item in pair]
         rows = sorted(list(dict.fromkeys(ranked))[:top])
     kind = "vectors" if record.outcomes is None else record.outcomes.kind
@@ -207,7 +205,7 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
             continue
         outcome = told.hidden[item]
         found.append(
-            ComparedItem(names[item], told.looked[item], abs(outcome.change), _change(outcome, kind), _said(outcome))
+            ComparedItem(names[item], told.looked[item], abs(outcome.change), change_text(outcome, kind), said(outcome))
         )
     return Comparison(
         told.title,
@@ -225,11 +223,11 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
         if told.hidden and heads:
             yield Prose(f"What each of the {heads:,} heads matters wasn't measured.")
         return
-    by_size = sorted(told.removed, key=lambda each: -abs(_or_zero(each[3].change)))
+    by_size = sorted(told.removed, key=lambda each: -abs(or_zero(each[3].change)))
     kept = {each[:2] for each in by_size[:top]}
     kind = "numbers" if told.place.score is None and told.place.label else "labels" if told.place.label else "vectors"
     rows = [
-        (f"{layer}.{head}", pattern, _change(outcome, kind), _said(outcome))
+        (f"{layer}.{head}", pattern, change_text(outcome, kind), said(outcome))
         for layer, head, pattern, outcome in told.removed
         if (layer, head) in kept
     ]
@@ -241,7 +239,7 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
         least = abs(by_size[len(rows)][3].change)
         others = len(told.removed) - len(rows)
         rest = "head changes" if others == 1 else f"{others:,} heads change"
-        yield Prose(f"The other {rest} it by {_size(least, kind)} at most.")
+        yield Prose(f"The other {rest} it by {size_text(least, kind)} at most.")
 
 
 def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[tuple[int, int, str, Outcome]]:
@@ -264,79 +262,6 @@ def _patterns(record: Record, layer: LayerRecord) -> list[str]:
     ]
 
 
-def _sentence(
-    record: Record, outcomes: Outcomes, number: int, looked: tuple[float, ...], hidden: tuple[Outcome, ...]
-) -> str:
-    place, names = outcomes.places[number], numbered(record.items)
-    own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
-    most = max(range(len(looked)), key=lambda item: _or_zero(looked[item]))
-    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(looked[most])})"
-    start = _opening(record, outcomes, place)
-    others = [item for item in range(len(hidden)) if item != own]
-    if not others:
-        return f"{start} {attended}." + ("" if hidden else " What mattered wasn't measured.")
-    found = max(others, key=lambda item: abs(_or_zero(hidden[item].change)))
-    if not _noticed(hidden[found], outcomes.kind):
-        return f"{start} {attended}, but hiding any one {record.noun} changes next to nothing."
-    said = _becomes(place, hidden[found], outcomes.kind)
-    if found == most:
-        return f"{start} {attended}, and hiding it changes the answer most: {said}."
-    return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {said}."
-
-
-def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
-    name = place.name
-    if place.query is not None and len(outcomes.places) == len(record.query_items):
-        name = numbered(record.query_items)[place.query]
-    score = "" if place.score is None else f" ({probability(place.score)})"
-    if outcomes.kind == "vectors":
-        return "The output is a vector." if name == "the whole" else f"The output at {_quoted(name)} is a vector."
-    match outcomes.form:
-        case "next":
-            return f"After {_quoted(name)} comes {_quoted(place.label)}{score}."
-        case "generated":
-            return f"{_quoted(name)} was written{score}."
-        case _:
-            subject = "The answer" if name == "the whole" else _quoted(name)
-            return f"{subject} is {place.label}{score}."
-
-
-def _becomes(place: Place, outcome: Outcome, kind: str) -> str:
-    if kind == "vectors":
-        return f"the vector changes by {_size(outcome.change, kind)} of its length"
-    if kind == "numbers":
-        return f"{place.label} becomes {outcome.label}"
-    if outcome.label != place.label:
-        return f"{_with_score(place.label, place.score)} becomes {_with_score(outcome.label, outcome.score)}"
-    before, after = place.score or 0.0, outcome.score or 0.0
-    verb = "falls" if after < before else "rises"
-    return f"{place.label} {verb} from {probability(before)} to {probability(after)}"
-
-
-def _said(outcome: Outcome) -> str:
-    return _with_score(outcome.label, outcome.score)
-
-
-def _with_score(label: str, score: float | None) -> str:
-    return label if score is None else f"{label} {probability(score)}"
-
-
-def _change(outcome: Outcome, kind: str) -> str:
-    """The change with its sign; that of a probability in percentage points."""
-    if math.isnan(outcome.change) or kind == "vectors":
-        return _size(outcome.change, kind)
-    size = _size(abs(outcome.change), kind)
-    return size if outcome.change == 0 else f"{'-' if outcome.change < 0 else '+'}{size}"
-
-
-def _size(change: float, kind: str) -> str:
-    return f"{change:.4g}" if kind == "numbers" and math.isfinite(change) else percent(change)
-
-
-def _noticed(outcome: Outcome, kind: str) -> bool:
-    return outcome.change != 0 if kind == "numbers" else not abs(outcome.change) < _NOTICED
-
-
 def _row(selection: Selection, query: int) -> Tensor:
     weights = selection.layer.weights([query])[:, 0]
     return weights.mean(0) if selection.head is None else weights[selection.head]
@@ -356,14 +281,6 @@ def _checked(told: Story, layers: int) -> str:
         f"Checked: the outputs of {counted(layers, 'layer')}, computed again from the record, differ by at most "
         f"{told.difference:.1g}. {about}"
     )
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.strip() or visible(text)}"'
-
-
-def _or_zero(value: float) -> float:
-    return value if math.isfinite(value) else 0.0
 
 
 def _range(count: int) -> str:

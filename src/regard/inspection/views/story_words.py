@@ -1,0 +1,95 @@
+"""What is to be seen in a record, in words: the sentence of a story, and its outcomes and changes as text."""
+
+import math
+
+from regard.inspection.numbered import numbered
+from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record import Record
+from regard.page.numbers import percent, probability
+from regard.page.visible import visible
+
+__all__ = ["change_text", "or_zero", "said", "sentence", "size_text"]
+
+# A change of the probability below this is called none.
+_NOTICED = 0.005
+
+
+def sentence(
+    record: Record, outcomes: Outcomes, number: int, looked: tuple[float, ...], hidden: tuple[Outcome, ...]
+) -> str:
+    place, names = outcomes.places[number], numbered(record.items)
+    own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
+    most = max(range(len(looked)), key=lambda item: or_zero(looked[item]))
+    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(looked[most])})"
+    start = _opening(record, outcomes, place)
+    others = [item for item in range(len(hidden)) if item != own]
+    if not others:
+        return f"{start} {attended}." + ("" if hidden else " What mattered wasn't measured.")
+    found = max(others, key=lambda item: abs(or_zero(hidden[item].change)))
+    if not _noticed(hidden[found], outcomes.kind):
+        return f"{start} {attended}, but hiding any one {record.noun} changes next to nothing."
+    change = _becomes(place, hidden[found], outcomes.kind)
+    if found == most:
+        return f"{start} {attended}, and hiding it changes the answer most: {change}."
+    return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {change}."
+
+
+def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
+    name = place.name
+    if place.query is not None and len(outcomes.places) == len(record.query_items):
+        name = numbered(record.query_items)[place.query]
+    score = "" if place.score is None else f" ({probability(place.score)})"
+    if outcomes.kind == "vectors":
+        return "The output is a vector." if name == "the whole" else f"The output at {_quoted(name)} is a vector."
+    match outcomes.form:
+        case "next":
+            return f"After {_quoted(name)} comes {_quoted(place.label)}{score}."
+        case "generated":
+            return f"{_quoted(name)} was written{score}."
+        case _:
+            subject = "The answer" if name == "the whole" else _quoted(name)
+            return f"{subject} is {place.label}{score}."
+
+
+def _becomes(place: Place, outcome: Outcome, kind: str) -> str:
+    if kind == "vectors":
+        return f"the vector changes by {size_text(outcome.change, kind)} of its length"
+    if kind == "numbers":
+        return f"{place.label} becomes {outcome.label}"
+    if outcome.label != place.label:
+        return f"{_with_score(place.label, place.score)} becomes {_with_score(outcome.label, outcome.score)}"
+    before, after = place.score or 0.0, outcome.score or 0.0
+    verb = "falls" if after < before else "rises"
+    return f"{place.label} {verb} from {probability(before)} to {probability(after)}"
+
+
+def said(outcome: Outcome) -> str:
+    return _with_score(outcome.label, outcome.score)
+
+
+def _with_score(label: str, score: float | None) -> str:
+    return label if score is None else f"{label} {probability(score)}"
+
+
+def change_text(outcome: Outcome, kind: str) -> str:
+    """The change with its sign; that of a probability in percentage points."""
+    if math.isnan(outcome.change) or kind == "vectors":
+        return size_text(outcome.change, kind)
+    size = size_text(abs(outcome.change), kind)
+    return size if outcome.change == 0 else f"{'-' if outcome.change < 0 else '+'}{size}"
+
+
+def size_text(change: float, kind: str) -> str:
+    return f"{change:.4g}" if kind == "numbers" and math.isfinite(change) else percent(change)
+
+
+def _noticed(outcome: Outcome, kind: str) -> bool:
+    return outcome.change != 0 if kind == "numbers" else not abs(outcome.change) < _NOTICED
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.strip() or visible(text)}"'
+
+
+def or_zero(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
