@@ -17,7 +17,7 @@ Form = Literal["item", "next", "generated"]
 class Place(NamedTuple):
     """Something that the model predicts for.
 
-    Attributes:
+    Args:
         name: its name: that of an item, "the whole", or a question.
         query: the number of the query from whose output it is predicted, from 0; None if all were pooled, or if it
             isn't known.
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 class Outcome(NamedTuple):
     """What is predicted for a place after a change.
 
-    Attributes:
+    Args:
         label: the prediction; "" for a vector.
         score: its probability; None for numbers and vectors.
         change: for labels, by how much the probability of the label that was predicted without the change grew; for

@@ -29,7 +29,7 @@ _MOST_ITEMS = 64
 class Story(NamedTuple):
     """The numbers of a story about one place of a record.
 
-    Attributes:
+    Args:
         place: what is predicted.
         number: its number in `record.outcomes.places`, from 0.
         title: which layer and head the weights are of.
