@@ -4,9 +4,11 @@ import json
 import re
 
 import pytest
+import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
+from regard.inspection import watch
 
 SENTENCE = "I saw a saw ."
 
@@ -107,6 +109,20 @@ def test_a_saved_record_tells_the_same_without_the_model(see, tmp_path):
     assert code == 1
     assert "cut short, damaged or something else" in err
     assert err.count("\n") == 1
+
+
+def test_a_record_of_calls_alone_shows_its_weights(see, tmp_path):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
+    with watch(layer) as seen:
+        layer(torch.randn(1, 3, 8))
+    seen.save(tmp_path / "seen.safetensors")
+    code, out, err = see("seen.safetensors", "--top", 1)
+    assert (code, err) == (0, "")
+    assert "what mattered isn't known" in " ".join(out.split())
+    assert out.count("Layer 1 of 1, average of heads 1-2") == 2
+    found = json.loads(see("seen.safetensors", "--format", "json")[1])
+    assert [len(item["attends"]) for item in found["items"]] == [3, 3, 3]
 
 
 def test_a_page(see, tmp_path):

@@ -83,7 +83,7 @@ def see(
     import_torch()
     from regard.cli.console import output_console
     from regard.cli.html_page import HtmlPage
-    from regard.cli.showing import maps
+    from regard.cli.showing import Show, as_json, maps, weights_page
     from regard.inspection import save_record, story, story_of
     from regard.page import Page, show
     from regard.page.numbers import plural
@@ -99,13 +99,14 @@ def see(
             f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
         )
     chosen = {"layer": layer, "head": head}
-    told = story_of(record, **chosen, query=query)
+    told = None if record.outcomes is None else story_of(record, **chosen, query=query)
     if save is not None:
         save_record(record, save)
         typer.echo(f"Wrote {save}.", err=True)
     if format is Format.json:
-        typer.echo(json.dumps(_as_json(record, told), ensure_ascii=False, indent=2))
-    page = story(record, **chosen, query=query, top=top)
+        found = as_json(record, Show(layer, head, top)) if told is None else _as_json(record, told)
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    page = weights_page(record, layer, head, top) if told is None else story(record, **chosen, query=query, top=top)
     if map:
         page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
     if page_file is not None:

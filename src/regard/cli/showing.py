@@ -20,7 +20,7 @@ from regard.inspection import (
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 
-__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page", "maps"]
+__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page", "maps", "weights_page"]
 
 DEFAULT_TOP = 3
 """The default number of listed items, if attention is shown."""
@@ -60,17 +60,26 @@ def as_page(record: Record, title: str, show: Show) -> Page:
     pages = [item_labels(record) if isinstance(record.answer, list) else answer_page(record)]
     if why := _why_nothing(record, show):
         pages.append(Page("", (Prose(why),)))
-    chosen = {"layer": show.layer, "head": show.head}
     if show.top and record.pooling is not None:
         pages.append(pooled_ranking(record, top=show.top))
     if show.ranks_layer(record):
-        if len(record.query_items) <= _MOST_LISTS:
-            pages.append(item_rankings(record, **chosen, top=show.top))
-        else:
-            pages.append(pooled_ranking(record, layer=show.layer or len(record.layers), head=show.head, top=show.top))
+        pages.append(_rankings(record, show.layer, show.head, show.top))
     if show.map:
         pages.append(maps(record, show.layer, show.head))
     return Page.of(title, *pages)
+
+
+def weights_page(record: Record, layer: int | None, head: int | None, top: int) -> Page:
+    """The weights of a record of which no prediction is known, such as one that `Seen.save` wrote."""
+    why = Prose("The record has no predictions, so what mattered isn't known. regard see --save keeps them.")
+    return Page.of(record.model, Page("", (why,)), _rankings(record, layer, head, top))
+
+
+def _rankings(record: Record, layer: int | None, head: int | None, top: int) -> Page:
+    """For each item what it attended to; the average over all, if they are many."""
+    if len(record.query_items) <= _MOST_LISTS:
+        return item_rankings(record, layer=layer, head=head, top=top)
+    return pooled_ranking(record, layer=layer or len(record.layers), head=head, top=top)
 
 
 def maps(record: Record, layer: int | None = None, head: int | None = None) -> Page:
