@@ -319,7 +319,10 @@ def test_a_change_of_a_model_without_attention_says_so():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RemoveHead(0, 1), "`layer` of RemoveHead must be a number from 1 or the name of a module, but is 0"),
+        (
+            lambda: RemoveHead(0, 1),
+            "`layer` of RemoveHead must be a number from 1, the name of a module or a tuple of them, but is 0",
+        ),
         (lambda: RemoveHead(1, 0), "`head` of RemoveHead must be a number from 1, but is 0"),
         (lambda: RemoveHead(1, 1, "median"), "`by` of RemoveHead must be 'zero' or 'mean'"),
         (lambda: HideKey(True), "`key` of HideKey must be a number from 1, but is True"),

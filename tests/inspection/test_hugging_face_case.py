@@ -90,7 +90,7 @@ def test_the_whole_is_labelled_from_the_item_that_the_model_reads(folder):
     (place,) = record.outcomes.places
     share, best = direct(folder, "whole", "I saw a saw .")[0].softmax(-1).max(-1)
     assert place == ("the whole", 0, ("bad", "good")[best], pytest.approx(float(share), abs=1e-5))
-    assert story_of(record).looked == pytest.approx(record.layers[1].weights().mean(0)[0].tolist())
+    assert story_of(record).weights == pytest.approx(record.layers[1].weights().mean(0)[0].tolist())
     record = see(pretrained_case(folder("last"), "I saw a saw ."))
     assert record.outcomes.places[0].query == 6
 
@@ -163,6 +163,22 @@ def test_folders_that_fail(folder, tmp_path):
     (tmp_path / "bare" / "config.json").write_text("{")
     with pytest.raises(ModelError, match="can't be loaded"):
         pretrained_case(tmp_path / "bare", "I saw")
+
+
+def test_more_tokens_than_positions(folder):
+    with pytest.raises(DataError, match="a source may have 20 tokens, the positions of next, but has 32"):
+        pretrained_case(folder("next"), "I saw " * 15)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_files_cut_short(tmp_path, name):
+    MODELS["next"]().save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ModelError, match="can't be loaded") as error:
+        pretrained_case(tmp_path, "I saw")
+    assert "\n" not in str(error.value)
 
 
 def test_which_folders_are_taken(folder, tmp_path):

@@ -489,7 +489,7 @@ def test_nothing_and_single_calls_stay_as_they_are():
 
 
 def test_rows_of_many_steps_are_computed_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr("regard.inspection.seen._BUDGET", 100)
+    monkeypatch.setattr("regard.inspection.seen_layer._BUDGET", 100)
     (joined,) = growing([1] * LENGTH, mask="causal").joined()
     calls = []
 
@@ -497,6 +497,6 @@ def test_rows_of_many_steps_are_computed_a_few_at_a_time(monkeypatch):
         calls.append(1)
         return attend_rows(*three, **parts)
 
-    monkeypatch.setattr("regard.inspection.seen.attend_rows", counted)
+    monkeypatch.setattr("regard.inspection.seen_layer.attend_rows", counted)
     assert joined.verify() < 1e-5
     assert len(calls) == LENGTH

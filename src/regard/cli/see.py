@@ -172,7 +172,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
     """The story as plain values. Positions count from 1."""
     items = []
-    for number, (text, weight) in enumerate(zip(record.items, told.looked, strict=True)):
+    for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):
         hidden = {"hidden": _outcome(told.hidden[number])} if told.hidden else {}
         items.append({"text": text, "position": number + 1, "weight": _number(weight), **hidden})
     place = told.place

@@ -18,7 +18,8 @@ from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.record_storage import load_record, save_record
 from regard.inspection.see import see
-from regard.inspection.seen import RecordDiffers, Seen, SeenLayer
+from regard.inspection.seen import RecordDiffers, Seen
+from regard.inspection.seen_layer import SeenLayer
 from regard.inspection.steps import Steps, steps, steps_page
 from regard.inspection.summaries import (
     RankedKey,

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.errors import ArgumentError
-from regard.inspection.seen import SeenLayer
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["ATTRIBUTIONS", "Attribution", "gradient_weighted", "raw_weights", "rollout", "value_weighted"]
 

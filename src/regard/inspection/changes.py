@@ -18,7 +18,7 @@ from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
 from regard.inspection.change_parts import Hidden, Scaled, Where, Zeroed
 from regard.inspection.rules import AsScores
-from regard.inspection.seen import SeenLayer
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = [
     "Change",
@@ -43,8 +43,7 @@ class Change:
 
     Layers, heads, queries and keys are counted from 1, and None stands for all. Layers are counted in the order in
     which they run; a layer may be given by the name of its module too, or of a module around it, and several layers as
-    a tuple. Queries and keys are
-    counted as the model sees them, special tokens and padding included.
+    a tuple. Queries and keys are counted as the model sees them, special tokens and padding included.
     """
 
     numbers: ClassVar[tuple[str, ...]] = ("head", "query", "key")
@@ -55,7 +54,7 @@ class Change:
             several = number if name == "layer" and isinstance(number, tuple) and number else (number,)
             if number is None or all(_is_number(each) or (name == "layer" and _is_name(each)) for each in several):
                 continue
-            kinds = "a number from 1 or the name of a module" if name == "layer" else "a number from 1"
+            kinds = "a number from 1, the name of a module or a tuple of them" if name == "layer" else "a number from 1"
             raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
 
     def in_layer(self, number: int, name: str) -> bool:

@@ -86,7 +86,8 @@ def _loaded(kind: Any, folder: Path) -> Any:
     more = {"use_safetensors": True} if hasattr(kind, "_from_config") or kind.__name__.startswith("AutoModel") else {}
     try:
         return kind.from_pretrained(folder, local_files_only=True, **more)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:
+        # Each library that reads a file of the folder has errors of its own.
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(f"{folder} must hold what save_pretrained wrote, but can't be loaded: {lines[0]}") from error
 
@@ -100,6 +101,9 @@ def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
     ids = inputs["input_ids"][0].tolist()
     if not ids:
         raise DataError(f"a source must have a token or more, but {source!r:.40} has none.")
+    most = getattr(model.config, "max_position_embeddings", None)
+    if isinstance(most, int) and len(ids) > most:
+        raise DataError(f"a source may have {most:,} tokens, the positions of {name}, but has {len(ids):,}.")
     items = tuple(_piece(tokenizer, each) for each in ids)
     every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
     kind, form, places, chosen = "labels", "item", every, None

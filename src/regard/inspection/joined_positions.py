@@ -13,9 +13,9 @@ from regard.attention import Bias
 from regard.inspection.rules import Distances, bias_rule
 
 if TYPE_CHECKING:
-    from regard.inspection.seen import SeenLayer
+    from regard.inspection.seen_layer import SeenLayer
 
-__all__ = ["JoinedCall", "joined_positions"]
+__all__ = ["JoinedCall", "along_queries", "joined_positions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def _table(calls: list[JoinedCall]) -> Any:
         tables.append(functional.pad(table, (0, keys - own)))
         gone = call.hidden
         hidden.append(functional.pad(gone, (0, keys - own), value=True))
-    whole, gone = (_along_queries(each) for each in (tables, hidden))
+    whole, gone = (along_queries(each) for each in (tables, hidden))
     gone = gone.to(whole.device)
     return bias_rule(whole.masked_fill(gone, 0.0), gone)
 
@@ -145,6 +145,7 @@ def _as_table(call: JoinedCall) -> Tensor:
     return line[:, (offset.to(line.device) + layer.position.first).clamp(0, line.shape[1] - 1)].unsqueeze(0)
 
 
-def _along_queries(tables: list[Tensor]) -> Tensor:
-    items, heads = (max(each.shape[axis] for each in tables) for axis in (0, 1))
-    return torch.cat([each.expand(items, heads, -1, -1) for each in tables], dim=2)
+def along_queries(tensors: list[Tensor]) -> Tensor:
+    """Tensors (batch, head, query, ...) of several calls as one; an axis of size 1 is shared by items or heads."""
+    items, heads = (max(each.shape[axis] for each in tensors) for axis in (0, 1))
+    return torch.cat([each.expand(items, heads, *each.shape[2:]) for each in tensors], dim=2)

@@ -15,12 +15,12 @@ from regard.attention import Mask, Sizes
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, map_operands
 from regard.errors import ArgumentError
-from regard.inspection.joined_positions import JoinedCall, joined_positions
+from regard.inspection.joined_positions import JoinedCall, along_queries, joined_positions
 from regard.inspection.packed_heads import distinct_heads, unpacked
 from regard.inspection.rules import AsScores, KeyIntervals, interval_rule
 
 if TYPE_CHECKING:
-    from regard.inspection.seen import SeenLayer
+    from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["joined_calls"]
 
@@ -120,7 +120,7 @@ def _candidates(calls: list[JoinedCall]) -> Iterator["SeenLayer"]:
     """The joined call, with each position scheme that may be theirs."""
     layers = [call.layer for call in calls]
     first, last = layers[0], layers[-1]
-    start, stop = (_along_queries([getattr(call, name) for call in calls]) for name in ("start", "stop"))
+    start, stop = (along_queries([getattr(call, name) for call in calls]) for name in ("start", "stop"))
     mask = _on(first.query.device, interval_rule(start, stop, last.key.shape[2]))
     axis = 2 if first.projection is None else 1
     rows = [layer.rows + offset for layer, offset in zip(layers, _offsets(calls), strict=True)]
@@ -177,12 +177,6 @@ def _intervals(layer: "SeenLayer") -> tuple[Tensor, Tensor] | None:
     if any((each.start < each.stop).any() for each in others):
         return None
     return first.start.unsqueeze(1), first.stop.unsqueeze(1)
-
-
-def _along_queries(bounds: list[Tensor]) -> Tensor:
-    """Bounds (batch, head, query) of several calls as one; an axis of size 1 is shared."""
-    items, heads = (max(each.shape[axis] for each in bounds) for axis in (0, 1))
-    return torch.cat([each.expand(items, heads, -1) for each in bounds], dim=2)
 
 
 def _on(device: torch.device, mask: Mask | None) -> Mask | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention import weigh
 from regard.errors import ArgumentError
-from regard.inspection.seen import SeenLayer
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["HeadPattern", "head_patterns"]
 

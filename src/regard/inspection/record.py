@@ -11,7 +11,8 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.rules import AsScores
-from regard.inspection.seen import Seen, SeenLayer
+from regard.inspection.seen import Seen
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["LayerRecord", "Record"]
 

@@ -8,7 +8,8 @@ from typing import Any
 from regard.errors import DataError, RegardError
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.record import LayerRecord, Record
-from regard.inspection.seen import Seen, SeenLayer
+from regard.inspection.seen import Seen
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["load_record", "save_record"]
 

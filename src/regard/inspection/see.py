@@ -59,9 +59,10 @@ def see(
     layers, pooling = case.layers_of(seen)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
     heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in layers]
-    unknown = [each.name for each in seen if not can_be_hidden_from(each)]
-    hide = case.hide
-    if unknown and hide is HideKey:
+    hide, unknown = case.hide, []
+    if hide is HideKey:
+        unknown = [each.name for each in seen if not can_be_hidden_from(each)]
+    if unknown:
         known = tuple(name for name in numbers if name not in unknown)
         hide = partial(HideKey, layer=tuple(numbers[name] for name in known)) if known else None
     hidden: list[Change] = []
@@ -83,9 +84,7 @@ def see(
         tuple(measured[each] for each in hidden if each in measured),
         tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
         case.chosen,
-        f"Items couldn't be hidden in {', '.join(dict.fromkeys(unknown))}: how its weights come about isn't known."
-        if unknown and asked
-        else "",
+        _note(unknown) if asked else "",
     )
     own = [place for place in outcomes.places if place.query is not None]
     queries = case.items if case.queries is None else case.queries
@@ -103,6 +102,14 @@ def see(
         seen=seen,
         outcomes=outcomes,
     )
+
+
+def _note(unknown: Sequence[str]) -> str:
+    """What couldn't be measured in the layers of these names."""
+    if not unknown:
+        return ""
+    named = ", ".join(dict.fromkeys(unknown))
+    return f"Items couldn't be hidden in {named}: how its weights come about isn't known."
 
 
 def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHead:

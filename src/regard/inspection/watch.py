@@ -15,7 +15,8 @@ from regard.inspection.changes import Change, is_expressed_by_parts
 from regard.inspection.interception import Interception
 from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
-from regard.inspection.seen import Seen, SeenLayer
+from regard.inspection.seen import Seen
+from regard.inspection.seen_layer import SeenLayer
 
 __all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 

@@ -20,7 +20,7 @@ from regard.page.numbers import counted, percent, probability
 __all__ = ["MOST_ROWS", "Story", "story", "story_of"]
 
 MOST_ROWS = 12
-"""Of more items or heads than that, those are shown that were looked at or mattered most."""
+"""Of more items or heads than that, those are shown that were attended to most or mattered most."""
 
 # A longer text is shown as a window of so many items.
 _MOST_ITEMS = 64
@@ -33,10 +33,10 @@ class Story(NamedTuple):
         place: what is predicted.
         number: its number in `record.outcomes.places`, from 0.
         title: which layer and head the weights are of.
-        looked: for each item, its weight.
+        weights: for each item, its weight.
         hidden: for each item, the outcome if it is hidden; empty if that wasn't measured.
         removed: (layer, head, pattern, outcome) for each head; empty if not measured.
-        agreement: the rank agreement of `looked` and the sizes of the changes by hiding; NaN if it has none.
+        agreement: the rank agreement of `weights` and the sizes of the changes by hiding; NaN if it has none.
         sentence: what is to be seen.
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
     """
@@ -44,7 +44,7 @@ class Story(NamedTuple):
     place: Place
     number: int
     title: str
-    looked: tuple[float, ...]
+    weights: tuple[float, ...]
     hidden: tuple[Outcome, ...]
     removed: tuple[tuple[int, int, str, Outcome], ...]
     agreement: float
@@ -78,20 +78,20 @@ def story_of(record: Record, *, layer: int | None = None, head: int | None = Non
     else:
         selection = select_weights(record, layer, head)
         weights = _row(selection, place.query)
-    looked = tuple(weights.double().tolist())
+    weights = tuple(weights.double().tolist())
     hidden = tuple(row[number] for row in outcomes.hidden)
     agreement = math.nan
-    if hidden and all(map(math.isfinite, (*looked, *(each.change for each in hidden)))):
-        agreement = rank_agreement(looked, [abs(each.change) for each in hidden])
+    if hidden and all(map(math.isfinite, (*weights, *(each.change for each in hidden)))):
+        agreement = rank_agreement(weights, [abs(each.change) for each in hidden])
     return Story(
         place,
         number,
         selection.title,
-        looked,
+        weights,
         hidden,
         tuple(_heads(record, outcomes, number)),
         agreement,
-        sentence(record, outcomes, number, looked, hidden),
+        sentence(record, outcomes, number, weights, hidden),
         _difference(record),
     )
 
@@ -104,7 +104,7 @@ def story(
     query: int | None = None,
     top: int = MOST_ROWS,
 ) -> Page:
-    """Tell what a record shows: the items, one sentence, looked beside mattered, and the heads.
+    """Tell what a record shows: the items, one sentence, what was attended to beside what mattered, and the heads.
 
     Args:
         record: a record that `see` made.
@@ -164,7 +164,7 @@ def _shown(
     noun: str,
 ) -> Items:
     """All items, or those around the one that is marked or was attended to most."""
-    centre = max(range(len(texts)), key=lambda item: or_zero(told.looked[item])) if marked is None else marked
+    centre = max(range(len(texts)), key=lambda item: or_zero(told.weights[item])) if marked is None else marked
     first, last = 0, len(texts)
     if len(texts) > _MOST_ITEMS:
         first = min(max(0, centre - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
@@ -193,7 +193,7 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     names = numbered(record.items)
     rows = range(len(names))
     if len(names) > top:
-        by_weight = sorted(rows, key=lambda item: -or_zero(told.looked[item]))
+        by_weight = sorted(rows, key=lambda item: -or_zero(told.weights[item]))
         by_change = sorted(rows, key=lambda item: -abs(or_zero(told.hidden[item].change))) if told.hidden else []
         ranked = [item for pair in zip(by_weight, by_change or by_weight, strict=True) for item in pair]
         rows = sorted(list(dict.fromkeys(ranked))[:top])
@@ -201,11 +201,13 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     found = []
     for item in rows:
         if not told.hidden:
-            found.append(ComparedItem(names[item], told.looked[item]))
+            found.append(ComparedItem(names[item], told.weights[item]))
             continue
         outcome = told.hidden[item]
         found.append(
-            ComparedItem(names[item], told.looked[item], abs(outcome.change), change_text(outcome, kind), said(outcome))
+            ComparedItem(
+                names[item], told.weights[item], abs(outcome.change), change_text(outcome, kind), said(outcome)
+            )
         )
     return Comparison(
         told.title,

@@ -15,12 +15,13 @@ _NOTICED = 0.005
 
 
 def sentence(
-    record: Record, outcomes: Outcomes, number: int, looked: tuple[float, ...], hidden: tuple[Outcome, ...]
+    record: Record, outcomes: Outcomes, number: int, weights: tuple[float, ...], hidden: tuple[Outcome, ...]
 ) -> str:
+    """What is to be seen: the prediction, the largest weight, and the item that changes the prediction most."""
     place, names = outcomes.places[number], numbered(record.items)
     own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
-    most = max(range(len(looked)), key=lambda item: or_zero(looked[item]))
-    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(looked[most])})"
+    most = max(range(len(weights)), key=lambda item: or_zero(weights[item]))
+    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(weights[most])})"
     start = _opening(record, outcomes, place)
     others = [item for item in range(len(hidden)) if item != own]
     if not others:
@@ -64,6 +65,7 @@ def _becomes(place: Place, outcome: Outcome, kind: str) -> str:
 
 
 def said(outcome: Outcome) -> str:
+    """The prediction after a change, with its probability."""
     return _with_score(outcome.label, outcome.score)
 
 
@@ -80,6 +82,7 @@ def change_text(outcome: Outcome, kind: str) -> str:
 
 
 def size_text(change: float, kind: str) -> str:
+    """The size of a change: of a probability in percentage points, of a vector as a share of its length."""
     return f"{change:.4g}" if kind == "numbers" and math.isfinite(change) else percent(change)
 
 
@@ -92,4 +95,5 @@ def _quoted(text: str) -> str:
 
 
 def or_zero(value: float) -> float:
+    """The value, or 0 if it isn't finite, so that items can be sorted by it."""
     return value if math.isfinite(value) else 0.0
