@@ -17,6 +17,7 @@ from regard.page.blocks import (
 )
 from regard.page.downsampling import downsample
 from regard.page.html import as_html
+from regard.page.live import as_live_html
 from regard.page.text import as_text, show
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Ranking",
     "Table",
     "as_html",
+    "as_live_html",
     "as_text",
     "downsample",
     "show",

@@ -11,7 +11,7 @@ from regard.page.numbers import percent, plural
 from regard.page.style import STYLE
 from regard.page.visible import visible
 
-__all__ = ["GENERATOR_TAG", "as_html"]
+__all__ = ["GENERATOR_TAG", "as_html", "body"]
 
 # Each cell is an HTML element; a browser lays out this many without noticeable delay.
 _MOST_CELLS_A_SIDE = 64
@@ -55,7 +55,12 @@ def as_html(page: Page, *, language: str = "en") -> str:
     if not language.replace("-", "").isalnum():
         raise ArgumentError(f"`language` must be a language tag such as en or zh-Hans, but is {language!r}.")
     head = _HEAD.format(mark=GENERATOR_TAG, language=escape(language), title=_text(page.title or "regard"), style=STYLE)
-    return head + "\n".join(_block(block) for block in page.blocks) + "\n</main>\n</body>\n</html>\n"
+    return head + body(page) + "\n</main>\n</body>\n</html>\n"
+
+
+def body(page: Page) -> str:
+    """The blocks of a page, without the document around them."""
+    return "\n".join(_block(block) for block in page.blocks)
 
 
 def _block(block: Block) -> str:

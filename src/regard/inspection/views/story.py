@@ -17,7 +17,7 @@ from regard.inspection.views.story_words import change_text, or_zero, said, sent
 from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
 from regard.page.numbers import counted, percent, probability
 
-__all__ = ["MOST_ROWS", "Story", "story", "story_of"]
+__all__ = ["MOST_ROWS", "Story", "difference", "head_names", "story", "story_of"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -92,7 +92,7 @@ def story_of(record: Record, *, layer: int | None = None, head: int | None = Non
         tuple(_heads(record, outcomes, number)),
         agreement,
         sentence(record, outcomes, number, weights, hidden),
-        _difference(record),
+        difference(record),
     )
 
 
@@ -248,11 +248,11 @@ def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[tuple[int
     if not outcomes.removed:
         return
     for number, (layer, rows) in enumerate(zip(record.layers, outcomes.removed, strict=True), start=1):
-        for head, (pattern, row) in enumerate(zip(_patterns(record, layer), rows, strict=True), start=1):
+        for head, (pattern, row) in enumerate(zip(head_names(record, layer), rows, strict=True), start=1):
             yield number, head, pattern, row[place]
 
 
-def _patterns(record: Record, layer: LayerRecord) -> list[str]:
+def head_names(record: Record, layer: LayerRecord) -> list[str]:
     """The measured pattern of each head of a layer; "" if it runs step by step."""
     if layer.along == "query":
         return [""] * layer.heads
@@ -269,7 +269,7 @@ def _row(selection: Selection, query: int) -> Tensor:
     return weights.mean(0) if selection.head is None else weights[selection.head]
 
 
-def _difference(record: Record) -> float | None:
+def difference(record: Record) -> float | None:
     layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
     found = [call.verify() for layer in layers for call in layer.calls]
     return max((each for each in found if each is not None), default=None)

@@ -1,0 +1,207 @@
+"""The weights of a layer as arrays of a page, in the smallest form from which the page can show any of them.
+
+- vectors: queries and keys of each head as they were multiplied, with scale, bias and mask as rules, and the logarithm
+  of the sum of exp(score) of each row. A weight is exp(scale q . k + bias - log_sum). Linear in the length.
+- weights: the table, for short inputs and for scores that aren't products.
+- neither, if both are too large; then only the overview is shown.
+
+The vectors are compared with the record's own weights before they are used, since they are rounded.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.attention import Dot, ScaledDot
+from regard.attention.parts import select
+from regard.attention.positions import Both, OffsetBias, RelativeKeys, RelativeValues
+from regard.attention.request import Request
+from regard.inspection.record import LayerRecord
+from regard.inspection.rules import AsScores
+from regard.inspection.seen_layer import SeenLayer
+from regard.page.arrays import Arrays
+
+__all__ = ["OVERVIEW", "overview", "vectors", "weights_table"]
+
+OVERVIEW = 128
+"""The most rows and columns of an overview."""
+
+# Tables of pairs up to this size are kept where a mask or a bias follows no rule.
+_MOST_PAIRS = 2**18
+_TOLERANCE = 1e-3
+_ROWS = 32
+
+
+def weights_table(layer: LayerRecord, arrays: Arrays, dtype: Any = np.float32) -> dict[str, Any]:
+    """The weights themselves, (head, query, key)."""
+    return {"table": arrays.add(layer.weights().numpy().astype(dtype))}
+
+
+def overview(layer: LayerRecord, arrays: Arrays) -> dict[str, Any]:
+    """The weights of each head in at most 128 x 128 cells: summed over keys and averaged over queries, so that a row
+    still sums to what it summed; and beside each sum the largest single weight in the cell.
+    """
+    queries, keys = layer.shape
+    tall, wide = (-(-size // OVERVIEW) for size in (queries, keys))
+    rows, columns = -(-queries // tall), -(-keys // wide)
+    sums, most = torch.zeros(layer.heads, rows, columns), torch.zeros(layer.heads, rows, columns)
+    for row in range(rows):
+        which = range(row * tall, min(queries, (row + 1) * tall))
+        found = torch.nn.functional.pad(layer.weights(which), (0, columns * wide - keys))
+        found = found.unflatten(2, (columns, wide))
+        sums[:, row], most[:, row] = found.sum(-1).mean(1), found.amax((1, 3))
+    return {
+        "overview": arrays.add(sums.numpy().astype(np.float16)),
+        "largest": arrays.add(most.numpy().astype(np.float16)),
+        "rows_joined": tall,
+        "keys_joined": wide,
+    }
+
+
+def vectors(layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any) -> dict[str, Any] | None:
+    """Queries and keys of some heads with the rules between them; None if the weights aren't those of products."""
+    if layer.along != "head" or len(layer.calls) != 1:
+        return None
+    call = layer.calls[0]
+    request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
+    if call.normaliser != "softmax" or type(request.parts.score) not in (Dot, ScaledDot):
+        return None
+    item, (queries, keys) = layer.item, layer.shape
+    with torch.no_grad():
+        query, key = _turned(request, item)
+        query, key = (each[heads].numpy().astype(dtype) for each in (query[:, :queries], key[:, :keys]))
+        score: Any = request.parts.score
+        scale = float(score.scale) if isinstance(score, Dot) else call.query.shape[3] ** -0.5
+        bias = _bias(call, request, layer, heads, query)
+        mask = _mask(call, request, layer)
+    if bias is None or mask is None:
+        return None
+    found = _Vectors(query, key, scale, bias, mask)
+    if not bias and request.parts.position.overrides("scores"):
+        # What the products leave of the scores.
+        scores = replace(call, normaliser=AsScores(), mask=None).weights()[item][heads, :queries, :keys].numpy()
+        found.bias = bias = {"pair": (scores - _Vectors(query, key, scale, {}, {}).scores(np.arange(queries))).astype(np.float32)}
+    log_sums = found.log_sums()
+    if not found.agrees(log_sums, layer, heads):
+        return None
+    return {
+        "heads": heads,
+        "query": arrays.add(query),
+        "key": arrays.add(key),
+        "scale": scale,
+        "log_sum": arrays.add(log_sums.astype(np.float32)),
+        "bias": {name: arrays.add(value) if isinstance(value, np.ndarray) else value for name, value in bias.items()},
+        "mask": {name: arrays.add(value) for name, value in mask.items()},
+    }
+
+
+def _turned(request: Request, item: int) -> tuple[Tensor, Tensor]:
+    """Queries and keys (head, item, feature) of one item of the batch, rotated as the position scheme does."""
+    request = request.expanded
+    query, key = request.query[item].float(), request.key[item].float()
+    heads = torch.arange(len(query), device=query.device)
+    row, column = (torch.arange(each.shape[1], device=query.device)[None] for each in (query, key))
+    position = row + (key.shape[1] - query.shape[1])
+    query, key = select(request.parts.position, heads).heads(query, key, position, column)
+    return query.cpu(), key.cpu()
+
+
+def _bias(
+    call: SeenLayer, request: Request, layer: LayerRecord, heads: list[int], products: np.ndarray
+) -> dict[str, Any] | None:
+    """What the position adds to the scores: nothing, a number for each distance (the same for each query, or each
+    query's own, for the distances up to a reach), or a number for each pair.
+    """
+    position, (queries, keys) = request.parts.position, layer.shape
+    if not position.overrides("scores"):
+        return {}
+    which = torch.tensor(heads)
+    if isinstance(position, OffsetBias):
+        offsets = torch.arange(1 - call.key.shape[2], call.key.shape[2])[None, None]
+        line = select(position, which).bias(offsets).float().expand(-1, 1, -1)[:, 0]
+        # The distance of the last query, at the position of the last key, and the first key comes first.
+        return {"distance": line.cpu().numpy(), "first": call.key.shape[2] - 1}
+    relative = position.first if isinstance(position, Both) and isinstance(position.second, RelativeValues) else position
+    if isinstance(relative, RelativeKeys):
+        table, query = select(relative, which).table.float().cpu(), torch.from_numpy(products.astype(np.float32))
+        near = query @ table.mT * query.shape[-1] ** -0.5
+        return {"near": near.numpy().astype(products.dtype), "reach": table.shape[-2] // 2}
+    if layer.heads * queries * keys > _MOST_PAIRS:
+        return None
+    return {}
+
+
+def _mask(call: SeenLayer, request: Request, layer: LayerRecord) -> dict[str, np.ndarray] | None:
+    """Which keys each query may attend to: all, an interval, or a table."""
+    queries, keys = layer.shape
+    if request.hides_nothing and (queries, keys) == (call.query.shape[2], call.key.shape[2]):
+        return {}
+    spans = request.spans
+    if spans.exact and len(spans.outer) == 1:
+        start, stop = (
+            each.expand(call.query.shape[0], call.query.shape[2])[layer.item, :queries].clamp(max=keys)
+            for each in spans.outer[0]
+        )
+        return {"start": start.int().numpy(), "stop": stop.int().numpy()}
+    if layer.heads * queries * keys > _MOST_PAIRS:
+        return None
+    query, key = (torch.zeros_like(each[..., :1]) for each in (call.query, call.key))
+    equal = replace(call, query=query, key=key, position=None).weights()[layer.item, :, :queries, :keys]
+    return {"pair": (equal > 0).byte().cpu().numpy()}
+
+
+class _Vectors:
+    """The arrays, as the page computes with them."""
+
+    def __init__(
+        self, query: np.ndarray, key: np.ndarray, scale: float, bias: dict[str, Any], mask: dict[str, np.ndarray]
+    ):
+        self.query, self.key = query.astype(np.float64), key.astype(np.float64)
+        self.scale, self.bias, self.mask = scale, bias, mask
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """(head, row, key); minus infinity where the mask hides."""
+        keys = np.arange(self.key.shape[1])
+        found = self.scale * self.query[:, rows] @ self.key.transpose(0, 2, 1)
+        if "distance" in self.bias:
+            position = rows + self.key.shape[1] - self.query.shape[1]
+            found = found + self.bias["distance"][:, keys[None] - position[:, None] + self.bias["first"]]
+        if "near" in self.bias:
+            position, reach = rows + self.key.shape[1] - self.query.shape[1], self.bias["reach"]
+            at = np.clip(keys[None] - position[:, None], -reach, reach) + reach
+            found = found + np.take_along_axis(self.bias["near"][:, rows], np.broadcast_to(at, found.shape), -1)
+        if "pair" in self.bias:
+            found = found + self.bias["pair"][:, rows]
+        if "start" in self.mask:
+            start, stop = (self.mask[name][rows][:, None] for name in ("start", "stop"))
+            found = np.where((keys >= start) & (keys < stop), found, -np.inf)
+        if "pair" in self.mask:
+            table = self.mask["pair"]
+            found = np.where(table[:, rows] > 0, found, -np.inf)
+        return found
+
+    def log_sums(self) -> np.ndarray:
+        """(head, query); minus infinity for a query that may attend to nothing."""
+        queries = self.query.shape[1]
+        found = np.full((len(self.query), queries), -np.inf)
+        few = max(1, 2**22 // max(1, len(self.query) * self.key.shape[1]))
+        for first in range(0, queries, few):
+            rows = np.arange(first, min(queries, first + few))
+            scores = self.scores(rows)
+            most = np.maximum(scores.max(-1, initial=-np.inf), -1e300)
+            with np.errstate(divide="ignore"):
+                found[:, rows] = most + np.log(np.exp(scores - most[..., None]).sum(-1))
+        return found
+
+    def agrees(self, log_sums: np.ndarray, layer: LayerRecord, heads: list[int]) -> bool:
+        """Whether some rows are those of the record."""
+        queries = self.query.shape[1]
+        rows = np.unique(np.linspace(0, queries - 1, min(_ROWS, queries)).astype(int))
+        own = layer.weights(rows.tolist())[heads].numpy()
+        sums = log_sums[:, rows][..., None]
+        with np.errstate(invalid="ignore"):
+            found = np.where(np.isneginf(sums), 0.0, np.exp(self.scores(rows) - sums))
+        return bool(np.abs(found - own).max(initial=0.0) <= _TOLERANCE)

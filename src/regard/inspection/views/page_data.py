@@ -1,0 +1,172 @@
+"""What the page of a record draws from: plain values, and arrays of numbers."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.inspection.numbered import numbered
+from regard.inspection.outcomes import Outcome, Outcomes
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.views.layer_arrays import overview, vectors, weights_table
+from regard.inspection.views.story import difference, head_names
+from regard.page.arrays import Arrays
+from regard.page.visible import visible
+
+__all__ = ["MOST_BYTES", "page_data"]
+
+MOST_BYTES = 16 * 2**20
+"""The most bytes of arrays in a page; as text in the page they take a third more."""
+
+# Numbers are kept in full where they take no more than this.
+_SMALL = 2**19
+# Vectors beside a table, from which the steps are told.
+_FOR_STEPS = 2**17
+
+
+def page_data(
+    record: Record,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> tuple[dict[str, Any], Arrays]:
+    """The values and the arrays of a page.
+
+    What doesn't fit into `most_bytes` is left out, the layer that is shown first last, and a sentence says so.
+
+    Args:
+        record: the record.
+        layer, head, query: what is shown first, as in `story_of`.
+        most_bytes: the most bytes of arrays.
+    """
+    arrays, left_out = Arrays(), []
+    shown = len(record.layers) - 1 if layer is None else layer - 1
+    layers: list[dict[str, Any]] = [{} for _ in record.layers]
+    for number, each in enumerate(record.layers):
+        if max(each.shape) > 64:
+            layers[number] |= overview(each, arrays)
+    order = sorted(range(len(layers)), key=lambda number: (number != shown, number))
+    whole = sum(_cost(record.layers[number])[1] for number in order)
+    dtype: Any = np.float32 if whole <= _SMALL else np.float16
+    for number in order:
+        each = record.layers[number]
+        first = None if head is None or number != shown else head - 1
+        layers[number] |= _layer(each, arrays, most_bytes, dtype, first)
+        kept = layers[number].get("vectors", {}).get("heads", [])
+        if "table" not in layers[number] and len(kept) < each.heads:
+            what = f"of {each.heads - len(kept)} of {each.heads} heads" if kept else "of its heads"
+            left_out.append(f"{each.name}: the weights {what} are in the overview only.")
+    for number, each in enumerate(record.layers):
+        layers[number] |= {
+            "name": each.name,
+            "heads": each.heads,
+            "queries": each.shape[0],
+            "keys": each.shape[1],
+            "patterns": head_names(record, each),
+            "rule": each.calls[0].rule_text,
+        }
+    pooling = None
+    if record.pooling is not None:
+        pooling = weights_table(record.pooling, arrays) | {
+            "name": record.pooling.name,
+            "heads": record.pooling.heads,
+            "queries": 1,
+            "keys": len(record.items),
+            "patterns": [],
+        }
+    found = difference(record)
+    return {
+        "version": 1,
+        "model": record.model,
+        "noun": record.noun,
+        "items": list(map(visible, record.items)),
+        "numbered": list(map(visible, numbered(record.items))),
+        "queries": None if record.queries is None else list(map(visible, record.queries)),
+        "labels": list(record.labels),
+        "scores": list(record.scores),
+        "grid": None if record.grid is None else list(record.grid),
+        "layers": layers,
+        "pooling": pooling,
+        "outcomes": None if record.outcomes is None else _outcomes(record.outcomes, arrays),
+        "shown": {
+            "layer": None if layer is None else layer - 1,
+            "head": None if head is None else head - 1,
+            "place": None if query is None else query - 1,
+        },
+        "difference": found if found is not None and math.isfinite(found) else None,
+        "left_out": left_out,
+    }, arrays
+
+
+def _cost(layer: LayerRecord) -> tuple[int, int]:
+    """The numbers of the table, and four bytes for each number of the cheaper form."""
+    queries, keys = layer.shape
+    table = layer.heads * queries * keys
+    feature = layer.calls[0].query.shape[3]
+    return table, 4 * min(table, layer.heads * (queries + keys) * feature)
+
+
+def _layer(
+    layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, first: int | None
+) -> dict[str, Any]:
+    """The layer's weights in the cheaper form that fits; {} if none does."""
+    queries, keys = layer.shape
+    table, _ = _cost(layer)
+    left = most_bytes - arrays.size
+    size = np.dtype(dtype).itemsize
+    feature = layer.calls[0].query.shape[3]
+    a_head = (queries + keys) * feature * size + 4 * queries
+    found: dict[str, Any] = {}
+    short = size * table <= max(layer.heads * a_head, 4 * _FOR_STEPS) and max(queries, keys) <= 512
+    if short and size * table <= left:
+        found |= weights_table(layer, arrays, dtype)
+        left = min(left - size * table, _FOR_STEPS)
+    fit = min(layer.heads, max(0, left) // max(1, a_head))
+    if found and fit < layer.heads:
+        return found
+    heads = sorted(range(layer.heads), key=lambda number: (number != first, number))[:fit]
+    if heads:
+        made = vectors(layer, arrays, sorted(heads), dtype)
+        if made is not None:
+            found["vectors"] = made
+        elif not found and size * table <= left:
+            found |= weights_table(layer, arrays, dtype)
+    return found
+
+
+def _outcomes(outcomes: Outcomes, arrays: Arrays) -> dict[str, Any]:
+    labels: dict[str, int] = {}
+    heads = [head for layer in outcomes.removed for head in layer]
+    return {
+        "kind": outcomes.kind,
+        "form": outcomes.form,
+        "places": [
+            {"name": visible(each.name), "query": each.query, "label": each.label, "score": each.score}
+            for each in outcomes.places
+        ],
+        "chosen": outcomes.default(),
+        "hidden": _rows(outcomes.hidden, labels, arrays),
+        "removed": _rows(heads, labels, arrays),
+        "note": outcomes.note,
+        "labels": list(labels),
+    }
+
+
+def _rows(
+    rows: Sequence[Sequence[Outcome]], labels: dict[str, int], arrays: Arrays
+) -> dict[str, Any] | None:
+    """(change, place) arrays: which label there is, its probability and the change."""
+    if not rows:
+        return None
+    dtype: Any = np.float32 if 4 * len(rows) * len(rows[0]) <= _SMALL else np.float16
+    label = [[labels.setdefault(each.label, len(labels)) for each in row] for row in rows]
+    score = [[math.nan if each.score is None else each.score for each in row] for row in rows]
+    change = [[each.change for each in row] for row in rows]
+    return {
+        "label": arrays.add(np.array(label, np.int32)),
+        "score": arrays.add(np.array(score, dtype)),
+        "change": arrays.add(np.array(change, dtype)),
+    }

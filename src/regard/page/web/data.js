@@ -1,0 +1,48 @@
+// What the page draws from: the values in its JSON element, and the arrays in its packed element.
+
+/** Read both. */
+export async function readData(values, packed) {
+  const data = JSON.parse(values);
+  const bytes = Uint8Array.from(atob(packed), (each) => each.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  unpack(data, await new Response(stream).arrayBuffer());
+  return data;
+}
+
+const KINDS = { f32: Float32Array, i32: Int32Array, u16: Uint16Array, u8: Uint8Array };
+
+/** Put the arrays in their places: {shape, data}. */
+function unpack(value, buffer) {
+  if (value === null || typeof value !== "object") return;
+  for (const [name, each] of Object.entries(value)) {
+    if (each && typeof each === "object" && "at" in each && "kind" in each) value[name] = array(each, buffer);
+    else unpack(each, buffer);
+  }
+}
+
+function array({ at, shape, kind }, buffer) {
+  const size = shape.reduce((a, b) => a * b, 1);
+  const data = kind === "f16" ? widened(new Uint16Array(buffer, at, size)) : new KINDS[kind](buffer, at, size);
+  return { shape, data };
+}
+
+/** float16 as float32. */
+function widened(halves) {
+  const table = halfTable();
+  const found = new Float32Array(halves.length);
+  for (let i = 0; i < halves.length; i++) found[i] = table[halves[i]];
+  return found;
+}
+
+let halves = null;
+
+function halfTable() {
+  if (halves) return halves;
+  halves = new Float32Array(65536);
+  for (let bits = 0; bits < 65536; bits++) {
+    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    halves[bits] = exponent === 31 ? (fraction ? NaN : sign * Infinity)
+      : exponent ? sign * 2 ** (exponent - 15) * (1 + fraction / 1024) : sign * 2 ** -24 * fraction;
+  }
+  return halves;
+}

@@ -1,0 +1,170 @@
+// The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
+import { h, s, token } from "./dom.js";
+import { percent, probability } from "./numbers.js";
+import { wordsOf } from "./words.js";
+import { orZero } from "./view.js";
+
+// More items than that are shown as a window around the chosen one.
+const WINDOW = 80;
+// Arcs below this weight would be hairs.
+const LEAST = 0.02;
+const MOST_ARCS = 8;
+
+/** The picture of the items; `choose` is called with what changes in the state. */
+export function itemsView(root, choose) {
+  const list = h("ol", { class: "chips", role: "list" });
+  const written = h("ol", { class: "chips written", role: "list" });
+  const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
+  const box = h("div", { class: "items" }, arcs, list, written);
+  root.append(box);
+  let drawn = null;
+  const redraw = () => drawn && drawArcs(drawn);
+  new ResizeObserver(redraw).observe(box);
+
+  return (view) => {
+    const { data, state } = view;
+    const pair = data.queries !== null, chips = new Map();
+    const selected = view.pooled ? null : view.place.query;
+    const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
+    list.replaceChildren(...edge(view, shown, true),
+      ...range(shown.from, shown.to).map((i) => chip(view, i, selected, pair, chips)), ...edge(view, shown, false));
+    written.replaceChildren();
+    if (pair) {
+      const other = around(data.queries.length, selected || 0);
+      written.append(...range(other.from, other.to).map((i) => writtenChip(view, i, selected, chips)));
+    } else if (selected === null) {
+      written.append(...answers(view, chips));
+    }
+    written.hidden = !written.firstChild;
+    box.classList.toggle("two", !written.hidden);
+    list.classList.toggle("many", list.childElementCount > 24);
+    drawn = { box, arcs, view, chips, from: pair || selected === null ? "answer" : selected };
+    redraw();
+  };
+
+  function chip(view, i, selected, pair, chips) {
+    const { data, weights } = view, alone = pair || view.pooled;
+    const label = data.labels[i], score = data.scores[i];
+    const weight = weights ? orZero(weights[i]) : 0;
+    const note = pair ? null : label === undefined || label === "" ? null
+      : h("span", { class: "label" }, label, score === undefined ? "" : ` ${probability(score)}`);
+    const text = h("span", { class: "text" }, token(data.items[i]));
+    const main = alone
+      ? h("span", { class: "chip" }, text, note)
+      : h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
+        onclick: () => choose({ place: placeAt(view, i), key: null }) }, text, note);
+    const element = h("li", { class: i === selected ? "selected" : "", title: weights ? percent(weight) : null,
+      style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
+    main.addEventListener("pointerenter", () => light(i, true));
+    main.addEventListener("pointerleave", () => light(i, false));
+    if (i === view.key && weights) element.classList.add("key");
+    chips.set(i, element);
+    return element;
+  }
+
+  function writtenChip(view, i, selected, chips) {
+    const place = placeAt(view, i);
+    const found = view.data.outcomes ? view.data.outcomes.places[place] : null;
+    const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
+    const element = h("li", { class: i === selected ? "selected" : "" },
+      h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
+        disabled: place < 0, onclick: () => choose({ place, key: null }) },
+      h("span", { class: "text" }, token(view.data.queries[i])), score));
+    if (i === selected) chips.set("answer", element);
+    return element;
+  }
+
+  function answers(view, chips) {
+    const places = view.data.outcomes ? view.data.outcomes.places : [view.place];
+    const shown = around(places.length, view.state.place);
+    return range(shown.from, shown.to).map((i) => {
+      const { name, label, score } = places[i], chosen = i === view.state.place;
+      const element = h("li", { class: chosen ? "selected" : "" },
+        h("button", { class: "chip", type: "button", "aria-pressed": String(chosen),
+          onclick: () => choose({ place: i, key: null }) },
+        h("span", { class: "text" }, token(label || wordsOf(view.state.lang).answer)),
+        h("span", { class: "label" }, name === "the whole" ? "" : `${name} `, score === null ? "" : probability(score))));
+      if (chosen) chips.set("answer", element);
+      return element;
+    });
+  }
+
+  function light(i, on) {
+    for (const each of box.querySelectorAll(`[data-key="${i}"]`)) each.classList.toggle("lit", on);
+    root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: on ? i : null } }));
+  }
+
+  // What is outside of the window, at its edge: the largest weights there, which lead to their items.
+  function edge(view, shown, before) {
+    const { data, weights } = view;
+    const [from, to] = before ? [0, shown.from] : [shown.to, data.items.length];
+    if (from >= to) return [];
+    const far = !weights ? [] : range(from, to).filter((i) => weights[i] >= LEAST)
+      .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
+    const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
+    const chips = far.map((i) => h("button", { type: "button", class: "far", onclick: () => choose(
+      data.queries !== null || view.pooled ? { key: i } : { place: placeAt(view, i), key: null }) },
+    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i))));
+    return [h("li", { class: "edge" }, `… ${(to - from).toLocaleString("en")}`, ...chips)];
+  }
+}
+
+function placeAt(view, query) {
+  const places = view.data.outcomes ? view.data.outcomes.places : null;
+  return places ? places.findIndex((each) => each.query === query) : query;
+}
+
+function heaviest({ weights, key }) {
+  return weights ? key : 0;
+}
+
+function around(count, centre) {
+  if (count <= WINDOW) return { from: 0, to: count };
+  const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
+  return { from, to: from + WINDOW };
+}
+
+function range(from, to) {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+function shade(weight) {
+  return weight > 0 ? 0.05 + 0.95 * Math.sqrt(weight) : 0;
+}
+
+function drawArcs({ box, arcs, view, chips, from }) {
+  const { weights } = view, start = chips.get(from);
+  arcs.replaceChildren();
+  if (!weights || !start) return;
+  const area = box.getBoundingClientRect();
+  arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
+  const joined = [...chips.keys()].filter((key) => key !== from && key !== "answer" && weights[key] >= LEAST)
+    .sort((a, b) => weights[b] - weights[a]).slice(0, MOST_ARCS);
+  // The lightest first, so that the heaviest lie on top.
+  for (const key of joined.reverse()) {
+    const path = pathOf(at(start, area), at(chips.get(key), area), from === "answer");
+    const weight = weights[key];
+    arcs.append(
+      s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }),
+      s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
+  }
+}
+
+function at(element, area) {
+  const { left, right, top, bottom } = element.getBoundingClientRect();
+  return { x: (left + right) / 2 - area.left, top: top - area.top, bottom: bottom - area.top };
+}
+
+// Above the line if both stand in one line; otherwise from edge to edge.
+function pathOf(start, end, fromBelow) {
+  if (!fromBelow && Math.abs(start.top - end.top) < 4) {
+    const height = Math.min(start.top - 22, 28 + 0.32 * Math.abs(start.x - end.x));
+    const peak = start.top - height * 1.33;
+    return { line: `M${start.x} ${start.top} C${start.x} ${peak} ${end.x} ${peak} ${end.x} ${end.top}`,
+      x: (start.x + end.x) / 2, y: start.top - height - 7 };
+  }
+  const up = start.top > end.top;
+  const [a, b] = up ? [start.top, end.bottom] : [start.bottom, end.top], middle = (a + b) / 2;
+  const near = up ? end.bottom + 15 : end.top - 6;
+  return { line: `M${start.x} ${a} C${start.x} ${middle} ${end.x} ${middle} ${end.x} ${b}`, x: end.x + 16, y: near };
+}

@@ -1,0 +1,148 @@
+// The page: reads its data, keeps one state, and shows it in each part.
+import { comparedView } from "./compared.js";
+import { readData } from "./data.js";
+import { h } from "./dom.js";
+import { headsView } from "./heads.js";
+import { itemsView } from "./items.js";
+import { mapView } from "./map.js";
+import { sentenceOf } from "./sentence.js";
+import { hashOf, readState, within } from "./state.js";
+import { stepsView } from "./steps.js";
+import { tilesOf } from "./threads.js";
+import { placesOf, viewOf } from "./view.js";
+import { nounOf, wordsOf } from "./words.js";
+
+/** Build the page from its data in place of what is there without a script. */
+export async function start() {
+  const data = await readData(document.getElementById("values").textContent, document.getElementById("packed").textContent);
+  const limits = { places: placesOf(data), layers: data.layers, queries: (data.queries || data.items).length,
+    keys: data.items.length };
+  const first = within({ place: data.shown.place ?? (data.outcomes ? data.outcomes.chosen : 0), layer: data.shown.layer,
+    head: data.shown.head, key: null, window: null, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" },
+  { place: 0, layer: null }, limits);
+  const choose = (change) => {
+    const next = within({ ...state, ...change }, first, limits);
+    // Another layer may have other sizes.
+    if ("layer" in change && change.layer !== state.layer && next.window) next.window = null;
+    const hash = hashOf(next);
+    if (hash === location.hash) return;
+    history.pushState(null, "", hash);
+    render();
+  };
+  let state = readState(location.hash, first, limits);
+
+  const part = (name, ...children) => {
+    const title = h("h2", {}), note = h("span", { class: "quiet" });
+    const section = h("section", { class: name, "aria-label": name }, h("div", { class: "title" }, title, note), ...children);
+    return { section, title, note };
+  };
+  const where = h("p", { class: "where" }), ask = h("p", { class: "ask quiet" });
+  const languages = h("p", { class: "languages" });
+  const items = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
+  const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
+  const comparedPart = part("compared-part", compared), headsPart = part("heads-part", heads);
+  const mapPart = part("map-part", map), stepsPart = part("steps-part", steps);
+  const checked = h("footer", {});
+  const help = h("dialog", {}), find = h("dialog", { class: "find" });
+  const page = h("main", { class: "live" }, h("header", {}, where, languages), ask, items, sentence,
+    h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
+    checked, help, find);
+  document.querySelector("main").replaceWith(page);
+
+  const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
+    mapView(map, choose, tilesOf(data)), stepsView(steps, stepsPart.title)];
+  page.addEventListener("lit", ({ detail: { key } }) => {
+    for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
+    if (key !== null) page.querySelector(`tr[data-key="${key}"]`)?.classList.add("lit");
+  });
+
+  function render() {
+    state = readState(location.hash, first, limits);
+    const view = viewOf(data, state), words = wordsOf(state.lang);
+    document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
+    const layerText = view.usesPooling ? words.pooling : words.layerOf(view.number + 1, data.layers.length);
+    const headText = view.layer.heads === 1 ? "" : view.head === null ? words.average(view.layer.heads)
+      : words.headOf(view.head + 1, view.layer.heads);
+    where.replaceChildren(h("strong", {}, "regard"), [data.model, layerText, headText,
+      view.pooled && !view.usesPooling ? words.overAll((data.queries || data.items).length) : ""]
+      .filter(Boolean).map((each) => ` · ${each}`).join(""));
+    languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang,
+      "aria-pressed": String(lang === state.lang), onclick: () => choose({ lang }) }, lang === "en" ? "English" : "中文")),
+    h("button", { type: "button", class: "plain", onclick: showHelp }, `? ${words.keys}`));
+    ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
+    sentence.replaceChildren(...sentenceOf(view).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
+    const name = (found, title, note) => {
+      found.title.textContent = title;
+      found.note.textContent = note;
+      found.section.setAttribute("aria-label", title);
+    };
+    name(comparedPart, words.compared, words.comparedNote);
+    name(headsPart, words.heads, view.removed.length ? words.headsNote : "");
+    name(mapPart, words.map(nounOf(data.noun, state.lang, true)), words.mapNote);
+    for (const each of views) each(view);
+    stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
+    stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
+    checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
+      words.about), ...data.left_out.map((each) => h("p", {}, each)),
+    ...(data.outcomes && data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
+  }
+
+  function showHelp() {
+    const words = wordsOf(state.lang);
+    help.replaceChildren(h("h2", {}, words.keys), h("dl", { class: "keys" }, words.help.map(([keys, what]) =>
+      h("div", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, what)))),
+    h("form", { method: "dialog" }, h("button", {}, words.close)));
+    help.showModal();
+  }
+
+  function showFind() {
+    const words = wordsOf(state.lang), texts = data.queries || data.items;
+    const options = h("ul", { class: "found" });
+    const go = (i) => {
+      find.close();
+      const place = data.outcomes ? data.outcomes.places.findIndex((each) => each.query === i) : i;
+      choose(place >= 0 ? { place, key: null } : { key: i });
+    };
+    const matching = (text) => texts.map((each, i) => [each, i]).filter(([each]) => each.toLowerCase().includes(text.toLowerCase()));
+    const box = h("input", { type: "text", "aria-label": words.find, autofocus: true, autocomplete: "off", oninput: () => {
+      const found = box.value ? matching(box.value).slice(0, 20) : [];
+      options.replaceChildren(...found.map(([each, i]) => h("li", {}, h("button", { type: "button", class: "plain",
+        onclick: () => go(i) }, h("bdi", {}, each), ` ${i + 1}`))));
+    } });
+    const form = h("form", { onsubmit: (event) => {
+      event.preventDefault();
+      const found = matching(box.value);
+      if (box.value && found.length) go(found[0][1]);
+    } }, h("label", {}, words.find, " ", box));
+    find.replaceChildren(form, options);
+    find.showModal();
+  }
+
+  const step = (by) => choose({ place: (state.place + by + limits.places) % limits.places, key: null });
+  const stepKey = (by) => choose({ key: (viewOf(data, state).key + by + limits.keys) % limits.keys });
+  const stepLayer = (by) => {
+    const now = state.layer === null ? data.layers.length - 1 : state.layer;
+    if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, now + by)) });
+  };
+  const stepHead = (by) => {
+    const layer = state.layer === null ? data.layers.length - 1 : state.layer, count = data.layers[layer]?.heads ?? 1;
+    const now = state.head === null ? (by > 0 ? -1 : count) : state.head;
+    choose({ layer, head: Math.max(0, Math.min(count - 1, now + by)), key: null });
+  };
+  const actions = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => stepKey(-1), ArrowDown: () => stepKey(1),
+    "[": () => stepLayer(-1), "]": () => stepLayer(1), ",": () => stepHead(-1), ".": () => stepHead(1),
+    a: () => choose({ head: null, key: null }), "/": showFind, "?": showHelp };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.target instanceof HTMLInputElement || !(event.key in actions)) return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+  addEventListener("popstate", render);
+  addEventListener("hashchange", render);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+  render();
+  document.documentElement.classList.add("ready");
+}
+
+start();

@@ -1,0 +1,71 @@
+// How one number came about: from a query and a key to the weight, each number to be opened.
+import { h } from "./dom.js";
+import { percent, short } from "./numbers.js";
+import { allowedKeys, biasOf, headVectors, isAllowed, product, rowOf } from "./weights.js";
+import { wordsOf } from "./words.js";
+
+const FEW = 3;
+
+/** The steps of the chosen item and key. */
+export function stepsView(root, title) {
+  return (view) => {
+    const { layer, state, key } = view, words = wordsOf(state.lang);
+    title.textContent = view.weights ? words.steps(percent(view.weights[key])) : words.steps("");
+    if (!view.weights || view.pooled) {
+      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.averageSteps : words.missing));
+      return;
+    }
+    const query = view.place.query;
+    const rows = [];
+    // Of an average the head with the largest weight is told.
+    const every = layer.heads > 1 && view.head === null
+      ? Array.from({ length: layer.heads }, (_, head) => rowOf(layer, head, query)[key]) : null;
+    const head = every ? every.indexOf(Math.max(...every)) : view.head;
+    if (!layer.vectors || !layer.vectors.heads.includes(head)) {
+      root.replaceChildren(h("p", { class: "quiet" }, words.noSteps(layer.rule || "")));
+      return;
+    }
+    const part = headVectors(layer, head);
+    const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
+    const allowed = isAllowed(part, query, key), score = scaled + bias;
+    const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i]]);
+    if (every) rows.push(step(words.headOf(head + 1, layer.heads), ""));
+    rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
+      terms.length > FEW ? " + … = " : " = "].join(""), short(sum), terms));
+    rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
+      ? step(words.root(part.size), "", short(scaled)) : step(words.scale, `${short(part.scale)} × ${short(sum)} = `, short(scaled)));
+    if (part.bias.distance || part.bias.near || part.bias.pair) {
+      const distance = key - (query + part.keys - part.queries);
+      rows.push(step(words.position(distance), `${short(scaled)} + ${signed(bias)} = `, short(score)));
+    }
+    rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
+    if (allowed) {
+      const weight = Math.exp(score - part.logSum[query]);
+      const { from, to } = allowedKeys(part, query);
+      let count = 0;
+      for (let i = from; i < to; i++) if (isAllowed(part, query, i)) count += 1;
+      rows.push(step(words.softmax(count), `e^${short(score)} ÷ ${short(Math.exp(part.logSum[query]))} = `, percent(weight)));
+    }
+    if (every) {
+      rows.push(step(words.mean, `${every.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}` +
+        `${every.length > 8 ? ", …" : ""} → `, percent(view.weights[key])));
+    }
+    root.replaceChildren(h("dl", { class: "steps" }, rows));
+  };
+}
+
+function step(name, text, value = "", terms = null) {
+  const said = [text, h("strong", {}, value)];
+  const body = terms === null ? said : h("details", {}, h("summary", {}, said), opened(terms));
+  return h("div", {}, h("dt", {}, name), h("dd", {}, body));
+}
+
+function opened(terms) {
+  return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b], i) => h("tr", {},
+    h("th", { scope: "row" }, String(i + 1)), h("td", {}, short(a)), h("td", {}, "×"), h("td", {}, short(b)),
+    h("td", {}, "="), h("td", {}, short(a * b))))));
+}
+
+function signed(value) {
+  return value < 0 ? `(${short(value).replace("-", "−")})` : short(value);
+}

@@ -1,0 +1,60 @@
+// What is shown, computed once for all parts of the page: the chosen place, the weights of its row, the effects.
+import { hasHead, meanRow, rowOf } from "./weights.js";
+
+/** The view of a state. */
+export function viewOf(data, state) {
+  const outcomes = data.outcomes, place = placeOf(data, state.place);
+  const pooled = place.query === null;
+  const usesPooling = pooled && data.pooling && state.layer === null && state.head === null;
+  const number = usesPooling ? null : state.layer === null ? data.layers.length - 1 : state.layer;
+  const layer = usesPooling ? data.pooling : data.layers[number];
+  // A layer with one head has no average.
+  const head = layer.heads === 1 ? 0 : state.head;
+  const there = hasHead(layer, head);
+  const weights = !there ? null : pooled && !usesPooling ? meanRow(layer, head)
+    : rowOf(layer, head, usesPooling ? 0 : place.query);
+  const at = (rows, change) => outcomeOf(outcomes, rows, change, state.place);
+  const hidden = outcomes && outcomes.hidden ? data.items.map((_, key) => at(outcomes.hidden, key)) : [];
+  let before = 0;
+  const removed = !outcomes || !outcomes.removed ? [] : data.layers.map((each) => {
+    const found = Array.from({ length: each.heads }, (_, i) => at(outcomes.removed, before + i));
+    before += each.heads;
+    return found;
+  });
+  const key = state.key === null ? (weights ? largest(weights) : 0) : state.key;
+  return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, hidden, removed, key,
+    kind: outcomes ? outcomes.kind : "vectors", form: outcomes ? outcomes.form : "item", names: data.numbered };
+}
+
+/** The index of the largest number; NaN counts as 0. */
+export function largest(numbers, sizes = (value) => value) {
+  let best = 0;
+  for (let i = 1; i < numbers.length; i++) {
+    if (orZero(sizes(numbers[i])) > orZero(sizes(numbers[best]))) best = i;
+  }
+  return best;
+}
+
+/** The value, or 0 if it isn't finite. */
+export function orZero(value) {
+  return Number.isFinite(value) ? value : 0;
+}
+
+/** Places of a record without outcomes are its queries. */
+export function placeOf(data, number) {
+  if (data.outcomes) return data.outcomes.places[number];
+  const texts = data.queries || data.items;
+  return { name: texts[number], query: number, label: data.labels[number] || "", score: data.scores[number] ?? null };
+}
+
+/** How many places there are. */
+export function placesOf(data) {
+  return data.outcomes ? data.outcomes.places.length : (data.queries || data.items).length;
+}
+
+function outcomeOf(outcomes, rows, change, place) {
+  const i = change * rows.change.shape[1] + place;
+  const score = rows.score.data[i];
+  return { label: outcomes.labels[rows.label.data[i]], score: Number.isNaN(score) ? null : score,
+    change: rows.change.data[i] };
+}

@@ -1,0 +1,136 @@
+// The page's own words, in English and Chinese.
+
+const ENGLISH = {
+  pick: (noun) => `Pick a ${noun}: what did it attend to, and what mattered?`,
+  keys: "Keys",
+  average: (count) => `average of ${count} heads`,
+  layerOf: (layer, count) => `layer ${layer} of ${count}`,
+  headOf: (head, count) => `head ${head} of ${count}`,
+  pooling: "pooling",
+  overAll: (count) => `average over all ${count}`,
+  compared: "Attended beside mattered",
+  comparedNote: "the weight, and what hiding it changes",
+  attended: "attended",
+  mattered: "mattered",
+  without: "without it",
+  others: (count) => `${count} others are lower in both.`,
+  heads: "Heads",
+  headsNote: "and the answer without each",
+  allHeads: "average",
+  map: (noun) => `All ${noun}`,
+  mapNote: "each row attends to the columns",
+  steps: (weight) => `How the ${weight} came about`,
+  product: "q · k",
+  scale: "× scale",
+  root: (size) => `÷ √${size}`,
+  position: (distance) => (distance === 0 ? "+ position (itself)"
+    : `+ position (${Math.abs(distance)} ${distance < 0 ? "before" : "after"})`),
+  mask: "mask",
+  allowed: "allowed",
+  hidden: "hidden: the weight is 0",
+  softmax: (count) => `softmax over ${count}`,
+  mean: "average of heads",
+  noSteps: (rule) => `The page doesn't hold the vectors of this head (${rule}).`,
+  averageSteps: "Choose a head to see how its weight came about.",
+  checked: (difference) => `Checked: the layers' own outputs, computed again from this record, differ by at most ` +
+    `${difference}.`,
+  about: "A weight says how much was attended to, an effect what changes without it.",
+  missing: "The weights of this head are in the overview only.",
+  legend: "weight",
+  masked: "hidden by the mask",
+  whole: "whole map",
+  closer: "closer",
+  wider: "wider",
+  joined: (tall, wide) => `A cell joins ${tall} × ${wide}: summed over keys, averaged over queries.`,
+  before: (percent, text, distance) => `${percent} from ${text}, ${distance} back`,
+  after: (percent, text, distance) => `${percent} from ${text}, ${distance} on`,
+  hide: "hidden from all",
+  find: "Find",
+  language: "Language",
+  help: [
+    ["← →", "another item"], ["[ ]", "another layer"], [", .", "another head"], ["a", "average of heads"],
+    ["↑ ↓", "the key whose steps are shown"], ["/", "find an item"], ["?", "these keys"], ["Esc", "close"],
+  ],
+  close: "Close",
+  answer: "The answer",
+  noEffects: "What mattered wasn't measured.",
+  query: (name) => `${name} attends to`,
+};
+
+const CHINESE = {
+  pick: () => "选一个词：它注意了什么，什么真正起了作用？",
+  keys: "按键",
+  average: (count) => `${count} 个头的平均`,
+  layerOf: (layer, count) => `第 ${layer} 层，共 ${count} 层`,
+  headOf: (head, count) => `第 ${head} 个头，共 ${count} 个`,
+  pooling: "池化",
+  overAll: (count) => `全部 ${count} 项的平均`,
+  compared: "注意与作用",
+  comparedNote: "权重，以及遮住它时答案的变化",
+  attended: "注意",
+  mattered: "作用",
+  without: "没有它",
+  others: (count) => `其余 ${count} 项两者都更小。`,
+  heads: "注意力头",
+  headsNote: "以及去掉每个头之后的答案",
+  allHeads: "平均",
+  map: () => "全部",
+  mapNote: "每一行注意各列",
+  steps: (weight) => `${weight} 是怎样算出来的`,
+  product: "q · k",
+  scale: "× 缩放",
+  root: (size) => `÷ √${size}`,
+  position: (distance) => (distance === 0 ? "+ 位置（自身）"
+    : `+ 位置（${distance < 0 ? "前" : "后"} ${Math.abs(distance)}）`),
+  mask: "掩码",
+  allowed: "可见",
+  hidden: "被遮住：权重为 0",
+  softmax: (count) => `对 ${count} 项做 softmax`,
+  mean: "各头的平均",
+  noSteps: (rule) => `页面里没有这个头的向量（${rule}）。`,
+  averageSteps: "选一个头，看它的权重怎样算出来。",
+  checked: (difference) => `已核对：由这份记录重新算出的各层输出，与原来最多相差 ${difference}。`,
+  about: "权重说明注意了多少，作用说明没有它会怎样。",
+  missing: "这个头的权重只在概览图里。",
+  legend: "权重",
+  masked: "被掩码遮住",
+  whole: "整张图",
+  closer: "放大",
+  wider: "缩小",
+  joined: (tall, wide) => `每格合并 ${tall} × ${wide}：对键求和，对查询求平均。`,
+  before: (percent, text, distance) => `${percent} 来自 ${text}，往前 ${distance}`,
+  after: (percent, text, distance) => `${percent} 来自 ${text}，往后 ${distance}`,
+  hide: "对所有词遮住",
+  find: "查找",
+  language: "语言",
+  help: [
+    ["← →", "换一项"], ["[ ]", "换一层"], [", .", "换一个头"], ["a", "各头的平均"],
+    ["↑ ↓", "换一个键，看它的步骤"], ["/", "查找"], ["?", "按键"], ["Esc", "关闭"],
+  ],
+  close: "关闭",
+  answer: "答案",
+  noEffects: "没有测量作用。",
+  query: (name) => `${name} 注意`,
+};
+
+/** The words of a language. */
+export function wordsOf(lang) {
+  return lang === "zh" ? CHINESE : ENGLISH;
+}
+
+const NOUNS = { word: "词", piece: "词片", patch: "块", frame: "帧", atom: "原子", node: "节点", item: "项",
+  character: "字", step: "步" };
+
+/** The name of an item, in a language. */
+export function nounOf(noun, lang, many = false) {
+  if (lang === "zh") return NOUNS[noun] || noun;
+  return many ? (/(ch|s|x)$/.test(noun) ? `${noun}es` : `${noun}s`) : noun;
+}
+
+const PATTERNS = { previous: "前一项", next: "后一项", same: "自身", first: "首项", separator: "分隔符",
+  duplicate: "相同项", induction: "归纳", diagonal: "对角", uniform: "均匀" };
+
+/** The name of a head's pattern, in a language. */
+export function patternOf(pattern, lang) {
+  return lang === "zh" ? PATTERNS[pattern] || pattern : pattern;
+}
