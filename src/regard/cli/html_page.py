@@ -2,12 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from regard.errors import ArgumentError
 from regard.page import Block, Heading, Page, as_html
 from regard.page.html import GENERATOR_TAG
+
+if TYPE_CHECKING:
+    from regard.inspection import Record
 
 __all__ = ["HtmlPage"]
 
@@ -63,13 +67,30 @@ class HtmlPage:
 
     def write(self, title: str, origin: str, language: str = "en") -> None:
         """Write the file atomically, and print its name; `origin` says where the sources come from."""
+        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
+        self._save(as_html(Page(title, tuple(self.blocks)), language=language), first)
+
+    def write_record(self, record: "Record", page: Page, **shown: int | None) -> None:
+        """Write the live page of a record, in which `page` is what can be read without a script.
+
+        Args:
+            record: the record.
+            page: its story.
+            shown: what is shown first, as `page_data` takes it.
+        """
+        from regard.inspection.views.page_data import page_data
+        from regard.page import as_live_html
+
+        data, arrays = page_data(record, **shown)
+        self._save(as_live_html(page, data, arrays))
+
+    def _save(self, text: str, what: str = "") -> None:
         from regard.files import write_text
 
         # Checked again, because the command may have written another file of this name, such as a sound.
         self._check()
-        write_text(self.path, as_html(Page(title, tuple(self.blocks)), language=language))
-        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
-        typer.echo(f"Wrote {self.path}{first}.", err=True)
+        write_text(self.path, text)
+        typer.echo(f"Wrote {self.path}{what}.", err=True)
 
 
 def _is_page(path: Path) -> bool:

@@ -110,8 +110,8 @@ def see(
     if map:
         page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
     if page_file is not None:
-        page_file.add(page, heading=False)
-        page_file.write(f"{record.model}: what it attended to, and what mattered", model)
+        title = f"{record.model}: what it attended to, and what mattered"
+        page_file.write_record(record, Page(title, page.blocks), **chosen, query=query)
     if format is Format.text:
         show(page, console, plain=plain)
 

@@ -24,7 +24,9 @@ _DOCUMENT = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
-<style>
+<style id="still">
+{still}</style>
+<style media="not all" id="lively">
 {style}</style>
 </head>
 <body>
@@ -67,7 +69,8 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
         mark=GENERATOR_TAG,
         policy=escape(policy, quote=True),
         title=escape(visible(page.title or "regard")),
-        style=STYLE + style(),
+        still=STYLE,
+        style=style(),
         static=body(page),
         # Nothing in a script element ends it, or begins a comment, without this character.
         values=json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c"),

@@ -83,7 +83,9 @@ def vectors(layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any) ->
     if not bias and request.parts.position.overrides("scores"):
         # What the products leave of the scores.
         scores = replace(call, normaliser=AsScores(), mask=None).weights()[item][heads, :queries, :keys].numpy()
-        found.bias = bias = {"pair": (scores - _Vectors(query, key, scale, {}, {}).scores(np.arange(queries))).astype(np.float32)}
+        found.bias = bias = {
+            "pair": (scores - _Vectors(query, key, scale, {}, {}).scores(np.arange(queries))).astype(np.float32)
+        }
     log_sums = found.log_sums()
     if not found.agrees(log_sums, layer, heads):
         return None
@@ -124,7 +126,9 @@ def _bias(
         line = select(position, which).bias(offsets).float().expand(-1, 1, -1)[:, 0]
         # The distance of the last query, at the position of the last key, and the first key comes first.
         return {"distance": line.cpu().numpy(), "first": call.key.shape[2] - 1}
-    relative = position.first if isinstance(position, Both) and isinstance(position.second, RelativeValues) else position
+    relative = (
+        position.first if isinstance(position, Both) and isinstance(position.second, RelativeValues) else position
+    )
     if isinstance(relative, RelativeKeys):
         table, query = select(relative, which).table.float().cpu(), torch.from_numpy(products.astype(np.float32))
         near = query @ table.mT * query.shape[-1] ** -0.5

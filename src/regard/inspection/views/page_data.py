@@ -109,9 +109,7 @@ def _cost(layer: LayerRecord) -> tuple[int, int]:
     return table, 4 * min(table, layer.heads * (queries + keys) * feature)
 
 
-def _layer(
-    layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, first: int | None
-) -> dict[str, Any]:
+def _layer(layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, first: int | None) -> dict[str, Any]:
     """The layer's weights in the cheaper form that fits; {} if none does."""
     queries, keys = layer.shape
     table, _ = _cost(layer)
@@ -155,9 +153,7 @@ def _outcomes(outcomes: Outcomes, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _rows(
-    rows: Sequence[Sequence[Outcome]], labels: dict[str, int], arrays: Arrays
-) -> dict[str, Any] | None:
+def _rows(rows: Sequence[Sequence[Outcome]], labels: dict[str, int], arrays: Arrays) -> dict[str, Any] | None:
     """(change, place) arrays: which label there is, its probability and the change."""
     if not rows:
         return None

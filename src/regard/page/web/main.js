@@ -48,6 +48,9 @@ export async function start() {
     h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
     checked, help, find);
   document.querySelector("main").replaceWith(page);
+  // The page without a script has a style of its own.
+  document.getElementById("still").remove();
+  document.getElementById("lively").media = "all";
 
   const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
     mapView(map, choose, tilesOf(data)), stepsView(steps, stepsPart.title)];

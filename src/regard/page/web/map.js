@@ -95,7 +95,7 @@ export function mapView(root, choose, tiles) {
     const cell = found.columns * side > width ? width / found.columns : side;
     const [wide, high_] = [found.columns * cell, found.rows * cell];
     const ratio = globalThis.devicePixelRatio || 1;
-    const top = cell >= LEAST_LABEL ? LABELS : 6, left = cell >= LEAST_LABEL ? LABELS : 6;
+    const top = cell >= 40 ? 26 : cell >= LEAST_LABEL ? LABELS : 6, left = cell >= LEAST_LABEL ? LABELS : 6;
     canvas.width = Math.round((left + wide + 4) * ratio);
     canvas.height = Math.round((top + high_ + 4) * ratio);
     canvas.style.width = `${left + wide + 4}px`;

@@ -32,6 +32,12 @@ export function short(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+/** Two digits, for numbers of which there are many. */
+export function brief(value) {
+  const size = Math.abs(value);
+  return size >= 100 || size < 0.01 ? short(Number(value.toPrecision(2))) : String(Number(value.toPrecision(2)));
+}
+
 /** The size of a change: of a probability in percentage points, of a vector as a share of its length. */
 export function sizeText(change, kind) {
   return kind === "numbers" && Number.isFinite(change) ? short(change) : percent(change);

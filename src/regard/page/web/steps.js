@@ -1,6 +1,6 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
-import { percent, short } from "./numbers.js";
+import { brief, percent, short } from "./numbers.js";
 import { allowedKeys, biasOf, headVectors, isAllowed, product, rowOf } from "./weights.js";
 import { wordsOf } from "./words.js";
 
@@ -67,5 +67,5 @@ function opened(terms) {
 }
 
 function signed(value) {
-  return value < 0 ? `(${short(value).replace("-", "−")})` : short(value);
+  return value < 0 ? `(${brief(value).replace("-", "−")})` : brief(value);
 }
