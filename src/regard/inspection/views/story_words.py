@@ -10,8 +10,8 @@ from regard.page.visible import visible
 
 __all__ = ["change_text", "or_zero", "said", "sentence", "size_text"]
 
-# A change of the probability below this is called none.
-_NOTICED = 0.005
+# A change of the probability below this is called none: it may not change the percentage.
+_NOTICED = 0.01
 
 
 def sentence(

@@ -23,7 +23,7 @@ export function headsView(root, choose) {
           outcome ? answer(outcome) : "", outcome && outcome.label !== view.place.label ? "changed" : "");
       });
       return h("div", { class: "layer", role: "group", "aria-label": layer.name },
-        h("span", { class: "name" }, String(number + 1)), ...average, ...each);
+        h("span", { class: "name" }, String(number + 1)), h("div", { class: "tiles" }, ...average, ...each));
 
       function tile(layerNumber, head, pressed, pattern, after, kind) {
         const name = `${layerNumber + 1}.${head === null ? words.allHeads : head + 1}`;

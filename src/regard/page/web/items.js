@@ -27,7 +27,7 @@ export function itemsView(root, choose) {
     const selected = view.pooled ? null : view.place.query;
     const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
     list.replaceChildren(...edge(view, shown, true),
-      ...range(shown.from, shown.to).map((i) => chip(view, i, selected, pair, chips)), ...edge(view, shown, false));
+      ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false));
     written.replaceChildren();
     if (pair) {
       const other = around(data.queries.length, selected || 0);
@@ -48,7 +48,7 @@ export function itemsView(root, choose) {
     const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
       : h("span", { class: "label" }, label, score === undefined ? "" : ` ${probability(score)}`);
-    const text = h("span", { class: "text" }, token(data.items[i]));
+    const text = h("span", { class: "text" }, token(shownText(data.items[i])));
     const main = alone
       ? h("span", { class: "chip" }, text, note)
       : h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
@@ -69,7 +69,7 @@ export function itemsView(root, choose) {
     const element = h("li", { class: i === selected ? "selected" : "" },
       h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
         disabled: place < 0, onclick: () => choose({ place, key: null }) },
-      h("span", { class: "text" }, token(view.data.queries[i])), score));
+      h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
     if (i === selected) chips.set("answer", element);
     return element;
   }
@@ -122,6 +122,11 @@ function around(count, centre) {
   if (count <= WINDOW) return { from: 0, to: count };
   const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
   return { from, to: from + WINDOW };
+}
+
+// Pieces of words begin with their space.
+function shownText(text) {
+  return text.trim() || text;
 }
 
 function range(from, to) {

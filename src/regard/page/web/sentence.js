@@ -2,8 +2,8 @@
 import { percent, probability, sizeText } from "./numbers.js";
 import { largest, orZero } from "./view.js";
 
-// A change of the probability below this is called none.
-const NOTICED = 0.005;
+// A change of the probability below this is called none: it may not change the percentage.
+const NOTICED = 0.01;
 
 /** The sentence as a list of [text, kind], where kind is "", "weight", "effect" or "answer". */
 export function sentenceOf(view) {

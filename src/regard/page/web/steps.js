@@ -12,7 +12,7 @@ export function stepsView(root, title) {
     const { layer, state, key } = view, words = wordsOf(state.lang);
     title.textContent = view.weights ? words.steps(percent(view.weights[key])) : words.steps("");
     if (!view.weights || view.pooled) {
-      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.averageSteps : words.missing));
+      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : words.missing));
       return;
     }
     const query = view.place.query;

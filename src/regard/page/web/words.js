@@ -1,7 +1,7 @@
 // The page's own words, in English and Chinese.
 
 const ENGLISH = {
-  pick: (noun) => `Pick a ${noun}: what did it attend to, and what mattered?`,
+  pick: (noun) => `Pick ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}: what did it attend to, and what mattered?`,
   keys: "Keys",
   average: (count) => `average of ${count} heads`,
   layerOf: (layer, count) => `layer ${layer} of ${count}`,
@@ -31,7 +31,7 @@ const ENGLISH = {
   softmax: (count) => `softmax over ${count}`,
   mean: "average of heads",
   noSteps: (rule) => `The page doesn't hold the vectors of this head (${rule}).`,
-  averageSteps: "Choose a head to see how its weight came about.",
+  pooledSteps: "This is an average over all rows, which has no steps of its own. Choose a cell of the map.",
   checked: (difference) => `Checked: the layers' own outputs, computed again from this record, differ by at most ` +
     `${difference}.`,
   about: "A weight says how much was attended to, an effect what changes without it.",
@@ -88,7 +88,7 @@ const CHINESE = {
   softmax: (count) => `对 ${count} 项做 softmax`,
   mean: "各头的平均",
   noSteps: (rule) => `页面里没有这个头的向量（${rule}）。`,
-  averageSteps: "选一个头，看它的权重怎样算出来。",
+  pooledSteps: "这是所有行的平均，没有自己的步骤。请在图中选一格。",
   checked: (difference) => `已核对：由这份记录重新算出的各层输出，与原来最多相差 ${difference}。`,
   about: "权重说明注意了多少，作用说明没有它会怎样。",
   missing: "这个头的权重只在概览图里。",
