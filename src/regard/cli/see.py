@@ -109,11 +109,12 @@ def see(
     page = weights_page(record, layer, head, top) if told is None else story(record, **chosen, query=query, top=top)
     if map:
         page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
+    if format is Format.text:
+        show(page, console, plain=plain)
+    # Last, so that the terminal ends with the file's name.
     if page_file is not None:
         title = f"{record.model}: what it attended to, and what mattered"
         page_file.write_record(record, Page(title, page.blocks), **chosen, query=query)
-    if format is Format.text:
-        show(page, console, plain=plain)
 
 
 def _record(model: str, source: str | None, effects: bool | None) -> "Record":
