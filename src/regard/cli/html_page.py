@@ -44,14 +44,23 @@ class HtmlPage:
             wrong = "can't be written to" if above.is_dir() else "is no folder"
             raise ArgumentError(f"`--html` must be a file to write, but of {path} {above} {wrong}.")
         self.blocks: list[Block] = []
+        self.records: list[tuple[str, Record]] = []
         self.pages = 0
 
-    def add(self, page: Page, *, heading: bool) -> None:
-        """Add the view of one source; sources beyond the limit are ignored."""
+    def add(self, page: Page, *, heading: bool, record: "Record | None" = None) -> None:
+        """Add the view of one source; sources beyond the limit are ignored.
+
+        Args:
+            page: what can be read without a script.
+            heading: whether the source has a heading there.
+            record: what the live page draws from; None: it has nothing to draw.
+        """
         self.pages += 1
         if self.pages > _MOST:
             return
         self.blocks += [*([Heading(page.title)] if heading else []), *page.blocks]
+        if record is not None and (record.layers or record.pooling is not None):
+            self.records.append((page.title, record))
 
     def _check(self) -> None:
         path = Path(self.path)
@@ -65,26 +74,27 @@ class HtmlPage:
                 "name, or --force to write over it."
             )
 
-    def write(self, title: str, origin: str, language: str = "en") -> None:
-        """Write the file atomically, and print its name; `origin` says where the sources come from."""
-        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
-        self._save(as_html(Page(title, tuple(self.blocks)), language=language), first)
-
-    def write_record(self, record: "Record", page: Page, **shown: int | None) -> None:
-        """Write the live page of a record, in which `page` is what can be read without a script.
+    def write(self, title: str, origin: str, language: str = "en", **shown: int | None) -> None:
+        """Write the file atomically, and print its name.
 
         Args:
-            record: the record.
-            page: its story.
-            shown: what is shown first, as `page_data` takes it.
+            title: the title of the page.
+            origin: where the sources come from.
+            language: the language of the page's own words, as a BCP 47 tag.
+            shown: the layer, head and query that are shown first, as `page_data` takes them.
         """
+        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
+        page = Page(title, tuple(self.blocks))
+        if not self.records:
+            self._save(as_html(page, language=language), first)
+            return
         from regard.inspection.views.page_data import page_data
         from regard.page import as_live_html
 
-        data, arrays = page_data(record, **shown)
-        self._save(as_live_html(page, data, arrays))
+        titles, records = zip(*self.records, strict=True)
+        self._save(as_live_html(page, *page_data(records, titles, **shown), language=language), first)
 
-    def _save(self, text: str, what: str = "") -> None:
+    def _save(self, text: str, what: str) -> None:
         from regard.files import write_text
 
         # Checked again, because the command may have written another file of this name, such as a sound.

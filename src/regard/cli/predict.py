@@ -174,11 +174,12 @@ def answer_all(
                         console.line()
                     show(page, console, plain=wanted.plain)
                 if html is not None:
-                    html.add(predicting.html_page(answered), heading=predicting.headed)
+                    html.add(predicting.html_page(answered), heading=predicting.headed, record=answered.record)
     if skipped is not None:
         skipped.write()
     if html is not None:
-        html.write(f"{' and '.join(names)}: {predicting.attended}", origin or "the command line")
+        title = f"{' and '.join(names)}: {predicting.attended}"
+        html.write(title, origin or "the command line", layer=wanted.layer, head=wanted.head)
 
 
 def _check(wanted: Wanted, command: str) -> None:

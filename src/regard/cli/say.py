@@ -113,7 +113,7 @@ def say(
             _check(loaded, line, name)
     shown = Show(layer, head, top=0, map=True)
     page = None if html is None else HtmlPage(html, force=force, sources=len(lines))
-    told: list[tuple[str, Page | None]] = []
+    told: list[tuple[str, Page | None, Record | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
         put = (
@@ -125,15 +125,15 @@ def say(
             seen = None if record is None else as_page(record, line.text, shown)
             put(place.name, wav(said.sound))
             cut = "" if said.ended else ", cut: the model predicted no end"
-            told.append((f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}", seen))
+            told.append((f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}", seen, record))
     console = output_console(width=width, colour=color)
-    for each, seen in told:
+    for each, seen, record in told:
         typer.echo(visible(each))
         if seen is not None and (html is None or map or plain):
             console.line()
             show(seen, console, plain=plain)
         if seen is not None and page is not None:
-            page.add(seen, heading=True)
+            page.add(seen, heading=True, record=record)
     if page is not None:
         page.write(f"{loaded.name}: what it attended to", name or "the command line")
 

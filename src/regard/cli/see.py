@@ -113,8 +113,8 @@ def see(
         show(page, console, plain=plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
-        title = f"{record.model}: what it attended to, and what mattered"
-        page_file.write_record(record, Page(title, page.blocks), **chosen, query=query)
+        page_file.add(page, heading=False, record=record)
+        page_file.write(f"{record.model}: what it attended to, and what mattered", model, **chosen, query=query)
 
 
 def _record(model: str, source: str | None, effects: bool | None) -> "Record":

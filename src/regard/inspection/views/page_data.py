@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes
+from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.views.layer_arrays import overview, vectors, weights_table
 from regard.inspection.views.story import difference, head_names
@@ -19,6 +19,8 @@ __all__ = ["MOST_BYTES", "page_data"]
 MOST_BYTES = 16 * 2**20
 """The most bytes of arrays in a page; as text in the page they take a third more."""
 
+# Larger layers have an overview.
+_OVERVIEW_FROM = 64
 # Numbers are kept in full where they take no more than this.
 _SMALL = 2**19
 # Vectors beside a table, from which the steps are told.
@@ -26,7 +28,8 @@ _FOR_STEPS = 2**17
 
 
 def page_data(
-    record: Record,
+    records: Sequence[Record],
+    titles: Sequence[str] = ("",),
     *,
     layer: int | None = None,
     head: int | None = None,
@@ -38,15 +41,35 @@ def page_data(
     What doesn't fit into `most_bytes` is left out, the layer that is shown first last, and a sentence says so.
 
     Args:
-        record: the record.
+        records: the records, of which one is shown at a time.
+        titles: the name of each.
         layer, head, query: what is shown first, as in `story_of`.
         most_bytes: the most bytes of arrays.
+
+    Example:
+        >>> import torch
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
+        >>> data, arrays = page_data([Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,))])
+        >>> data["records"][0]["layers"][0]["table"], arrays.size
+        ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
-    arrays, left_out = Arrays(), []
+    arrays = Arrays()
+    shown = {"layer": layer, "head": head, "place": query}
+    found = []
+    for number, (record, title) in enumerate(zip(records, titles, strict=True), start=1):
+        # Each record gets the same part of what is left.
+        most = arrays.size + (most_bytes - arrays.size) // (len(records) - number + 1)
+        found.append({"title": visible(title)} | _record(record, arrays, most, layer, head))
+    first = {name: None if value is None else value - 1 for name, value in shown.items()}
+    return {"version": 1, "records": found, "shown": first}, arrays
+
+
+def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, head: int | None) -> dict[str, Any]:
+    left_out = []
     shown = len(record.layers) - 1 if layer is None else layer - 1
     layers: list[dict[str, Any]] = [{} for _ in record.layers]
     for number, each in enumerate(record.layers):
-        if max(each.shape) > 64:
+        if max(each.shape) > _OVERVIEW_FROM:
             layers[number] |= overview(each, arrays)
     order = sorted(range(len(layers)), key=lambda number: (number != shown, number))
     whole = sum(_cost(record.layers[number])[1] for number in order)
@@ -79,7 +102,6 @@ def page_data(
         }
     found = difference(record)
     return {
-        "version": 1,
         "model": record.model,
         "noun": record.noun,
         "items": list(map(visible, record.items)),
@@ -90,15 +112,30 @@ def page_data(
         "grid": None if record.grid is None else list(record.grid),
         "layers": layers,
         "pooling": pooling,
-        "outcomes": None if record.outcomes is None else _outcomes(record.outcomes, arrays),
-        "shown": {
-            "layer": None if layer is None else layer - 1,
-            "head": None if head is None else head - 1,
-            "place": None if query is None else query - 1,
-        },
+        "outcomes": _outcomes(record.outcomes or _answered(record), arrays),
         "difference": found if found is not None and math.isfinite(found) else None,
         "left_out": left_out,
-    }, arrays
+    }
+
+
+def _answered(record: Record) -> Outcomes:
+    """The places of a record whose effects weren't measured."""
+    texts = record.query_items
+    if record.labels:
+        scores = record.scores or (None,) * len(texts)
+        places = [Place(*each) for each in zip(texts, range(len(texts)), record.labels, scores, strict=True)]
+        return Outcomes("labels", "item", tuple(places))
+    match record.answer:
+        case dict():
+            found = [Place(name, None, "yes", chance) for name, chance in record.answer.items()]
+            return Outcomes("labels", "item", tuple(found))
+        case (str() as label, float() as chance):
+            return Outcomes("labels", "item", (Place("the whole", None, label, chance),))
+        case float() as number:
+            return Outcomes("numbers", "item", (Place("the whole", None, f"{number:.4g}", None),))
+    generated = record.queries is not None
+    found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
+    return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))
 
 
 def _cost(layer: LayerRecord) -> tuple[int, int]:

@@ -10,7 +10,7 @@ const THUMBNAIL = 64;
 
 /** The heads; `choose` is called with the layer and the head. */
 export function headsView(root, choose) {
-  const pictures = new Map();
+  const pictures = new WeakMap();
   return (view) => {
     const { data, state } = view, words = wordsOf(state.lang), scale = scaleOf(root);
     const rows = data.layers.map((layer, number) => {
@@ -45,12 +45,10 @@ export function headsView(root, choose) {
   };
 
   function draw(picture, layer, head, scale) {
-    const name = `${layer.name} ${head} ${scale.high}`;
-    let found = pictures.get(name);
-    if (!found) {
-      found = thumbnail(layer, head, scale);
-      pictures.set(name, found);
-    }
+    if (!pictures.has(layer)) pictures.set(layer, new Map());
+    const drawn = pictures.get(layer), name = `${head} ${scale.high}`;
+    if (!drawn.has(name)) drawn.set(name, thumbnail(layer, head, scale));
+    const found = drawn.get(name);
     if (!found) return;
     picture.width = found.width;
     picture.height = found.height;

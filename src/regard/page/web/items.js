@@ -2,7 +2,7 @@
 import { h, s, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { wordsOf } from "./words.js";
-import { orZero } from "./view.js";
+import { orZero, placeAt } from "./view.js";
 
 // More items than that are shown as a window around the chosen one.
 const WINDOW = 80;
@@ -52,7 +52,7 @@ export function itemsView(root, choose) {
     const main = alone
       ? h("span", { class: "chip" }, text, note)
       : h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
-        onclick: () => choose({ place: placeAt(view, i), key: null }) }, text, note);
+        onclick: () => choose({ place: placeAt(view.data, i), key: null }) }, text, note);
     const element = h("li", { class: i === selected ? "selected" : "", title: weights ? percent(weight) : null,
       style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
     main.addEventListener("pointerenter", () => light(i, true));
@@ -63,8 +63,8 @@ export function itemsView(root, choose) {
   }
 
   function writtenChip(view, i, selected, chips) {
-    const place = placeAt(view, i);
-    const found = view.data.outcomes ? view.data.outcomes.places[place] : null;
+    const place = placeAt(view.data, i);
+    const found = view.data.outcomes.places[place];
     const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
     const element = h("li", { class: i === selected ? "selected" : "" },
       h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
@@ -75,7 +75,7 @@ export function itemsView(root, choose) {
   }
 
   function answers(view, chips) {
-    const places = view.data.outcomes ? view.data.outcomes.places : [view.place];
+    const { places } = view.data.outcomes;
     const shown = around(places.length, view.state.place);
     return range(shown.from, shown.to).map((i) => {
       const { name, label, score } = places[i], chosen = i === view.state.place;
@@ -103,15 +103,10 @@ export function itemsView(root, choose) {
       .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
     const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
     const chips = far.map((i) => h("button", { type: "button", class: "far", onclick: () => choose(
-      data.queries !== null || view.pooled ? { key: i } : { place: placeAt(view, i), key: null }) },
+      data.queries !== null || view.pooled ? { key: i } : { place: placeAt(view.data, i), key: null }) },
     words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i))));
     return [h("li", { class: "edge" }, `… ${(to - from).toLocaleString("en")}`, ...chips)];
   }
-}
-
-function placeAt(view, query) {
-  const places = view.data.outcomes ? view.data.outcomes.places : null;
-  return places ? places.findIndex((each) => each.query === query) : query;
 }
 
 function heaviest({ weights, key }) {

@@ -6,30 +6,25 @@ import { headsView } from "./heads.js";
 import { itemsView } from "./items.js";
 import { mapView } from "./map.js";
 import { sentenceOf } from "./sentence.js";
-import { hashOf, readState, within } from "./state.js";
+import { changed, firstState, hashOf, readState } from "./state.js";
 import { stepsView } from "./steps.js";
 import { tilesOf } from "./threads.js";
-import { placesOf, viewOf } from "./view.js";
+import { placeAt, placesOf, viewOf } from "./view.js";
 import { nounOf, wordsOf } from "./words.js";
 
 /** Build the page from its data in place of what is there without a script. */
 export async function start() {
-  const data = await readData(document.getElementById("values").textContent, document.getElementById("packed").textContent);
-  const limits = { places: placesOf(data), layers: data.layers, queries: (data.queries || data.items).length,
-    keys: data.items.length };
-  const first = within({ place: data.shown.place ?? (data.outcomes ? data.outcomes.chosen : 0), layer: data.shown.layer,
-    head: data.shown.head, key: null, window: null, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" },
-  { place: 0, layer: null }, limits);
+  const all = await readData(document.getElementById("values").textContent, document.getElementById("packed").textContent);
   const choose = (change) => {
-    const next = within({ ...state, ...change }, first, limits);
-    // Another layer may have other sizes.
-    if ("layer" in change && change.layer !== state.layer && next.window) next.window = null;
+    const next = changed(state, change, all.records);
     const hash = hashOf(next);
     if (hash === location.hash) return;
     history.pushState(null, "", hash);
     render();
   };
-  let state = readState(location.hash, first, limits);
+  const first = firstState(all, document.documentElement.lang.startsWith("zh") ? "zh" : "en");
+  let state = readState(location.hash, first, all.records), data = all.records[state.record];
+  const tiles = tilesOf(all.records);
 
   const part = (name, ...children) => {
     const title = h("h2", {}), note = h("span", { class: "quiet" });
@@ -37,14 +32,14 @@ export async function start() {
     return { section, title, note };
   };
   const where = h("p", { class: "where" }), ask = h("p", { class: "ask quiet" });
-  const languages = h("p", { class: "languages" });
+  const languages = h("p", { class: "languages" }), records = h("p", { class: "records" });
   const items = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
   const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
   const comparedPart = part("compared-part", compared), headsPart = part("heads-part", heads);
   const mapPart = part("map-part", map), stepsPart = part("steps-part", steps);
   const checked = h("footer", {});
   const help = h("dialog", {}), find = h("dialog", { class: "find" });
-  const page = h("main", { class: "live" }, h("header", {}, where, languages), ask, items, sentence,
+  const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, sentence,
     h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
     checked, help, find);
   document.querySelector("main").replaceWith(page);
@@ -53,14 +48,15 @@ export async function start() {
   document.getElementById("lively").media = "all";
 
   const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
-    mapView(map, choose, tilesOf(data)), stepsView(steps, stepsPart.title)];
+    mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
     if (key !== null) page.querySelector(`tr[data-key="${key}"]`)?.classList.add("lit");
   });
 
   function render() {
-    state = readState(location.hash, first, limits);
+    state = readState(location.hash, first, all.records);
+    data = all.records[state.record];
     const view = viewOf(data, state), words = wordsOf(state.lang);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
     const layerText = view.usesPooling ? words.pooling : words.layerOf(view.number + 1, data.layers.length);
@@ -72,6 +68,7 @@ export async function start() {
     languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang,
       "aria-pressed": String(lang === state.lang), onclick: () => choose({ lang }) }, lang === "en" ? "English" : "中文")),
     h("button", { type: "button", class: "plain", onclick: showHelp }, `? ${words.keys}`));
+    showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
     sentence.replaceChildren(...sentenceOf(view).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
@@ -87,7 +84,15 @@ export async function start() {
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
       words.about), ...data.left_out.map((each) => h("p", {}, each)),
-    ...(data.outcomes && data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
+    ...(data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
+  }
+
+  function showRecords(words) {
+    records.hidden = all.records.length === 1;
+    if (records.hidden) return;
+    const options = all.records.map((each, i) => h("option", { value: i, selected: i === state.record }, `${i + 1}  ${nameOf(each)}`));
+    records.replaceChildren(h("label", {}, words.record(all.records.length), " ",
+      h("select", { onchange: ({ target }) => choose({ record: Number(target.value) }) }, options)));
   }
 
   function showHelp() {
@@ -103,7 +108,7 @@ export async function start() {
     const options = h("ul", { class: "found" });
     const go = (i) => {
       find.close();
-      const place = data.outcomes ? data.outcomes.places.findIndex((each) => each.query === i) : i;
+      const place = placeAt(data, i);
       choose(place >= 0 ? { place, key: null } : { key: i });
     };
     const matching = (text) => texts.map((each, i) => [each, i]).filter(([each]) => each.toLowerCase().includes(text.toLowerCase()));
@@ -121,8 +126,8 @@ export async function start() {
     find.showModal();
   }
 
-  const step = (by) => choose({ place: (state.place + by + limits.places) % limits.places, key: null });
-  const stepKey = (by) => choose({ key: (viewOf(data, state).key + by + limits.keys) % limits.keys });
+  const step = (by) => choose({ place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
+  const stepKey = (by) => choose({ key: (viewOf(data, state).key + by + data.items.length) % data.items.length });
   const stepLayer = (by) => {
     const now = state.layer === null ? data.layers.length - 1 : state.layer;
     if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, now + by)) });
@@ -146,6 +151,13 @@ export async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   render();
   document.documentElement.classList.add("ready");
+}
+
+// What a record is called among others: its text, or the name of its file.
+function nameOf({ items, noun, title }) {
+  if (!["word", "piece", "character"].includes(noun)) return title;
+  const text = items.slice(0, 20).join(" ");
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 
 start();

@@ -5,6 +5,7 @@ import { fromOverview, highOf, imageOf } from "./heads.js";
 import { percent } from "./numbers.js";
 import { numberedOf } from "./sentence.js";
 import { cells } from "./tiles.js";
+import { placeAt } from "./view.js";
 import { hasHead } from "./weights.js";
 import { wordsOf } from "./words.js";
 
@@ -185,8 +186,7 @@ export function mapView(root, choose, tiles) {
   function pick(cell) {
     if (!cell || !shown) return;
     const query = shown.window.top + cell.row * shown.found.tall, key = shown.window.left + cell.column * shown.found.wide;
-    const places = view.data.outcomes ? view.data.outcomes.places : null;
-    const place = view.pooled ? -1 : places ? places.findIndex((each) => each.query === query) : query;
+    const place = view.pooled ? -1 : placeAt(view.data, query);
     choose(place < 0 ? { key } : { place, key });
   }
 

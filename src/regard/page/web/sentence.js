@@ -13,7 +13,7 @@ export function sentenceOf(view) {
 function facts(view) {
   const { data, place, weights, hidden, names, kind } = view;
   const texts = data.queries || data.items, outcomes = data.outcomes;
-  const own = data.queries === null && outcomes && outcomes.places.length === data.items.length ? place.query : null;
+  const own = data.queries === null && outcomes.places.length === data.items.length ? place.query : null;
   const most = weights ? largest(weights) : null;
   let found = null;
   hidden.forEach((each, item) => {
@@ -23,7 +23,7 @@ function facts(view) {
   const change = found === null ? null : hidden[found].change;
   const noticed = found !== null && (kind === "numbers" ? change !== 0 : !(Math.abs(change) < NOTICED));
   let name = place.name;
-  if (place.query !== null && outcomes && outcomes.places.length === texts.length) {
+  if (place.query !== null && outcomes.places.length === texts.length) {
     name = data.queries === null ? names[place.query] : numberedOf(texts)[place.query];
   }
   return { own, most, found, noticed, name, whole: name === "the whole" };

@@ -1,30 +1,52 @@
 // What is shown, as the part of the address after #, so that a view can be linked.
+import { placesOf } from "./view.js";
 
-const NUMBERS = ["place", "layer", "head", "key"];
+const NUMBERS = ["record", "place", "layer", "head", "key"];
+// What is always one of several; the others may be left open.
+const CHOSEN = ["record", "place"];
 
-/** The view that an address names, within what the record has; fields that it doesn't name are those of `first`. */
-export function readState(hash, first, limits) {
+/** The view that a page begins with. */
+export function firstState(all, lang) {
+  const { layer, head, place } = all.shown;
+  return { record: 0, place, layer, head, key: null, window: null, lang };
+}
+
+/** The view that an address names, within what the records have; what it doesn't name is as in `first`. */
+export function readState(hash, first, records) {
   const found = { ...first };
   for (const part of hash.replace(/^#/, "").split("&")) {
     const [name, value] = part.split("=");
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "map") found.window = windowFrom(value);
     if (!NUMBERS.includes(name)) continue;
-    if (value === "all" && name !== "place") found[name] = null;
+    if (value === "all" && !CHOSEN.includes(name)) found[name] = null;
     else if (/^\d+$/.test(value || "") && Number(value) >= 1) found[name] = Number(value) - 1;
   }
-  return within(found, first, limits);
+  return within(found, records);
 }
 
-/** The view with everything that isn't there replaced. */
-export function within(state, first, { places, layers, queries, keys }) {
+/** A view after a change. */
+export function changed(state, change, records) {
+  const found = { ...state, ...change };
+  if (found.record !== state.record) Object.assign(found, { place: null, key: null, window: null });
+  // Another layer may have other sizes.
+  if (found.layer !== state.layer) found.window = null;
+  if ("window" in change) found.window = change.window;
+  return within(found, records);
+}
+
+// The view with everything that isn't there replaced by what is shown first.
+function within(state, records) {
   const found = { ...state };
-  if (found.place >= places) found.place = first.place;
-  if (found.layer !== null && found.layer >= layers.length) found.layer = first.layer;
-  const heads = found.layer === null ? 1 : layers[found.layer].heads;
-  if (found.head !== null && found.head >= heads) found.head = null;
+  if (found.record >= records.length) found.record = 0;
+  const data = records[found.record], { layers } = data, keys = data.items.length;
+  if (found.place === null || found.place >= placesOf(data)) found.place = data.outcomes.chosen;
+  if (found.layer !== null && found.layer >= layers.length) found.layer = null;
+  const layer = layers[found.layer === null ? layers.length - 1 : found.layer];
+  if (found.head !== null && (!layer || found.head >= layer.heads)) found.head = null;
   if (found.key !== null && found.key >= keys) found.key = null;
-  if (found.window && (found.window.bottom > queries || found.window.right > keys)) found.window = null;
+  const { window } = found, queries = layer ? layer.queries : 1;
+  if (window && (window.bottom > queries || window.right > keys)) found.window = null;
   return found;
 }
 
@@ -37,10 +59,7 @@ function windowFrom(text) {
 
 /** The address of a view. Numbers count from 1, as they do on the page. */
 export function hashOf(state) {
-  const parts = [`place=${state.place + 1}`];
-  for (const name of ["layer", "head", "key"]) {
-    parts.push(`${name}=${state[name] === null ? "all" : state[name] + 1}`);
-  }
+  const parts = NUMBERS.map((name) => `${name}=${state[name] === null ? "all" : state[name] + 1}`);
   const { window } = state;
   if (window) parts.push(`map=${window.top + 1}-${window.bottom},${window.left + 1}-${window.right}`);
   return `#${parts.join("&")}&lang=${state.lang}`;

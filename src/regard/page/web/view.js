@@ -3,7 +3,7 @@ import { hasHead, meanRow, rowOf } from "./weights.js";
 
 /** The view of a state. */
 export function viewOf(data, state) {
-  const outcomes = data.outcomes, place = placeOf(data, state.place);
+  const outcomes = data.outcomes, place = outcomes.places[state.place];
   const pooled = place.query === null;
   const usesPooling = pooled && data.pooling && state.layer === null && state.head === null;
   const number = usesPooling ? null : state.layer === null ? data.layers.length - 1 : state.layer;
@@ -14,16 +14,16 @@ export function viewOf(data, state) {
   const weights = !there ? null : pooled && !usesPooling ? meanRow(layer, head)
     : rowOf(layer, head, usesPooling ? 0 : place.query);
   const at = (rows, change) => outcomeOf(outcomes, rows, change, state.place);
-  const hidden = outcomes && outcomes.hidden ? data.items.map((_, key) => at(outcomes.hidden, key)) : [];
+  const hidden = outcomes.hidden ? data.items.map((_, key) => at(outcomes.hidden, key)) : [];
   let before = 0;
-  const removed = !outcomes || !outcomes.removed ? [] : data.layers.map((each) => {
+  const removed = !outcomes.removed ? [] : data.layers.map((each) => {
     const found = Array.from({ length: each.heads }, (_, i) => at(outcomes.removed, before + i));
     before += each.heads;
     return found;
   });
   const key = state.key === null ? (weights ? largest(weights) : 0) : state.key;
   return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, hidden, removed, key,
-    kind: outcomes ? outcomes.kind : "vectors", form: outcomes ? outcomes.form : "item", names: data.numbered };
+    kind: outcomes.kind, form: outcomes.form, names: data.numbered };
 }
 
 /** The index of the largest number; NaN counts as 0. */
@@ -40,16 +40,14 @@ export function orZero(value) {
   return Number.isFinite(value) ? value : 0;
 }
 
-/** Places of a record without outcomes are its queries. */
-export function placeOf(data, number) {
-  if (data.outcomes) return data.outcomes.places[number];
-  const texts = data.queries || data.items;
-  return { name: texts[number], query: number, label: data.labels[number] || "", score: data.scores[number] ?? null };
-}
-
 /** How many places there are. */
 export function placesOf(data) {
-  return data.outcomes ? data.outcomes.places.length : (data.queries || data.items).length;
+  return data.outcomes.places.length;
+}
+
+/** The number of the place that is predicted from a query; -1 if there is none. */
+export function placeAt(data, query) {
+  return data.outcomes.places.findIndex((each) => each.query === query);
 }
 
 function outcomeOf(outcomes, rows, change, place) {

@@ -2,6 +2,7 @@
 
 const ENGLISH = {
   pick: (noun) => `Pick ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}: what did it attend to, and what mattered?`,
+  record: (count) => `One of ${count}:`,
   keys: "Keys",
   average: (count) => `average of ${count} heads`,
   layerOf: (layer, count) => `layer ${layer} of ${count}`,
@@ -59,6 +60,7 @@ const ENGLISH = {
 
 const CHINESE = {
   pick: () => "选一个词：它注意了什么，什么真正起了作用？",
+  record: (count) => `共 ${count} 份：`,
   keys: "按键",
   average: (count) => `${count} 个头的平均`,
   layerOf: (layer, count) => `第 ${layer} 层，共 ${count} 层`,

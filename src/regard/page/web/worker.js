@@ -1,12 +1,12 @@
 // The worker: gets the layers once, then computes the cells that it is asked for.
 import { cells } from "./tiles.js";
 
-let layers = [];
+let records = [];
 
 onmessage = ({ data }) => {
-  if (data.layers) {
-    layers = data.layers;
+  if (data.records) {
+    records = data.records;
     return;
   }
-  postMessage({ number: data.number, found: cells(layers[data.layer], data.heads, data.window, data.most, data.most) });
+  postMessage({ number: data.number, found: cells(records[data.record][data.layer], data.heads, data.window, data.most, data.most) });
 };
