@@ -17,6 +17,7 @@ __all__ = ["HeadPattern", "head_patterns"]
 _ABOVE_CHANCE = 0.5
 _UNIFORM = 0.97
 _FEWEST_ROWS = 0.25
+_MOST_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def head_patterns(
     """Name each head by the pattern of its weights, in linear memory.
 
     The score of a pattern is the weight on its keys, averaged over the queries that may attend to one of them and to
-    more than one key. Weights that don't sum to 1 are divided by their sum. The patterns and their keys are
+    more than one key; of more than 1,024 queries so many are taken, evenly spaced, except in cross-attention. Weights that don't sum to 1 are divided by their sum. The patterns and their keys are
 
     - previous, next, same: the key one before, one after, or at the position of the query, where the last query has the
       position of the last key (not in cross-attention);
@@ -131,7 +132,10 @@ class _Measured:
         self._paths, self._received = None, torch.zeros(layer.heads, keys, dtype=torch.double, device=device)
         self._step = max(1, math.ceil(2 * keys / max(queries, 1)))
         self._last = len(items) - self._shift if items and not cross else queries
-        for rows, weights, chance in _blocks(layer, item, max(min(self._last, queries), 0)):
+        count = max(min(self._last, queries), 0)
+        # A path needs all queries; an average over so many evenly spaced ones is as good.
+        rows = torch.arange(count) if cross or count <= _MOST_ROWS else torch.linspace(0, count - 1, _MOST_ROWS).long()
+        for rows, weights, chance in _blocks(layer, item, rows.to(device)):
             self._add(rows, weights, chance)
 
     def _add(self, rows: Tensor, weights: Tensor, chance: Tensor) -> None:
@@ -213,11 +217,11 @@ def _above_chance(score: float, chance: float) -> float:
     return (score - chance) / (1 - chance) if chance < 1 - 1e-6 else 0.0
 
 
-def _blocks(layer: SeenLayer, item: int, queries: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _blocks(layer: SeenLayer, item: int, queries: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Some queries at a time: their numbers, their weights (head, row, key), which sum to 1, and equal weights."""
     # With vectors of zeros all scores are 0, and softmax gives equal weights to the allowed keys.
     query, key = (torch.zeros_like(each[..., :1]) for each in (layer.query, layer.key))
-    for rows, block in layer.blocks(torch.arange(queries, device=layer.query.device)):
+    for rows, block in layer.blocks(queries):
         weights = block[item].abs()
         yield (
             rows,

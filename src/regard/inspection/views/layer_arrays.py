@@ -33,6 +33,7 @@ OVERVIEW = 128
 _MOST_PAIRS = 2**18
 _TOLERANCE = 1e-3
 _ROWS = 32
+_ROWS_OF_A_CELL = 8
 
 
 def weights_table(layer: LayerRecord, arrays: Arrays, dtype: Any = np.float32) -> dict[str, Any]:
@@ -42,14 +43,15 @@ def weights_table(layer: LayerRecord, arrays: Arrays, dtype: Any = np.float32) -
 
 def overview(layer: LayerRecord, arrays: Arrays) -> dict[str, Any]:
     """The weights of each head in at most 128 x 128 cells: summed over keys and averaged over queries, so that a row
-    still sums to what it summed; and beside each sum the largest single weight in the cell.
+    still sums to what it summed; and beside each sum the largest single weight in the cell. Of the queries of a cell
+    eight are taken, evenly spaced.
     """
     queries, keys = layer.shape
     tall, wide = (-(-size // OVERVIEW) for size in (queries, keys))
     rows, columns = -(-queries // tall), -(-keys // wide)
     sums, most = torch.zeros(layer.heads, rows, columns), torch.zeros(layer.heads, rows, columns)
     for row in range(rows):
-        which = range(row * tall, min(queries, (row + 1) * tall))
+        which = range(row * tall, min(queries, (row + 1) * tall), -(-tall // _ROWS_OF_A_CELL))
         found = torch.nn.functional.pad(layer.weights(which), (0, columns * wide - keys))
         found = found.unflatten(2, (columns, wide))
         sums[:, row], most[:, row] = found.sum(-1).mean(1), found.amax((1, 3))

@@ -23,6 +23,8 @@ MOST_BYTES = 16 * 2**20
 _OVERVIEW_FROM = 64
 # Numbers are kept in full where they take no more than this.
 _SMALL = 2**19
+# Of longer inputs there are no tables, which grow with the square of the length.
+_TABLES = 512
 # Vectors beside a table, from which the steps are told.
 _FOR_STEPS = 2**17
 
@@ -153,22 +155,26 @@ def _layer(layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, firs
     left = most_bytes - arrays.size
     size = np.dtype(dtype).itemsize
     feature = layer.calls[0].query.shape[3]
-    a_head = (queries + keys) * feature * size + 4 * queries
+
+    def bytes_of_a_head(number: int) -> int:
+        return (queries + keys) * feature * number + 4 * queries
+
     found: dict[str, Any] = {}
-    short = size * table <= max(layer.heads * a_head, 4 * _FOR_STEPS) and max(queries, keys) <= 512
+    short = size * table <= max(layer.heads * bytes_of_a_head(size), 4 * _FOR_STEPS) and max(queries, keys) <= _TABLES
     if short and size * table <= left:
         found |= weights_table(layer, arrays, dtype)
         left = min(left - size * table, _FOR_STEPS)
-    fit = min(layer.heads, max(0, left) // max(1, a_head))
-    if found and fit < layer.heads:
-        return found
-    heads = sorted(range(layer.heads), key=lambda number: (number != first, number))[:fit]
-    if heads:
-        made = vectors(layer, arrays, sorted(heads), dtype)
+    # Where rounding to 16 bits changes the weights, 32 bits are kept, of fewer heads if need be.
+    for kind in (dtype, *([np.float32] if dtype is not np.float32 else [])):
+        fit = min(layer.heads, max(0, left) // bytes_of_a_head(np.dtype(kind).itemsize))
+        if not fit or (found and fit < layer.heads):
+            break
+        heads = sorted(range(layer.heads), key=lambda number: (number != first, number))[:fit]
+        made = vectors(layer, arrays, sorted(heads), kind)
         if made is not None:
-            found["vectors"] = made
-        elif not found and size * table <= left:
-            found |= weights_table(layer, arrays, dtype)
+            return found | {"vectors": made}
+    if not found and size * table <= left:
+        found |= weights_table(layer, arrays, dtype)
     return found
 
 

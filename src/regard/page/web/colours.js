@@ -15,6 +15,26 @@ function rgb(text) {
 export function colourOf(weight, high, scale) {
   if (weight === -1) return scale.masked;
   if (Number.isNaN(weight)) return scale.broken;
-  const share = Math.sqrt(Math.max(0, Math.min(1, weight / high)));
-  return scale.low.map((low, i) => Math.round(low + share * (scale.high[i] - low)));
+  return between(scale, Math.sqrt(Math.max(0, Math.min(1, weight / high))));
+}
+
+function between({ low, high }, share) {
+  return low.map((each, i) => Math.round(each + share * (high[i] - each)));
+}
+
+/** The same colours for many weights at once, four bytes each. */
+export function paint(weights, high, scale) {
+  const steps = 1023, table = new Uint32Array(steps + 1);
+  for (let i = 0; i <= steps; i++) table[i] = packed(between(scale, i / steps));
+  const masked = packed(scale.masked), broken = packed(scale.broken), found = new Uint32Array(weights.length);
+  for (let i = 0; i < weights.length; i++) {
+    const weight = weights[i];
+    found[i] = weight === -1 ? masked : Number.isNaN(weight) ? broken
+      : table[Math.round(steps * Math.sqrt(Math.max(0, Math.min(1, weight / high))))];
+  }
+  return new Uint8ClampedArray(found.buffer);
+}
+
+function packed([red, green, blue]) {
+  return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
 }

@@ -21,7 +21,7 @@ export function comparedView(root, choose) {
       ...(third ? [words.without] : [])];
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "plain", onclick: () => choose({ key: i }) }, token(names[i]))),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, onclick: () => choose({ key: i }) }, token(names[i]))),
       h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, percent(weights[i]))),
       hidden.length ? h("td", {}, bar(Math.abs(hidden[i].change) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,

@@ -3,10 +3,16 @@
 /** Read both. */
 export async function readData(values, packed) {
   const data = JSON.parse(values);
-  const bytes = Uint8Array.from(atob(packed), (each) => each.charCodeAt(0));
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : bytesOf(atob(packed));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   unpack(data, await new Response(stream).arrayBuffer());
   return data;
+}
+
+function bytesOf(text) {
+  const found = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) found[i] = text.charCodeAt(i);
+  return found;
 }
 
 const KINDS = { f32: Float32Array, i32: Int32Array, u16: Uint16Array, u8: Uint8Array };
@@ -20,10 +26,14 @@ function unpack(value, buffer) {
   }
 }
 
+// An array is made when it is asked for first: a page may hold many that nobody looks at.
 function array({ at, shape, kind }, buffer) {
   const size = shape.reduce((a, b) => a * b, 1);
-  const data = kind === "f16" ? widened(new Uint16Array(buffer, at, size)) : new KINDS[kind](buffer, at, size);
-  return { shape, data };
+  let made = null;
+  return { shape, get data() {
+    made ??= kind === "f16" ? widened(new Uint16Array(buffer, at, size)) : new KINDS[kind](buffer, at, size);
+    return made;
+  } };
 }
 
 /** float16 as float32. */

@@ -1,5 +1,5 @@
 // All heads, small, each with its pattern and the answer without it; one is chosen, or their average.
-import { colourOf, scaleOf } from "./colours.js";
+import { paint, scaleOf } from "./colours.js";
 import { h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { cells } from "./tiles.js";
@@ -10,50 +10,60 @@ const THUMBNAIL = 64;
 
 /** The heads; `choose` is called with the layer and the head. */
 export function headsView(root, choose) {
-  const pictures = new WeakMap();
+  let built = null, tiles = [];
+
   return (view) => {
-    const { data, state } = view, words = wordsOf(state.lang), scale = scaleOf(root);
-    const rows = data.layers.map((layer, number) => {
-      const chosen = !view.usesPooling && number === view.number;
-      const average = layer.heads === 1 ? [] : [tile(number, null, chosen && view.head === null,
-        words.allHeads, "", "")];
-      const each = Array.from({ length: layer.heads }, (_, head) => {
-        const outcome = view.removed.length ? view.removed[number][head] : null;
-        return tile(number, head, chosen && view.head === head, patternOf(layer.patterns[head] || "", state.lang),
-          outcome ? answer(outcome) : "", outcome && outcome.label !== view.place.label ? "changed" : "");
-      });
-      return h("div", { class: "layer", role: "group", "aria-label": layer.name },
-        h("span", { class: "name" }, String(number + 1)), h("div", { class: "tiles" }, ...average, ...each));
-
-      function tile(layerNumber, head, pressed, pattern, after, kind) {
-        const name = `${layerNumber + 1}.${head === null ? words.allHeads : head + 1}`;
-        const picture = h("canvas", { class: "head", width: THUMBNAIL, height: THUMBNAIL, "aria-hidden": "true" });
-        draw(picture, data.layers[layerNumber], head, scale);
-        return h("button", { type: "button", class: "tile", "aria-pressed": String(pressed), "aria-label":
-          [name, pattern, after].filter(Boolean).join(", "), onclick: () => choose({ layer: layerNumber, head, key: null }) },
-        picture, h("span", { class: "under" }, h("span", { class: "pattern" }, pattern || (head === null ? "" : name)),
-          after ? h("span", { class: `after ${kind}` }, after) : null));
-      }
-    });
-    root.replaceChildren(...rows.reverse());
-
-    function answer(outcome) {
-      if (view.kind === "vectors" || view.kind === "numbers") return changeText(outcome.change, view.kind);
-      const score = outcome.score === null ? "" : probability(outcome.score);
-      return outcome.label === view.place.label ? score : `${outcome.label} ${score}`;
+    const { data, state } = view, { high } = scaleOf(root), name = `${state.record} ${state.lang} ${high}`;
+    if (built !== name) {
+      build(view);
+      built = name;
+    }
+    for (const { layer, head, button, after } of tiles) {
+      const pressed = !view.usesPooling && layer === view.number && (head === view.head || data.layers[layer].heads === 1);
+      button.setAttribute("aria-pressed", String(pressed));
+      const outcome = head === null || !view.removed.length ? null : view.removed[layer][head];
+      after.textContent = outcome ? answer(view, outcome) : "";
+      after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
     }
   };
 
-  function draw(picture, layer, head, scale) {
-    if (!pictures.has(layer)) pictures.set(layer, new Map());
-    const drawn = pictures.get(layer), name = `${head} ${scale.high}`;
-    if (!drawn.has(name)) drawn.set(name, thumbnail(layer, head, scale));
-    const found = drawn.get(name);
-    if (!found) return;
-    picture.width = found.width;
-    picture.height = found.height;
-    picture.getContext("2d").putImageData(found, 0, 0);
+  function build({ data, state }) {
+    const words = wordsOf(state.lang), scale = scaleOf(root);
+    tiles = [];
+    root.replaceChildren(...data.layers.map((layer, number) => {
+      const heads = [...(layer.heads === 1 ? [] : [null]), ...Array(layer.heads).keys()];
+      return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(number + 1, data.layers.length) },
+        h("span", { class: "name" }, String(number + 1)),
+        h("div", { class: "tiles" }, heads.map((head) => tile(layer, number, head, words, state.lang, scale))));
+    }).reverse());
   }
+
+  function tile(layer, number, head, words, lang, scale) {
+    const name = head === null ? words.allHeads : `${number + 1}.${head + 1}`;
+    const pattern = head === null ? "" : patternOf(layer.patterns[head] || "", lang);
+    const picture = h("canvas", { class: "head", width: 1, height: 1, "aria-hidden": "true" });
+    draw(picture, layer, head, scale);
+    const after = h("span", { class: "after" });
+    const button = h("button", { type: "button", class: "tile", "data-id": `head ${number} ${head}`, title: name,
+      onclick: () => choose({ layer: number, head, key: null }) },
+    picture, h("span", { class: "under" }, h("span", { class: "hidden" }, `${name} `), h("span", {}, pattern || name), after));
+    tiles.push({ layer: number, head, button, after });
+    return button;
+  }
+}
+
+function answer({ kind, place }, outcome) {
+  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind)}`;
+  const score = outcome.score === null ? "" : probability(outcome.score);
+  return outcome.label === place.label ? ` ${score}` : ` ${outcome.label} ${score}`;
+}
+
+function draw(picture, layer, head, scale) {
+  const found = thumbnail(layer, head, scale);
+  if (!found) return;
+  picture.width = found.width;
+  picture.height = found.height;
+  picture.getContext("2d").putImageData(found, 0, 0);
 }
 
 function thumbnail(layer, head, scale) {
@@ -88,10 +98,5 @@ export function highOf({ sums }) {
 
 /** Cells as pixels, one each. */
 export function imageOf(found, scale, high = highOf(found)) {
-  const image = new ImageData(found.columns, found.rows);
-  for (let i = 0; i < found.sums.length; i++) {
-    const [red, green, blue] = colourOf(found.sums[i], high, scale);
-    image.data.set([red, green, blue, 255], 4 * i);
-  }
-  return image;
+  return new ImageData(paint(found.sums, high, scale), found.columns, found.rows);
 }

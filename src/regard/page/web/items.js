@@ -51,7 +51,7 @@ export function itemsView(root, choose) {
     const text = h("span", { class: "text" }, token(shownText(data.items[i])));
     const main = alone
       ? h("span", { class: "chip" }, text, note)
-      : h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
+      : h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === selected),
         onclick: () => choose({ place: placeAt(view.data, i), key: null }) }, text, note);
     const element = h("li", { class: i === selected ? "selected" : "", title: weights ? percent(weight) : null,
       style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
@@ -67,7 +67,7 @@ export function itemsView(root, choose) {
     const found = view.data.outcomes.places[place];
     const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
     const element = h("li", { class: i === selected ? "selected" : "" },
-      h("button", { class: "chip", type: "button", "aria-pressed": String(i === selected),
+      h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
         disabled: place < 0, onclick: () => choose({ place, key: null }) },
       h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
     if (i === selected) chips.set("answer", element);
@@ -80,7 +80,7 @@ export function itemsView(root, choose) {
     return range(shown.from, shown.to).map((i) => {
       const { name, label, score } = places[i], chosen = i === view.state.place;
       const element = h("li", { class: chosen ? "selected" : "" },
-        h("button", { class: "chip", type: "button", "aria-pressed": String(chosen),
+        h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
           onclick: () => choose({ place: i, key: null }) },
         h("span", { class: "text" }, token(label || wordsOf(view.state.lang).answer)),
         h("span", { class: "label" }, name === "the whole" ? "" : `${name} `, score === null ? "" : probability(score))));

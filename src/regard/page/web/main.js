@@ -57,6 +57,7 @@ export async function start() {
   function render() {
     state = readState(location.hash, first, all.records);
     data = all.records[state.record];
+    const focused = document.activeElement?.dataset.id;
     const view = viewOf(data, state), words = wordsOf(state.lang);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
     const layerText = view.usesPooling ? words.pooling : words.layerOf(view.number + 1, data.layers.length);
@@ -65,9 +66,9 @@ export async function start() {
     where.replaceChildren(h("strong", {}, "regard"), [data.model, layerText, headText,
       view.pooled && !view.usesPooling ? words.overAll((data.queries || data.items).length) : ""]
       .filter(Boolean).map((each) => ` · ${each}`).join(""));
-    languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang,
+    languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang, "data-id": lang,
       "aria-pressed": String(lang === state.lang), onclick: () => choose({ lang }) }, lang === "en" ? "English" : "中文")),
-    h("button", { type: "button", class: "plain", onclick: showHelp }, `? ${words.keys}`));
+    h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
     sentence.replaceChildren(...sentenceOf(view).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
@@ -80,6 +81,10 @@ export async function start() {
     name(headsPart, words.heads, view.removed.length ? words.headsNote : "");
     name(mapPart, words.map(nounOf(data.noun, state.lang, true)), words.mapNote);
     for (const each of views) each(view);
+    // What was drawn anew keeps the focus.
+    if (focused && document.activeElement?.dataset.id !== focused) {
+      page.querySelector(`[data-id="${focused}"]`)?.focus({ preventScroll: true });
+    }
     stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
@@ -92,7 +97,7 @@ export async function start() {
     if (records.hidden) return;
     const options = all.records.map((each, i) => h("option", { value: i, selected: i === state.record }, `${i + 1}  ${nameOf(each)}`));
     records.replaceChildren(h("label", {}, words.record(all.records.length), " ",
-      h("select", { onchange: ({ target }) => choose({ record: Number(target.value) }) }, options)));
+      h("select", { "data-id": "record", onchange: ({ target }) => choose({ record: Number(target.value) }) }, options)));
   }
 
   function showHelp() {

@@ -3,7 +3,7 @@
 /** A function that computes cells of a layer: it gives a promise. The worker starts when it is needed first. */
 export function tilesOf(records) {
   let worker = null, count = 0;
-  const waiting = new Map();
+  const waiting = new Map(), sent = new Set();
   return (record, layer, heads, window, most) => {
     if (worker === null) {
       const source = document.getElementById("worker").textContent;
@@ -12,10 +12,18 @@ export function tilesOf(records) {
         waiting.get(number)(found);
         waiting.delete(number);
       };
-      worker.postMessage({ records: records.map(({ layers }) => layers) });
     }
     count += 1;
-    worker.postMessage({ number: count, record, layer, heads, window, most });
+    const name = `${record} ${layer}`, known = sent.has(name);
+    if (!known) sent.add(name);
+    worker.postMessage({ number: count, name, layer: known ? null : plain(records[record].layers[layer]), heads, window, most });
     return new Promise((resolve) => waiting.set(count, resolve));
   };
+}
+
+// What a worker can be sent: arrays instead of what makes them.
+function plain(value) {
+  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each)]));
 }

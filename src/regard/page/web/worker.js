@@ -1,12 +1,9 @@
-// The worker: gets the layers once, then computes the cells that it is asked for.
+// The worker: gets each layer once, and computes the cells that it is asked for.
 import { cells } from "./tiles.js";
 
-let records = [];
+const layers = new Map();
 
-onmessage = ({ data }) => {
-  if (data.records) {
-    records = data.records;
-    return;
-  }
-  postMessage({ number: data.number, found: cells(records[data.record][data.layer], data.heads, data.window, data.most, data.most) });
+onmessage = ({ data: { number, name, layer, heads, window, most } }) => {
+  if (layer !== null) layers.set(name, layer);
+  postMessage({ number, found: cells(layers.get(name), heads, window, most, most) });
 };
