@@ -67,7 +67,7 @@ def page_data(
 
 
 def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, head: int | None) -> dict[str, Any]:
-    left_out = []
+    left_out: dict[str, list[str]] = {}
     shown = len(record.layers) - 1 if layer is None else layer - 1
     layers: list[dict[str, Any]] = [{} for _ in record.layers]
     for number, each in enumerate(record.layers):
@@ -82,8 +82,8 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         layers[number] |= _layer(each, arrays, most_bytes, dtype, first)
         kept = layers[number].get("vectors", {}).get("heads", [])
         if "table" not in layers[number] and len(kept) < each.heads:
-            what = f"of {each.heads - len(kept)} of {each.heads} heads" if kept else "of its heads"
-            left_out.append(f"{each.name}: the weights {what} are in the overview only.")
+            what = f"{each.heads - len(kept)} of {each.heads} heads" if kept else "all heads"
+            left_out.setdefault(what, []).append(each.name)
     for number, each in enumerate(record.layers):
         layers[number] |= {
             "name": each.name,
@@ -116,7 +116,10 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "pooling": pooling,
         "outcomes": _outcomes(record.outcomes or _answered(record), arrays),
         "difference": found if found is not None and math.isfinite(found) else None,
-        "left_out": left_out,
+        "left_out": [
+            f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large."
+            for what, names in left_out.items()
+        ],
     }
 
 
