@@ -81,18 +81,17 @@ class HtmlPage:
             title: the title of the page.
             origin: where the sources come from.
             language: the language of the page's own words, as a BCP 47 tag.
-            shown: the layer, head and query that are shown first, as `page_data` takes them.
+            shown: the layer, head and query that are shown first, as `live_page` takes them.
         """
         first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
         page = Page(title, tuple(self.blocks))
         if not self.records:
             self._save(as_html(page, language=language), first)
             return
-        from regard.inspection.views.page_data import page_data
-        from regard.page import as_live_html
+        from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        self._save(as_live_html(page, *page_data(records, titles, **shown), language=language), first)
+        self._save(live_page(records, titles, still=page, language=language, **shown), first)
 
     def _save(self, text: str, what: str) -> None:
         from regard.files import write_text

@@ -54,7 +54,8 @@ def head_patterns(
     """Name each head by the pattern of its weights, in linear memory.
 
     The score of a pattern is the weight on its keys, averaged over the queries that may attend to one of them and to
-    more than one key; of more than 1,024 queries so many are taken, evenly spaced, except in cross-attention. Weights that don't sum to 1 are divided by their sum. The patterns and their keys are
+    more than one key; of more than 1,024 queries so many are taken, evenly spaced, except in cross-attention. Weights
+    that don't sum to 1 are divided by their sum. The patterns and their keys are
 
     - previous, next, same: the key one before, one after, or at the position of the query, where the last query has the
       position of the last key (not in cross-attention);
@@ -134,8 +135,8 @@ class _Measured:
         self._last = len(items) - self._shift if items and not cross else queries
         count = max(min(self._last, queries), 0)
         # A path needs all queries; an average over so many evenly spaced ones is as good.
-        rows = torch.arange(count) if cross or count <= _MOST_ROWS else torch.linspace(0, count - 1, _MOST_ROWS).long()
-        for rows, weights, chance in _blocks(layer, item, rows.to(device)):
+        taken = torch.arange(count) if cross or count <= _MOST_ROWS else torch.linspace(0, count - 1, _MOST_ROWS).long()
+        for rows, weights, chance in _blocks(layer, item, taken.to(device)):
             self._add(rows, weights, chance)
 
     def _add(self, rows: Tensor, weights: Tensor, chance: Tensor) -> None:

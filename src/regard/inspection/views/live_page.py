@@ -1,0 +1,90 @@
+"""The page of a record as one HTML file, live where there is a script and still to be read where there is none."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.errors import ArgumentError
+from regard.files import write_text
+from regard.inspection.record import Record
+from regard.inspection.views.page_data import page_data
+from regard.inspection.views.story import story
+from regard.page import Heading, Page, as_live_html
+
+__all__ = ["live_page", "save_page"]
+
+
+def live_page(
+    records: Record | Sequence[Record],
+    titles: Sequence[str] = (),
+    *,
+    still: Page | None = None,
+    language: str = "en",
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+) -> str:
+    """The page of one or several records: self-contained, offline, with everything that can be chosen in it.
+
+    Args:
+        records: the records, of which one is shown at a time.
+        titles: the name of each; by default its model.
+        still: the title, and what can be read without a script; by default the stories of the records.
+        language: the language that the page begins in, "en" or "zh-Hans".
+        layer, head, query: what is shown first, from 1, as in `story_of`.
+
+    Raises:
+        ArgumentError: there is no record, or one without attention; or `titles` are not as many.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
+        >>> text = live_page(Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,), model="toy"))
+        >>> text.startswith("<!doctype html>"), "connect-src" in text, "default-src &#x27;none&#x27;" in text
+        (True, False, True)
+    """
+    records = [records] if isinstance(records, Record) else list(records)
+    if not records or any(not each.layers and each.pooling is None for each in records):
+        raise ArgumentError("`records` must hold records with attention, one or more, but holds none, or one without.")
+    titles = list(titles) or [each.model for each in records]
+    if len(titles) != len(records):
+        raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
+    shown = {"layer": layer, "head": head, "query": query}
+    if still is None:
+        still = _stories(records, titles, shown)
+    return as_live_html(still, *page_data(records, titles, **shown), language=language)
+
+
+def save_page(
+    records: Record | Sequence[Record], path: str | Path, titles: Sequence[str] = (), **options: int | str | None
+) -> None:
+    """Write the page of one or several records to a file, which any browser opens, without a network.
+
+    Args:
+        records, titles: as in `live_page`.
+        path: the file, such as "saw.html"; an old one is replaced, in one step.
+        options: `language`, `layer`, `head` and `query` of `live_page`.
+
+    Raises:
+        ArgumentError: as in `live_page`.
+        OSError: the disk is full, or the folder isn't writable.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import regard
+        >>> record = regard.load("english-pos").see("I saw a saw .")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_page(record, f"{folder}/saw.html", layer=2, head=4)
+        ...     Path(f"{folder}/saw.html").stat().st_size < 500_000
+        True
+    """
+    write_text(path, live_page(records, titles, **options))  # pyright: ignore[reportArgumentType]
+
+
+def _stories(records: Sequence[Record], titles: Sequence[str], shown: dict[str, int | None]) -> Page:
+    blocks = []
+    for record, title in zip(records, titles, strict=True):
+        blocks += [Heading(title)] if len(records) > 1 else []
+        blocks += story(record, **shown).blocks if record.outcomes is not None else ()
+    return Page(f"{titles[0]}: what it attended to, and what mattered", tuple(blocks))
