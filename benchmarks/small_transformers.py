@@ -1,6 +1,6 @@
 """Train a small BERT and a small GPT-2 on English EWT, and ask whether the names of their heads mean something.
 
-    python benchmarks/small_transformers.py OUT                # both, on one core: OUT/bert and OUT/gpt; 15 minutes
+    python benchmarks/small_transformers.py OUT                # both, on one core: OUT/bert and OUT/gpt; 20 minutes
     python benchmarks/small_transformers.py OUT --only gpt
     python benchmarks/small_transformers.py --look OUT/bert    # what its heads do, and the loss without each of them
 
@@ -13,9 +13,9 @@ is what induction heads learn from. Position embeddings start as sinusoids, of w
 What brings about heads with a pattern within minutes: a vocabulary of short pieces, so that the neighbours of a token
 say most about it; many tokens a step; and weights that start larger than the 0.02 of BERT and GPT-2, which suits their
 width of 768: with 0.02 the scores of so narrow a model are nearly 0, and its heads stay uniform for thousands of steps.
-After the default steps BERT (dev perplexity 41; 280 by the frequencies of tokens) has a head for the next token and two for
-the previous one, in 98 to 100 % of pieces, and they matter most: +0.73, +0.17 and +0.05 nats without them. GPT-2 (29;
-212) has four for the token itself, and in text that repeats itself five for what followed it before.
+After the default steps BERT (dev perplexity 41; 280 by the frequencies of tokens) has a head for the next token and two
+for the previous one, in 98 to 100 % of pieces, and they matter most: +0.73, +0.17 and +0.05 nats without them. GPT-2
+(29; 212) has four for the token itself, and in text that repeats itself five for what followed it before.
 
 --look names each head by the pattern that `head_patterns` measures, by a vote over pieces of dev: the name of most
 pieces, and how many pieces have it. For GPT-2 there is a second vote over random tokens that are repeated, of which no
