@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, RecordWarning
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.joined_about import joined_about
 from regard.inspection.joining import joined_calls
 from regard.inspection.seen_layer import SeenLayer, checked_layer
 from regard.inspection.storage import read_layers, write_layers
@@ -65,6 +66,9 @@ class Seen(Sequence[SeenLayer]):
         mean the same there. Others stay as they are, and their `notes` say why. Nothing is copied but queries and
         outputs.
 
+        What the calls are about is kept, but for layers of which only some calls were joined, or joined with those of
+        another layer: the `notes` of the first call name them.
+
         Example:
             >>> import torch
             >>> from torch.nn import functional
@@ -79,7 +83,14 @@ class Seen(Sequence[SeenLayer]):
             >>> seen.joined()[0].query.shape, seen.joined()[0].mask
             (torch.Size([1, 2, 5, 4]), Causal())
         """
-        return Seen(joined_calls(self.layers), self.nothing)
+        found = joined_calls(self.layers)
+        layers = [layer for layer, _ in found]
+        about = self.about
+        if about is not None:
+            about, said = joined_about(about, self.layers, [numbers for _, numbers in found])
+            if layers and said:
+                layers[0] = replace(layers[0], notes=[*layers[0].notes, *said])
+        return Seen(layers, self.nothing, about)
 
     def verify(self) -> dict[str, float | None]:
         """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.
