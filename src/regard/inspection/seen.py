@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, RecordWarning
+from regard.errors import ArgumentError, DataError, RecordWarning
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.joined_about import joined_about
 from regard.inspection.joining import joined_calls
@@ -157,7 +157,10 @@ class Seen(Sequence[SeenLayer]):
         Raises:
             DataError: the file can't be used; the error says what it must be and what it is.
         """
-        return cls(*read_layers(path, checked_layer))
+        layers, nothing, about = read_layers(path, checked_layer)
+        if not isinstance(about, dict | None):
+            raise DataError("the file must say in an object what its calls are about, but doesn't.", path=path)
+        return cls(layers, nothing, about)
 
     def __str__(self) -> str:
         if not self.layers:
