@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, DataError, RecordWarning
+from regard.inspection.flex_tables import without_functions
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.joined_about import joined_about
 from regard.inspection.joining import joined_calls
@@ -126,7 +127,9 @@ class Seen(Sequence[SeenLayer]):
     def save(self, path: str | Path) -> None:
         """Write the calls to one file, which `Seen.load` reads without the model.
 
-        The file is of the safetensors format, and grows linearly with the length, unless a mask or bias is a table.
+        The file is of the safetensors format, and grows linearly with the length, unless a mask or bias is a table. The
+        functions of flex attention are kept as what they evaluate to, if a call has at most 2^24 pairs (items x heads
+        x queries x keys).
 
         Args:
             path: the file, such as "seen.safetensors"; an old one is replaced, in one step.
@@ -148,7 +151,7 @@ class Seen(Sequence[SeenLayer]):
             >>> again.names, torch.equal(again[0].weights(), seen[0].weights())
             (['self_attn'], True)
         """
-        write_layers(path, self.layers, self.nothing, self.about)
+        write_layers(path, [without_functions(layer) for layer in self.layers], self.nothing, self.about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Seen":
