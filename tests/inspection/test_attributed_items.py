@@ -28,6 +28,7 @@ from regard.inspection.attributed_items import attributed_items
 from regard.inspection.change_parts import Where
 from regard.inspection.changes import Change
 from regard.inspection.head_gradients import head_gradients
+from regard.inspection.views.story_words import sentence
 from regard.page import as_html, as_text
 from regard.page.sentences import sentences
 
@@ -209,6 +210,25 @@ def test_items_that_lower_the_answer_have_a_minus():
     assert f"<td>{written}<span" in as_html(page)
     assert f"attributed minus {written[1:-1]} percent" in " ".join(sentences(page))
     assert math.isfinite(told.agreement)
+
+
+def test_the_sentence_says_whether_the_largest_share_raised_or_lowered_the_answer():
+    case = case_of()
+    record = see(case, effects=False)
+    places = record.outcomes, 0
+    for weights, said in (
+        ((0.1, 0.6, 0.3, 0.0), 'By gradient-weighted attention, it took most from "saw (2)" (60%).'),
+        ((0.1, 0.3, -0.6, 0.0), 'what it took from "a" lowered the answer most (-60%).'),
+        ((-0.9, 0.1, 0.0, 0.0), "what it took from itself lowered the answer most (-90%)."),
+    ):
+        assert said in sentence(record, *places, weights, (), "gradient-weighted")
+
+
+def test_rollout_needs_a_layer():
+    pooling = LayerRecord.of_weights("pooling", torch.full((1, 1, 2), 0.5))
+    outcomes = Outcomes("labels", "item", (Place("the whole", None, "yes", 0.75),))
+    with pytest.raises(ArgumentError, match="attend to each other, and there is none"):
+        story_of(Record(("a", "b"), pooling=pooling, outcomes=outcomes), attribution="rollout")
 
 
 def test_what_a_record_lacks_is_said_in_one_sentence(tmp_path):

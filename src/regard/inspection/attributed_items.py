@@ -127,6 +127,11 @@ def _summed(layer: LayerRecord, rows: Sequence[int], measure: Callable[[SeenLaye
 def _rollout(record: Record, place: Place, layer: int | None, head: int | None) -> AttributedItems:
     if head is not None:
         raise ArgumentError("`head` must be left out: rollout averages the heads of each layer.")
+    if not record.layers:
+        raise ArgumentError(
+            "`attribution` must not be rollout here: it follows layers whose items attend to each other, and there "
+            "is none. Use another one."
+        )
     select_weights(record, layer)  # which checks that the layer is there
     followed = record.layers[:layer]
     if record.queries is not None or any(each.along == "query" for each in followed):

@@ -34,8 +34,7 @@ def sentence(
     place, names = outcomes.places[number], numbered(record.items)
     own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
     most = max(range(len(weights)), key=lambda item: abs(or_zero(weights[item])))
-    verb = "It attended most to" if attribution in ("", "raw") else f"By {_method(attribution)}, it took most from"
-    attended = f"{verb} {'itself' if most == own else _quoted(names[most])} ({signed_percent(weights[most])})"
+    attended = _attended("itself" if most == own else _quoted(names[most]), weights[most], attribution)
     start = _opening(record, outcomes, place)
     others = [item for item in range(len(hidden)) if item != own]
     if not others:
@@ -49,8 +48,14 @@ def sentence(
     return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {change}."
 
 
-def _method(attribution: str) -> str:
-    return f"{attribution} attention" if attribution.endswith("weighted") else attribution
+def _attended(item: str, weight: float, attribution: str) -> str:
+    """Which item has the largest weight, or contributed most."""
+    if attribution in ("", "raw"):
+        return f"It attended most to {item} ({percent(weight)})"
+    method = f"{attribution} attention" if attribution.endswith("weighted") else attribution
+    if weight < 0:
+        return f"By {method}, what it took from {item} lowered the answer most ({signed_percent(weight)})"
+    return f"By {method}, it took most from {item} ({percent(weight)})"
 
 
 def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
