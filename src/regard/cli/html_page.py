@@ -74,14 +74,23 @@ class HtmlPage:
                 "name, or --force to write over it."
             )
 
-    def write(self, title: str, origin: str, language: str = "en", **shown: int | None) -> None:
+    def write(
+        self,
+        title: str,
+        origin: str,
+        language: str = "en",
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        query: int | None = None,
+    ) -> None:
         """Write the file atomically, and print its name.
 
         Args:
             title: the title of the page.
             origin: where the sources come from.
             language: the language of the page's own words, as a BCP 47 tag.
-            shown: the layer, head and query that are shown first, as `live_page` takes them.
+            layer, head, query: what is shown first, as `live_page` takes them.
         """
         first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
         page = Page(title, tuple(self.blocks))
@@ -91,7 +100,8 @@ class HtmlPage:
         from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        self._save(live_page(records, titles, still=page, language=language, **shown), first)
+        text = live_page(records, titles, still=page, language=language, layer=layer, head=head, query=query)
+        self._save(text, first)
 
     def _save(self, text: str, what: str) -> None:
         from regard.files import write_text

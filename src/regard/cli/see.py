@@ -145,8 +145,10 @@ def see(
         show(page, console, plain=plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
-        page_file.add(page, heading=False, record=record)
-        page_file.write(f"{record.model}: what it attended to, and what mattered", model, **chosen, query=query)
+        # The live page draws weights; shares by another method are still.
+        page_file.add(page, heading=False, record=None if attribution is not None else record)
+        title = f"{record.model}: what it attended to, and what mattered"
+        page_file.write(title, model, layer=layer, head=head, query=query)
 
 
 def _record(model: str, source: str | None, effects: bool | None) -> tuple["Record", "Case | None"]:

@@ -49,10 +49,10 @@ def live_page(
     titles = list(titles) or [each.model for each in records]
     if len(titles) != len(records):
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
-    shown = {"layer": layer, "head": head, "query": query}
     if still is None:
-        still = _stories(records, titles, shown)
-    return as_live_html(still, *page_data(records, titles, **shown), language=language)
+        still = _stories(records, titles, layer, head, query)
+    data, arrays = page_data(records, titles, layer=layer, head=head, query=query)
+    return as_live_html(still, data, arrays, language=language)
 
 
 def save_page(
@@ -82,9 +82,12 @@ def save_page(
     write_text(path, live_page(records, titles, **options))  # pyright: ignore[reportArgumentType]
 
 
-def _stories(records: Sequence[Record], titles: Sequence[str], shown: dict[str, int | None]) -> Page:
+def _stories(
+    records: Sequence[Record], titles: Sequence[str], layer: int | None, head: int | None, query: int | None
+) -> Page:
     blocks = []
     for record, title in zip(records, titles, strict=True):
         blocks += [Heading(title)] if len(records) > 1 else []
-        blocks += story(record, **shown).blocks if record.outcomes is not None else ()
+        if record.outcomes is not None:
+            blocks += story(record, layer=layer, head=head, query=query).blocks
     return Page(f"{titles[0]}: what it attended to, and what mattered", tuple(blocks))
