@@ -7,7 +7,7 @@ import pytest
 import torch
 from page.live_records import RECORDS, document, views
 
-from regard.inspection import Record, story_of
+from regard.inspection import Outcome, Record, story_of
 from regard.inspection.numbered import numbered
 from regard.inspection.summaries import select_weights
 from regard.inspection.views.story_words import change_text, said
@@ -51,8 +51,9 @@ WALK = """
 """
 
 
-def typographic(text: str) -> str:
-    return text.replace("-", "−")
+def typographic(change: str) -> str:
+    """A change as the page writes it, with a minus sign before it."""
+    return f"−{change[1:]}" if change.startswith("-") else change
 
 
 @pytest.fixture(params=RECORDS)
@@ -113,7 +114,5 @@ def test_numbers_are_written_as_python_writes_them(script):
     for kind in ("labels", "numbers", "vectors"):
         sizes = [math.fabs(each) for each in changes] if kind == "vectors" else changes
         texts = script(joined("numbers.js"), "x[1].map((each) => changeText(each, x[0]))", [kind, [*sizes, 0.0, math.nan]])
-        from regard.inspection import Outcome
-
         expected = [change_text(Outcome("", None, each), kind) for each in [*sizes, 0.0, math.nan]]
-        assert texts == [typographic(each) if each.startswith("-") else each for each in expected]
+        assert texts == [*map(typographic, expected)]
