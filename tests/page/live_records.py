@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
-from regard.inspection import Case, LayerRecord, Outcome, Outcomes, Place, Record, see, story, story_of
+from regard.inspection import Case, LayerRecord, Outcome, Outcomes, Place, Record, see, story
 from regard.inspection.views.page_data import page_data
-from regard.page import as_live_html
+from regard.page import Page, as_live_html
 
 WORDS = ("a", "saw", " film", "saw", ".")
 LABELS = ("DET", "NOUN", "VERB")
@@ -16,11 +16,9 @@ LABELS = ("DET", "NOUN", "VERB")
 def document(*records: Record, title: str = "seen", **shown: int | None) -> str:
     """The page of some records, as the commands write it."""
     titles = [f"record {number}" for number, _ in enumerate(records, start=1)]
-    page = story(records[0]) if records[0].outcomes is not None else None
-    from regard.page import Page
-
-    static = Page(title, () if page is None else page.blocks)
-    return as_live_html(static, *page_data(records, titles, **shown))
+    static = [story(each) for each in records if each.outcomes is not None]
+    blocks = (block for each in static for block in each.blocks)
+    return as_live_html(Page(title, tuple(blocks)), *page_data(records, titles, **shown))
 
 
 def layers(keys: int, queries: int | None = None, heads: tuple[int, ...] = (2, 3)) -> tuple[LayerRecord, ...]:
@@ -33,6 +31,13 @@ def layers(keys: int, queries: int | None = None, heads: tuple[int, ...] = (2, 3
         weights[-1, -1] = 1 / keys
         found.append(LayerRecord.of_weights(f"layer {number}", weights, "softmax"))
     return tuple(found)
+
+
+def record_of_calls(*made: LayerRecord) -> Record:
+    """A record of layers, whose items have numbers for names."""
+    queries, keys = made[0].shape
+    names = tuple(map(str, range(1, keys + 1)))
+    return Record(names, layers=made, queries=None if queries == keys else names[:queries])
 
 
 def _outcome(kind: str, place: Place) -> Outcome:
@@ -78,7 +83,9 @@ def nothing_matters() -> Record:
 def not_measured() -> Record:
     torch.manual_seed(3)
     places = (Place("a", 0, "DET", 0.75), Place("b", 1, "NOUN", 0.0))
-    return Record(("a", "b"), ("DET", "NOUN"), (0.75, 0.0), layers(2), "toy", outcomes=Outcomes("labels", "item", places))
+    return Record(
+        ("a", "b"), ("DET", "NOUN"), (0.75, 0.0), layers(2), "toy", outcomes=Outcomes("labels", "item", places)
+    )
 
 
 def whole(kind: str, pooling: bool, questions: int = 1) -> Record:
@@ -150,6 +157,3 @@ def views(record: Record) -> Iterator[tuple[str, dict[str, int | None]]]:
         for layer, head in heads:
             hash = f"#record=1&place={place}&layer={layer or 'all'}&head={head or 'all'}&key=all&lang=en"
             yield hash, {"layer": layer, "head": head, "query": place}
-
-
-__all__ = ["LABELS", "RECORDS", "WORDS", "document", "labels", "layers", "seen", "story_of", "views", "whole"]

@@ -2,11 +2,10 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
-from page.live_records import RECORDS, document, views
 
+from page.live_records import RECORDS, document, views
 from regard.inspection import Outcome, Record, story_of
 from regard.inspection.numbered import numbered
 from regard.inspection.summaries import select_weights
@@ -34,7 +33,8 @@ READ = """
 WALK = """
 ([rows, columns]) => {
   const map = document.querySelector("canvas.map"), line = document.querySelector(".line");
-  const press = (key, shiftKey = false) => map.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+  const press = (key, shiftKey = false) =>
+    map.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
   press("ArrowUp", true);
   press("ArrowLeft", true);
   const found = [];
@@ -86,7 +86,9 @@ def test_each_view_says_what_python_says(live, record):
         assert found["steps"] == f"How the {percent(max(told.weights))} came about"
 
 
-def test_each_cell_of_the_map_says_its_weight(live, record):
+@pytest.mark.parametrize("name", ["labels", "a label, pooled", "generated", "seen"])
+def test_each_cell_of_the_map_says_its_weight(live, name):
+    record = RECORDS[name]()
     page = live(document(record))
     rows = numbered(record.query_items)
     for hash, given in views(record):
@@ -113,6 +115,8 @@ def test_numbers_are_written_as_python_writes_them(script):
     changes = (torch.randn(3000).double() * 10.0 ** torch.randint(-9, 9, (3000,))).tolist()
     for kind in ("labels", "numbers", "vectors"):
         sizes = [math.fabs(each) for each in changes] if kind == "vectors" else changes
-        texts = script(joined("numbers.js"), "x[1].map((each) => changeText(each, x[0]))", [kind, [*sizes, 0.0, math.nan]])
+        texts = script(
+            joined("numbers.js"), "x[1].map((each) => changeText(each, x[0]))", [kind, [*sizes, 0.0, math.nan]]
+        )
         expected = [change_text(Outcome("", None, each), kind) for each in [*sizes, 0.0, math.nan]]
         assert texts == [*map(typographic, expected)]
