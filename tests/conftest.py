@@ -58,3 +58,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 counts[what] += count
     for what, count in sorted(counts.items()):
         terminalreporter.write_line(f"{what}: {count:,}")
+
+pytest_plugins = ["page.browser"]

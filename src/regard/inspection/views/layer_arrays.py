@@ -24,7 +24,7 @@ from regard.inspection.rules import AsScores
 from regard.inspection.seen_layer import SeenLayer
 from regard.page.arrays import Arrays
 
-__all__ = ["OVERVIEW", "overview", "vectors", "weights_table"]
+__all__ = ["OVERVIEW", "hidden_pairs", "overview", "vectors", "weights_table"]
 
 OVERVIEW = 128
 """The most rows and columns of an overview."""
@@ -63,9 +63,44 @@ def overview(layer: LayerRecord, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def vectors(layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any) -> dict[str, Any] | None:
-    """Queries and keys of some heads with the rules between them; None if the weights aren't those of products."""
+def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
+    """Which keys each query may attend to: {} for all, an interval ("start" and "stop"), or a table ("pair").
+
+    None if it isn't known, or the table would be too large.
+    """
     if layer.along != "head" or len(layer.calls) != 1:
+        return None
+    call, (queries, keys) = layer.calls[0], layer.shape
+    with torch.no_grad():
+        request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
+        if request.hides_nothing and (queries, keys) == (call.query.shape[2], call.key.shape[2]):
+            return {}
+        spans = request.spans
+        if spans.exact and len(spans.outer) == 1:
+            start, stop = (
+                each.expand(call.query.shape[0], call.query.shape[2])[layer.item, :queries].clamp(max=keys).cpu()
+                for each in spans.outer[0]
+            )
+            return {"start": start.int().numpy(), "stop": stop.int().numpy()}
+        if layer.heads * queries * keys > _MOST_PAIRS:
+            return None
+        # Of equal scores softmax makes weights above 0 where the mask allows the pair.
+        query, key = (torch.zeros_like(each[..., :1]) for each in (call.query, call.key))
+        equal = replace(call, query=query, key=key, score=Dot(), normaliser="softmax", position=None)
+        allowed = (equal.weights()[layer.item, :, :queries, :keys] > 0).byte().cpu().numpy()
+    # One table may stand for all heads.
+    return {"pair": allowed[:1] if (allowed == allowed[:1]).all() else allowed}
+
+
+def vectors(
+    layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any, mask: dict[str, np.ndarray] | None
+) -> dict[str, Any] | None:
+    """Queries and keys of some heads with the rules between them; None if the weights aren't those of products.
+
+    Args:
+        mask: the `hidden_pairs` of the layer.
+    """
+    if layer.along != "head" or len(layer.calls) != 1 or mask is None:
         return None
     call = layer.calls[0]
     request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
@@ -78,9 +113,10 @@ def vectors(layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any) ->
         score: Any = request.parts.score
         scale = float(score.scale) if isinstance(score, Dot) else call.query.shape[3] ** -0.5
         bias = _bias(call, request, layer, heads, query)
-        mask = _mask(call, request, layer)
-    if bias is None or mask is None:
+    if bias is None:
         return None
+    if "pair" in mask and len(mask["pair"]) > 1:
+        mask = {"pair": mask["pair"][heads]}
     found = _Vectors(query, key, scale, bias, mask)
     if not bias and request.parts.position.overrides("scores"):
         # What the products leave of the scores.
@@ -98,7 +134,6 @@ def vectors(layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any) ->
         "scale": scale,
         "log_sum": arrays.add(log_sums.astype(np.float32)),
         "bias": {name: arrays.add(value) if isinstance(value, np.ndarray) else value for name, value in bias.items()},
-        "mask": {name: arrays.add(value) for name, value in mask.items()},
     }
 
 
@@ -138,25 +173,6 @@ def _bias(
     if layer.heads * queries * keys > _MOST_PAIRS:
         return None
     return {}
-
-
-def _mask(call: SeenLayer, request: Request, layer: LayerRecord) -> dict[str, np.ndarray] | None:
-    """Which keys each query may attend to: all, an interval, or a table."""
-    queries, keys = layer.shape
-    if request.hides_nothing and (queries, keys) == (call.query.shape[2], call.key.shape[2]):
-        return {}
-    spans = request.spans
-    if spans.exact and len(spans.outer) == 1:
-        start, stop = (
-            each.expand(call.query.shape[0], call.query.shape[2])[layer.item, :queries].clamp(max=keys)
-            for each in spans.outer[0]
-        )
-        return {"start": start.int().numpy(), "stop": stop.int().numpy()}
-    if layer.heads * queries * keys > _MOST_PAIRS:
-        return None
-    query, key = (torch.zeros_like(each[..., :1]) for each in (call.query, call.key))
-    equal = replace(call, query=query, key=key, position=None).weights()[layer.item, :, :queries, :keys]
-    return {"pair": (equal > 0).byte().cpu().numpy()}
 
 
 class _Vectors:

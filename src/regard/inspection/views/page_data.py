@@ -9,7 +9,7 @@ import numpy as np
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
-from regard.inspection.views.layer_arrays import overview, vectors, weights_table
+from regard.inspection.views.layer_arrays import hidden_pairs, overview, vectors, weights_table
 from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
@@ -96,6 +96,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
     pooling = None
     if record.pooling is not None:
         pooling = weights_table(record.pooling, arrays) | {
+            "mask": _added(hidden_pairs(record.pooling), arrays),
             "name": record.pooling.name,
             "heads": record.pooling.heads,
             "queries": 1,
@@ -155,14 +156,15 @@ def _layer(layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, firs
     """The layer's weights in the cheaper form that fits; {} if none does."""
     queries, keys = layer.shape
     table, _ = _cost(layer)
-    left = most_bytes - arrays.size
     size = np.dtype(dtype).itemsize
     feature = layer.calls[0].query.shape[3]
 
     def bytes_of_a_head(number: int) -> int:
         return (queries + keys) * feature * number + 4 * queries
 
-    found: dict[str, Any] = {}
+    mask = hidden_pairs(layer)
+    found: dict[str, Any] = {"mask": _added(mask, arrays)}
+    left = most_bytes - arrays.size
     short = size * table <= max(layer.heads * bytes_of_a_head(size), 4 * _FOR_STEPS) and max(queries, keys) <= _TABLES
     if short and size * table <= left:
         found |= weights_table(layer, arrays, dtype)
@@ -170,15 +172,19 @@ def _layer(layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, firs
     # Where rounding to 16 bits changes the weights, 32 bits are kept, of fewer heads if need be.
     for kind in (dtype, *([np.float32] if dtype is not np.float32 else [])):
         fit = min(layer.heads, max(0, left) // bytes_of_a_head(np.dtype(kind).itemsize))
-        if not fit or (found and fit < layer.heads):
+        if not fit or ("table" in found and fit < layer.heads):
             break
         heads = sorted(range(layer.heads), key=lambda number: (number != first, number))[:fit]
-        made = vectors(layer, arrays, sorted(heads), kind)
+        made = vectors(layer, arrays, sorted(heads), kind, mask)
         if made is not None:
             return found | {"vectors": made}
-    if not found and size * table <= left:
+    if "table" not in found and size * table <= left:
         found |= weights_table(layer, arrays, dtype)
     return found
+
+
+def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any]:
+    return {} if parts is None else {name: arrays.add(value) for name, value in parts.items()}
 
 
 def _outcomes(outcomes: Outcomes, arrays: Arrays) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 // Colours of weights: from the paper to one blue, light or dark as the page is.
+import { HIDDEN } from "./weights.js";
 
 /** The two ends of the scale, and what is drawn for hidden pairs, as the style sheet has them. */
 export function scaleOf(element) {
@@ -11,9 +12,9 @@ function rgb(text) {
   return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
 }
 
-/** The colour of a weight, whose square root is drawn so that small ones can be told from 0; -1 is hidden. */
+/** The colour of a weight, whose square root is drawn so that small ones can be told from 0. */
 export function colourOf(weight, high, scale) {
-  if (weight === -1) return scale.masked;
+  if (weight === HIDDEN) return scale.masked;
   if (Number.isNaN(weight)) return scale.broken;
   return between(scale, Math.sqrt(Math.max(0, Math.min(1, weight / high))));
 }
@@ -29,7 +30,7 @@ export function paint(weights, high, scale) {
   const masked = packed(scale.masked), broken = packed(scale.broken), found = new Uint32Array(weights.length);
   for (let i = 0; i < weights.length; i++) {
     const weight = weights[i];
-    found[i] = weight === -1 ? masked : Number.isNaN(weight) ? broken
+    found[i] = weight === HIDDEN ? masked : Number.isNaN(weight) ? broken
       : table[Math.round(steps * Math.sqrt(Math.max(0, Math.min(1, weight / high))))];
   }
   return new Uint8ClampedArray(found.buffer);

@@ -6,7 +6,7 @@ import { percent } from "./numbers.js";
 import { numberedOf } from "./sentence.js";
 import { cells } from "./tiles.js";
 import { placeAt } from "./view.js";
-import { hasHead } from "./weights.js";
+import { HIDDEN, hasHead } from "./weights.js";
 import { wordsOf } from "./words.js";
 
 const CELLS = 256;
@@ -132,7 +132,7 @@ export function mapView(root, choose, tiles) {
     frame(context, style);
     const words = wordsOf(view.state.lang);
     legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`,
-      ...(found.sums.includes(-1) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []));
+      ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []));
   }
 
   function frame(context, style) {
@@ -172,7 +172,7 @@ export function mapView(root, choose, tiles) {
     const value = found.sums[row * found.columns + column];
     return `${wordsOf(view.state.lang).query(span(names.rows, window.top + row * found.tall, found.tall))} ` +
       `${span(names.columns, window.left + column * found.wide, found.wide)}: ` +
-      `${value === -1 ? wordsOf(view.state.lang).masked : percent(value)}`;
+      `${value === HIDDEN ? wordsOf(view.state.lang).masked : percent(value)}`;
   }
 
   function move(down, right) {
@@ -233,7 +233,7 @@ function hatch(context, found, { top, left, cell }, style) {
   context.lineWidth = 1;
   context.beginPath();
   for (let i = 0; i < found.sums.length; i++) {
-    if (found.sums[i] !== -1) continue;
+    if (found.sums[i] !== HIDDEN) continue;
     const x = left + (i % found.columns) * cell, y = top + Math.floor(i / found.columns) * cell;
     context.moveTo(x + 1, y + cell - 1);
     context.lineTo(x + cell - 1, y + 1);
@@ -247,7 +247,7 @@ function numbers(context, found, { top, left, cell }, scale, high) {
   context.textBaseline = "middle";
   for (let i = 0; i < found.sums.length; i++) {
     const value = found.sums[i];
-    if (value === -1) continue;
+    if (value === HIDDEN) continue;
     const [red, green, blue] = colourOf(value, high, scale);
     context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff";
     context.fillText(percent(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,

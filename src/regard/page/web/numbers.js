@@ -23,13 +23,13 @@ function roundHalfEven(value) {
   return below % 2 ? below + 1 : below;
 }
 
-/** Four significant digits, without an exponent where one isn't needed. */
+/** Four significant digits, with an exponent where Python's format writes one. */
 export function short(value) {
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-4) return value.toExponential(2);
-  return String(Number(value.toPrecision(4)));
+  const [digits, power] = value.toExponential(3).split("e").map(Number);
+  if (power >= -4 && power < 4) return String(Number(value.toPrecision(4)));
+  return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** Two digits, for numbers of which there are many. */

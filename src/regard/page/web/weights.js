@@ -1,5 +1,8 @@
 // The weights of a layer: from its table, or from the vectors of queries and keys.
 
+/** What stands in a map instead of the weight of a pair that the mask hides. */
+export const HIDDEN = -Infinity;
+
 /** Whether the page holds the weights of a head; null: of all heads, whose average is wanted. */
 export function hasHead(layer, head) {
   if (layer.table) return true;
@@ -32,13 +35,9 @@ function addRow(layer, head, query, found, factor) {
     for (let key = 0; key < layer.keys; key++) found[key] += factor * data[from + key];
     return;
   }
-  const part = headVectors(layer, head);
-  const { from, to } = allowedKeys(part, query);
-  const sum = part.logSum[query];
-  if (sum === -Infinity) return;
+  const part = headVectors(layer, head), { from, to } = allowedKeys(part, query);
   for (let key = from; key < to; key++) {
-    const score = scoreOf(part, query, key);
-    if (score !== -Infinity) found[key] += factor * Math.exp(score - sum);
+    if (isAllowed(part, query, key)) found[key] += factor * weightOf(part, query, key);
   }
 }
 
@@ -46,7 +45,7 @@ function addRow(layer, head, query, found, factor) {
 export function headVectors(layer, head) {
   const { vectors } = layer, place = vectors.heads.indexOf(head);
   const [, queries, size] = vectors.query.shape, [, keys] = vectors.key.shape;
-  const bias = {}, mask = {};
+  const bias = {};
   if (vectors.bias.distance) {
     bias.distance = slice(vectors.bias.distance, place);
     bias.first = vectors.bias.first;
@@ -56,12 +55,16 @@ export function headVectors(layer, head) {
     bias.reach = vectors.bias.reach;
   }
   if (vectors.bias.pair) bias.pair = slice(vectors.bias.pair, place);
-  if (vectors.mask.start) Object.assign(mask, { start: vectors.mask.start.data, stop: vectors.mask.stop.data });
-  if (vectors.mask.pair) mask.pair = slice(vectors.mask.pair, vectors.mask.pair.shape[0] === 1 ? 0 : head);
   return {
-    queries, keys, size, bias, mask, scale: vectors.scale,
+    queries, keys, size, bias, mask: maskOf(layer, head), scale: vectors.scale,
     query: slice(vectors.query, place), key: slice(vectors.key, place), logSum: slice(vectors.log_sum, place),
   };
+}
+
+/** Which keys the queries of a head may attend to. */
+export function maskOf({ mask }, head) {
+  if (mask.start) return { start: mask.start.data, stop: mask.stop.data };
+  return mask.pair ? { pair: slice(mask.pair, head) } : {};
 }
 
 function slice({ shape, data }, place) {
@@ -70,7 +73,7 @@ function slice({ shape, data }, place) {
   return shape[0] === 1 ? data : data.subarray(place * size, (place + 1) * size);
 }
 
-/** The keys between which all allowed ones lie. */
+/** The keys between which all allowed ones lie; part: {mask, keys}. */
 export function allowedKeys(part, query) {
   return part.mask.start ? { from: part.mask.start[query], to: part.mask.stop[query] } : { from: 0, to: part.keys };
 }
@@ -94,15 +97,15 @@ export function biasOf(part, query, key) {
   return near[query * (2 * reach + 1) + Math.max(-reach, Math.min(reach, distance)) + reach];
 }
 
-/** Whether the mask allows a pair. */
+/** Whether the mask allows a pair; part: {mask, keys}. */
 export function isAllowed(part, query, key) {
   if (part.mask.pair) return part.mask.pair[query * part.keys + key] > 0;
   const { from, to } = allowedKeys(part, query);
   return key >= from && key < to;
 }
 
-/** A score; minus infinity where the mask hides. */
-export function scoreOf(part, query, key) {
-  if (!isAllowed(part, query, key)) return -Infinity;
-  return part.scale * product(part, query, key) + biasOf(part, query, key);
+/** The weight of a pair that the mask allows. */
+export function weightOf(part, query, key) {
+  const score = part.scale * product(part, query, key) + biasOf(part, query, key), sum = part.logSum[query];
+  return sum === -Infinity ? 0 : Math.exp(score - sum);
 }

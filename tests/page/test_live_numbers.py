@@ -1,0 +1,122 @@
+"""What the live page prints is what Python computes, for each layer, head and place, and to the printed digit."""
+
+import math
+
+import pytest
+import torch
+
+from page.live_records import RECORDS, document, views
+from regard.inspection import Outcome, Record, story_of
+from regard.inspection.numbered import numbered
+from regard.inspection.summaries import select_weights
+from regard.inspection.views.story_words import change_text, said
+from regard.page.modules import joined
+from regard.page.numbers import percent, probability
+
+# The texts of each of some views.
+READ = """
+(hashes) => hashes.map((hash) => {
+  history.replaceState(null, "", hash);
+  dispatchEvent(new Event("popstate"));
+  const texts = (query, root = document) => [...root.querySelectorAll(query)].map((each) => each.textContent);
+  return {
+    sentence: texts(".sentence").join(),
+    table: [...document.querySelectorAll(".compared tbody tr")].map((each) => texts("th, td", each)),
+    heads: Object.fromEntries([...document.querySelectorAll(".tile")].map((each) =>
+      [each.dataset.id, texts(".after", each).join().trim()])),
+    arcs: texts(".arcs text"),
+    steps: texts(".steps-part h2").join(),
+  };
+})
+"""
+# What the map says of each cell, by the arrow keys: from the first corner, row by row.
+WALK = """
+([rows, columns]) => {
+  const map = document.querySelector("canvas.map"), line = document.querySelector(".line");
+  const press = (key, shiftKey = false) =>
+    map.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+  press("ArrowUp", true);
+  press("ArrowLeft", true);
+  const found = [];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      found.push(line.textContent);
+      press("ArrowRight");
+    }
+    for (let column = 0; column < columns; column++) press("ArrowLeft");
+    press("ArrowDown");
+  }
+  return found;
+}
+"""
+
+
+def typographic(change: str) -> str:
+    """A change as the page writes it, with a minus sign before it."""
+    return f"−{change[1:]}" if change.startswith("-") else change
+
+
+@pytest.fixture(params=RECORDS)
+def record(request: pytest.FixtureRequest) -> Record:
+    return RECORDS[request.param]()
+
+
+def test_each_view_says_what_python_says(live, record):
+    page = live(document(record))
+    assert record.outcomes is not None
+    kind, hashes = record.outcomes.kind, dict(views(record))
+    for found, given in zip(page.evaluate(READ, list(hashes)), hashes.values(), strict=True):
+        told = story_of(record, **given)
+        assert found["sentence"] == told.sentence
+        rows = [[name, percent(weight)] for name, weight in zip(numbered(record.items), told.weights, strict=True)]
+        for row, outcome in zip(rows, told.hidden, strict=False):
+            row.append(typographic(change_text(outcome, kind)))
+            if kind != "vectors":
+                row.append(said(outcome))
+        assert found["table"] == rows
+        for layer, head, _, outcome in told.removed:
+            same = outcome.label == told.place.label
+            label = typographic(change_text(outcome, kind)) if kind != "labels" else said(outcome)
+            if kind == "labels" and same and outcome.score is not None:
+                label = probability(outcome.score)
+            assert found["heads"][f"head {layer - 1} {head - 1}"] == label
+        own = None if record.queries is not None else told.place.query
+        drawn = [weight for item, weight in enumerate(told.weights) if item != own and weight >= 0.02]
+        assert sorted(found["arcs"]) == sorted(map(percent, drawn))
+        assert found["steps"] == f"How the {percent(max(told.weights))} came about"
+
+
+@pytest.mark.parametrize("name", ["labels", "a label, pooled", "generated", "seen"])
+def test_each_cell_of_the_map_says_its_weight(live, name):
+    record = RECORDS[name]()
+    page = live(document(record))
+    rows = numbered(record.query_items)
+    for hash, given in views(record):
+        if given["query"] != 1 or (record.pooling is not None and given["layer"] is given["head"] is None):
+            continue
+        page.evaluate(READ, [hash])
+        weights = select_weights(record, given["layer"], given["head"]).weights.double()
+        expected = [
+            f"{row} attends to {column}: {percent(float(weights[i, j]))}"
+            for i, row in enumerate(rows)
+            for j, column in enumerate(numbered(record.items))
+        ]
+        assert page.evaluate(WALK, list(weights.shape)) == expected
+
+
+def test_numbers_are_written_as_python_writes_them(script):
+    torch.manual_seed(0)
+    values = torch.cat([torch.rand(2000).double(), torch.rand(500).double() ** 8, 1 - torch.rand(500).double() ** 8])
+    exact = [0.0, 1.0, 0.005, 0.995, 0.125, 0.375, 0.625, 0.5, 1 - 1e-7, 1e-300, math.nan, math.inf, -math.inf]
+    fractions = [*values.tolist(), *exact]
+    found = script(joined("numbers.js"), "x.map((each) => [percent(each), probability(each)])", fractions)
+    assert found == [[percent(each), probability(each)] for each in fractions]
+    assert script(joined("numbers.js"), "percent(null)") == percent(None)
+    changes = (torch.randn(3000).double() * 10.0 ** torch.randint(-9, 9, (3000,))).tolist()
+    for kind in ("labels", "numbers", "vectors"):
+        sizes = [math.fabs(each) for each in changes] if kind == "vectors" else changes
+        texts = script(
+            joined("numbers.js"), "x[1].map((each) => changeText(each, x[0]))", [kind, [*sizes, 0.0, math.nan]]
+        )
+        expected = [change_text(Outcome("", None, each), kind) for each in [*sizes, 0.0, math.nan]]
+        assert texts == [*map(typographic, expected)]
