@@ -81,23 +81,19 @@ def see(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
+    from regard.cli.cases import check_attends
     from regard.cli.console import output_console
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_json, maps, weights_page
     from regard.inspection import save_record, story, story_of
     from regard.page import Page, show
-    from regard.page.numbers import plural
 
     if save is not None and Path(save).is_dir():
         raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
     page_file = None if html is None else HtmlPage(html, force=force)
     console = output_console(width=width, colour=color)
     record = _record(model, source, effects)
-    if not record.layers and record.pooling is None:
-        why = "" if record.seen is None else record.seen.nothing
-        raise ArgumentError(
-            f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
-        )
+    check_attends(record)
     chosen = {"layer": layer, "head": head}
     told = None if record.outcomes is None else story_of(record, **chosen, query=query)
     if save is not None:
@@ -118,10 +114,10 @@ def see(
 
 
 def _record(model: str, source: str | None, effects: bool | None) -> "Record":
+    from regard.cli.cases import cases_of
     from regard.cli.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
-    from regard.inspection.hugging_face import is_pretrained, pretrained_case
     from regard.inspection.own_model import is_own_model, own_case
 
     with _progress() as progress:
@@ -134,27 +130,7 @@ def _record(model: str, source: str | None, effects: bool | None) -> "Record":
             return load_record(model)
         if source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
-        if is_pretrained(model):
-            return see_case(pretrained_case(model, source), effects=effects, progress=progress)
-        return see_case(_regard_case(model, source), effects=effects, progress=progress)
-
-
-def _regard_case(name: str, text: str) -> Any:
-    from regard.cli.predicting import Predicting
-    from regard.cli.reading import Line
-    from regard.cli.showing import Show
-    from regard.cli.tagging import Tagging
-    from regard.tasks import load
-
-    model = load(name)
-    words = model.kind == "tagger" and model.recipe.input.kind == "words"
-    reading = (Tagging if words else Predicting)(lambda line: model, Show(None, None, 0), "", watch=False, live=False)
-    found = reading.sources(model, Line(text, 1))
-    if len(found) > 1:
-        raise ArgumentError(
-            f"`INPUT` must be one source, but {text} holds {len(found)}. Put each in a file of its own."
-        )
-    return model.case(found[0][1])
+        return see_case(cases_of(model).case(source), effects=effects, progress=progress)
 
 
 @contextmanager
