@@ -59,4 +59,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for what, count in sorted(counts.items()):
         terminalreporter.write_line(f"{what}: {count:,}")
 
+
 pytest_plugins = ["page.browser"]

@@ -23,6 +23,7 @@ from regard.cli.models import models
 from regard.cli.predict import predict
 from regard.cli.say import say
 from regard.cli.see import see
+from regard.cli.serve import serve
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.steps import steps
 from regard.cli.tag import tag
@@ -51,6 +52,7 @@ for _name, _short in SHORT_NAMES.items():
 app.command("predict", cls=Command, short_help="Predict with any model, and show what it attended to.")(predict)
 app.command(cls=Command, short_help="Speak texts, and write WAV files.")(say)
 app.command(cls=Command, short_help="See what any model attends to, and what matters.")(see)
+app.command(cls=Command, short_help="The live page of a model, to type into.")(serve)
 app.command(cls=Command, short_help="Follow attention number by number.")(steps)
 app.command(cls=Command, short_help="Check a record against what its layers gave.")(check)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
@@ -75,6 +77,7 @@ def _regard(
       regard train classifier --data sst2 --out sentiment
       regard predict sentiment "a warm film"   the prediction of your own model
       regard see english-pos "I saw a saw ."   what it attended to, and what mattered
+      regard serve                             the same live, in a browser
       regard steps --exercise                  attention by hand, number by number
       regard models                            the models that come with regard
       regard tag --help                        more about one command

@@ -117,7 +117,7 @@ class Predicting:
                 (f"{text}: {name}" if several else text, vectors)
                 for name, vectors in zip(read.names, read.sequences, strict=True)
             ]
-        if source.argument == "text" and len(text) < 256 and os.path.isfile(text):
+        if not self.origin and source.argument == "text" and len(text) < 256 and os.path.isfile(text):
             warnings.warn(
                 f"{text} is a file, but its name is taken for a text. Use -f {text} for its lines.",
                 OutOfDistribution,

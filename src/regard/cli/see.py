@@ -105,24 +105,20 @@ def see(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
+    from regard.cli.cases import check_attends
     from regard.cli.console import output_console
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_json, maps, weights_page
     from regard.inspection import save_record, story_of
     from regard.inspection.views.story import page_of
     from regard.page import Page, show
-    from regard.page.numbers import plural
 
     if save is not None and Path(save).is_dir():
         raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
     page_file = None if html is None else HtmlPage(html, force=force)
     console = output_console(width=width, colour=color)
     record, case = _record(model, source, effects)
-    if not record.layers and record.pooling is None:
-        why = "" if record.seen is None else record.seen.nothing
-        raise ArgumentError(
-            f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
-        )
+    check_attends(record)
     chosen = {"layer": layer, "head": head}
     if record.outcomes is None and attribution is not None:
         raise ArgumentError(
@@ -153,10 +149,10 @@ def see(
 
 def _record(model: str, source: str | None, effects: bool | None) -> tuple["Record", "Case | None"]:
     """The record, and the case that it was made of; None where the record was read from a file."""
+    from regard.cli.cases import cases_of
     from regard.cli.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
-    from regard.inspection.hugging_face import is_pretrained, pretrained_case
     from regard.inspection.own_model import is_own_model, own_case
 
     with _progress() as progress:
@@ -170,26 +166,8 @@ def _record(model: str, source: str | None, effects: bool | None) -> tuple["Reco
         elif source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
         else:
-            case = pretrained_case(model, source) if is_pretrained(model) else _regard_case(model, source)
+            case = cases_of(model).case(source)
         return see_case(case, effects=effects, progress=progress), case
-
-
-def _regard_case(name: str, text: str) -> Any:
-    from regard.cli.predicting import Predicting
-    from regard.cli.reading import Line
-    from regard.cli.showing import Show
-    from regard.cli.tagging import Tagging
-    from regard.tasks import load
-
-    model = load(name)
-    words = model.kind == "tagger" and model.recipe.input.kind == "words"
-    reading = (Tagging if words else Predicting)(lambda line: model, Show(None, None, 0), "", watch=False, live=False)
-    found = reading.sources(model, Line(text, 1))
-    if len(found) > 1:
-        raise ArgumentError(
-            f"`INPUT` must be one source, but {text} holds {len(found)}. Put each in a file of its own."
-        )
-    return model.case(found[0][1])
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from regard.inspection.case import Case
 from regard.inspection.outcomes import Form, Kind
 from regard.inspection.watch import record_calls
 
-__all__ = ["is_pretrained", "pretrained_case"]
+__all__ = ["Pretrained", "is_pretrained", "pretrained", "pretrained_case"]
 
 CONFIG = "config.json"
 
@@ -42,9 +43,45 @@ def pretrained_case(folder: str | Path, source: str) -> Case:
         ModelError: the folder can't be loaded, or the model is of a class that can't be run on one source.
         DataError: the picture can't be read.
     """
+    return pretrained(folder).case(source)
+
+
+def pretrained(folder: str | Path) -> "Pretrained":
+    """The model in a folder with what reads its sources, loaded once for many cases.
+
+    Raises:
+        MissingExtraError, ModelError: as in `pretrained_case`.
+    """
     transformers = require("transformers", extra="huggingface")
     with _quiet(transformers.utils.logging):
-        return _case_of(transformers, Path(folder), source)
+        return _loaded_with_reader(transformers, Path(folder))
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A model with what reads its sources.
+
+    Args:
+        name: the model's name.
+        model: the model, in evaluation mode.
+        reader: its tokenizer or image processor.
+        reads_text: whether a source is a text; else it is the name of a picture.
+    """
+
+    name: str
+    model: Any
+    reader: Any
+    reads_text: bool
+
+    def case(self, source: str) -> Case:
+        """The model with one source.
+
+        Raises:
+            DataError: the source can't be read.
+            ModelError: the model is of a class that can't be run on one source.
+        """
+        with _quiet(require("transformers", extra="huggingface").utils.logging):
+            return (_text if self.reads_text else _picture)(self.reader, self.model, self.name, source)
 
 
 @contextmanager
@@ -61,7 +98,7 @@ def _quiet(logging: Any) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _case_of(transformers: Any, path: Path, source: str) -> Case:
+def _loaded_with_reader(transformers: Any, path: Path) -> Pretrained:
     config = _loaded(transformers.AutoConfig, path)
     kinds = getattr(config, "architectures", None) or []
     if getattr(config, "is_encoder_decoder", False):
@@ -71,10 +108,11 @@ def _case_of(transformers: Any, path: Path, source: str) -> Case:
         )
     model = _loaded(getattr(transformers, kinds[0], transformers.AutoModel) if kinds else transformers.AutoModel, path)
     model.eval()
+    name = path.resolve().name
     if _has_tokenizer(path):
-        return _text(_loaded(transformers.AutoTokenizer, path), model, path.resolve().name, source)
+        return Pretrained(name, model, _loaded(transformers.AutoTokenizer, path), reads_text=True)
     if (path / "preprocessor_config.json").is_file():
-        return _picture(_loaded(transformers.AutoImageProcessor, path), model, path.resolve().name, source)
+        return Pretrained(name, model, _loaded(transformers.AutoImageProcessor, path), reads_text=False)
     raise ModelError(
         f"{path} must hold a tokenizer or an image processor beside the model, but holds neither. Save it there with "
         "tokenizer.save_pretrained."

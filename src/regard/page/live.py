@@ -43,15 +43,17 @@ _DOCUMENT = """<!doctype html>
 """
 
 
-def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: str = "en") -> str:
+def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: str = "en", asks: bool = False) -> str:
     """One self-contained document.
 
     Args:
         page: what is to be read without a script.
         data, arrays: what the script draws from.
         language: the language of the page's own words, as a BCP 47 tag.
+        asks: whether the page has a form, and asks the server that it came from for other inputs; `data["asks"]` says
+            what it asks for. Other pages hold no code that connects to anything.
     """
-    script, worker = joined("main.js"), joined("worker.js")
+    script, worker = joined("live.js" if asks else "offline.js"), joined("worker.js")
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -62,6 +64,7 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
             "media-src data:",
             "base-uri 'none'",
             "form-action 'none'",
+            *(["connect-src 'self'"] if asks else []),
         )
     )
     return _DOCUMENT.format(
@@ -70,7 +73,7 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
         policy=escape(policy, quote=True),
         title=escape(visible(page.title or "regard")),
         still=STYLE,
-        style=style(),
+        style=style("page.css") + (style("live.css") if asks else ""),
         static=body(page),
         # Nothing in a script element ends it, or begins a comment, without this character.
         values=json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c"),

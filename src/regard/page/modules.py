@@ -43,9 +43,9 @@ def _source(name: str) -> str:
     return (resources.files("regard.page") / "web" / name).read_text(encoding="utf-8")
 
 
-def style() -> str:
-    """The style sheet."""
-    return _source("page.css")
+def style(name: str) -> str:
+    """A style sheet."""
+    return _source(name)
 
 
 def integrity(script: str) -> str:

@@ -1,8 +1,13 @@
 // What the page draws from: the values in its JSON element, and the arrays in its packed element.
 
-/** Read both. */
-export async function readData(values, packed) {
-  const data = JSON.parse(values);
+/** Read both from the document. */
+export function readPage() {
+  const text = (name) => document.getElementById(name).textContent;
+  return readData(JSON.parse(text("values")), text("packed"));
+}
+
+/** Put the arrays into the values. */
+export async function readData(data, packed) {
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : bytesOf(atob(packed));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   unpack(data, await new Response(stream).arrayBuffer());

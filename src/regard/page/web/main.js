@@ -1,6 +1,6 @@
-// The page: reads its data, keeps one state, and shows it in each part.
+// The page: keeps one state, and shows it in each part.
+import { address, goTo } from "./address.js";
 import { comparedView } from "./compared.js";
-import { readData } from "./data.js";
 import { h } from "./dom.js";
 import { headsView } from "./heads.js";
 import { itemsView } from "./items.js";
@@ -12,19 +12,18 @@ import { tilesOf } from "./threads.js";
 import { placeAt, placesOf, viewOf } from "./view.js";
 import { nounOf, wordsOf } from "./words.js";
 
-/** Build the page from its data in place of what is there without a script. */
-export async function start() {
-  const all = await readData(document.getElementById("values").textContent, document.getElementById("packed").textContent);
+/** Build the page from its data in place of what is there, until `signal` ends it. */
+export function start(all, signal) {
   const choose = (change) => {
     const next = changed(state, change, all.records);
     const hash = hashOf(next);
-    if (hash === location.hash) return;
-    history.pushState(null, "", hash);
+    if (hash === address()) return;
+    goTo(hash);
     render();
   };
   const first = firstState(all, document.documentElement.lang.startsWith("zh") ? "zh" : "en");
-  let state = readState(location.hash, first, all.records), data = all.records[state.record];
-  const tiles = tilesOf(all.records);
+  let state = readState(address(), first, all.records), data = all.records[state.record];
+  const tiles = tilesOf(all.records, signal);
 
   const part = (name, ...children) => {
     const title = h("h2", {}), note = h("span", { class: "quiet" });
@@ -44,7 +43,7 @@ export async function start() {
     checked, help, find);
   document.querySelector("main").replaceWith(page);
   // The page without a script has a style of its own.
-  document.getElementById("still").remove();
+  document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
   const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
@@ -55,7 +54,7 @@ export async function start() {
   });
 
   function render() {
-    state = readState(location.hash, first, all.records);
+    state = readState(address(), first, all.records);
     data = all.records[state.record];
     const focused = document.activeElement?.dataset.id;
     const view = viewOf(data, state), words = wordsOf(state.lang);
@@ -147,13 +146,13 @@ export async function start() {
     a: () => choose({ head: null, key: null }), "/": showFind, "?": showHelp };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target instanceof HTMLInputElement || !(event.key in actions)) return;
+    if (event.target.closest?.("input, textarea, select") || !(event.key in actions)) return;
     event.preventDefault();
     actions[event.key]();
-  });
-  addEventListener("popstate", render);
-  addEventListener("hashchange", render);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+  }, { signal });
+  addEventListener("popstate", render, { signal });
+  addEventListener("hashchange", render, { signal });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render, { signal });
   render();
   document.documentElement.classList.add("ready");
 }
@@ -164,5 +163,3 @@ function nameOf({ items, noun, title }) {
   const text = items.slice(0, 20).join(" ");
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
-
-start();

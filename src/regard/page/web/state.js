@@ -64,3 +64,8 @@ export function hashOf(state) {
   if (window) parts.push(`map=${window.top + 1}-${window.bottom},${window.left + 1}-${window.right}`);
   return `#${parts.join("&")}&lang=${state.lang}`;
 }
+
+/** The address under which another record is shown as this one is: its layer and head, and not its items. */
+export function hashForOthers(hash) {
+  return `#${hash.replace(/^#/, "").split("&").filter((each) => /^(layer|head|lang)=/.test(each)).join("&")}`;
+}

@@ -1,7 +1,10 @@
 // Cells that are computed by a worker, so that the page doesn't stand still.
 
-/** A function that computes cells of a layer: it gives a promise. The worker starts when it is needed first. */
-export function tilesOf(records) {
+/**
+ * A function that computes cells of a layer: it gives a promise. The worker starts when it is needed first, and ends
+ * with `signal`.
+ */
+export function tilesOf(records, signal) {
   let worker = null, count = 0;
   const waiting = new Map(), sent = new Set();
   return (record, layer, heads, window, most) => {
@@ -12,6 +15,7 @@ export function tilesOf(records) {
         waiting.get(number)(found);
         waiting.delete(number);
       };
+      signal?.addEventListener("abort", () => worker.terminate());
     }
     count += 1;
     const name = `${record} ${layer}`, known = sent.has(name);

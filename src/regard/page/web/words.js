@@ -56,6 +56,12 @@ const ENGLISH = {
   answer: "The answer",
   noEffects: "What mattered wasn't measured.",
   query: (name) => `${name} attends to`,
+  type: "Your text",
+  drop: (noun) => `Your ${noun}: drop it anywhere, or choose a file`,
+  see: "See",
+  measure: "Measure what mattered",
+  busy: "The model is running …",
+  noServer: "The server doesn't answer. Is regard serve still running?",
 };
 
 const CHINESE = {
@@ -113,6 +119,12 @@ const CHINESE = {
   answer: "答案",
   noEffects: "没有测量作用。",
   query: (name) => `${name} 注意`,
+  type: "输入文字",
+  drop: () => "把文件拖到页面上，或者选择一个文件",
+  see: "查看",
+  measure: "测量作用",
+  busy: "模型正在运行……",
+  noServer: "服务器没有回答。regard serve 还在运行吗？",
 };
 
 /** The words of a language. */
