@@ -123,7 +123,7 @@ def _bound(port: int | None) -> socket.socket:
     if port is None:
         raise ArgumentError(f"`--port` must be given: {ports[0]} to {ports[-1]} are taken.")
     raise ArgumentError(
-        f"`--port` must be a free one, but {port} isn't ({why.strerror}). Leave it out for the next one."
+        f"`--port` must be free, but {port} isn't ({why.strerror}). Leave it out for the next free one."
     )
 
 
