@@ -94,7 +94,7 @@ def serve(
             _open(address)
         _run(uvicorn, app, listening)
         typer.echo("Ended.")
-        if not work.close():
+        if not work.close(2.0):
             # What computes can't be stopped, and must not run while Python takes itself apart.
             sys.stdout.flush()
             os._exit(0)
@@ -123,7 +123,7 @@ def _bound(port: int | None) -> socket.socket:
     if port is None:
         raise ArgumentError(f"`--port` must be given: {ports[0]} to {ports[-1]} are taken.")
     raise ArgumentError(
-        f"`--port` must be a free one, but {port} isn't ({why.strerror}). Leave it out for the next one."
+        f"`--port` must be free, but {port} isn't ({why.strerror}). Leave it out for the next free one."
     )
 
 
@@ -158,7 +158,7 @@ def _run(uvicorn: Any, app: Any, listening: socket.socket) -> None:
         proxy_headers=False,
         server_header=False,
         limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
     )
     # When it has ended, uvicorn sends itself the signal once more.
     before = signal.signal(signal.SIGTERM, lambda *_: None)

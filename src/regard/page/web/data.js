@@ -3,11 +3,16 @@
 /** Read both from the document. */
 export function readPage() {
   const text = (name) => document.getElementById(name).textContent;
-  return readData(JSON.parse(text("values")), text("packed"));
+  return readData(text("values"), text("packed"));
 }
 
-/** Put the arrays into the values. */
-export async function readData(data, packed) {
+/** Read both. */
+export function readData(values, packed) {
+  return unpacked(JSON.parse(values), packed);
+}
+
+/** The values with the arrays in their places. */
+export async function unpacked(data, packed) {
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : bytesOf(atob(packed));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   unpack(data, await new Response(stream).arrayBuffer());

@@ -1,6 +1,6 @@
 // The page of a running model: a form above it asks the server that the page came from, and what it answers is shown.
 import { address, goTo } from "./address.js";
-import { readData, readPage } from "./data.js";
+import { readPage, unpacked } from "./data.js";
 import { h } from "./dom.js";
 import { start } from "./main.js";
 import { hashForOthers } from "./state.js";
@@ -64,7 +64,7 @@ async function converse() {
       const response = await fetch(...requestOf(given, effects), { signal: own.signal });
       const answer = await response.json();
       if (!response.ok) throw new Error(answer.error);
-      const all = await readData(answer.values, answer.packed);
+      const all = await unpacked(answer.values, answer.packed);
       if (own !== asking) return;
       show(all, answer.notes);
       [input, measured] = [given, effects];
