@@ -9,6 +9,8 @@ const WINDOW = 80;
 // Arcs below this weight would be hairs.
 const LEAST = 0.02;
 const MOST_ARCS = 8;
+// Sizes of the letters: the first at which the items fit on one line, or the last.
+const SIZES = [40, 34, 28, 23, 20];
 
 /** The picture of the items; `choose` is called with what changes in the state. */
 export function itemsView(root, choose) {
@@ -17,9 +19,22 @@ export function itemsView(root, choose) {
   const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
   const box = h("div", { class: "items" }, arcs, list, written);
   root.append(box);
-  let drawn = null;
+  let drawn = null, width = null;
   const redraw = () => drawn && drawArcs(drawn);
-  new ResizeObserver(redraw).observe(box);
+  new ResizeObserver(() => {
+    if (drawn && width !== box.clientWidth) fit();
+    redraw();
+  }).observe(box);
+
+  function fit() {
+    width = box.clientWidth;
+    const size = SIZES.find((each) => {
+      box.style.setProperty("--letters", `${each}px`);
+      box.classList.remove("lines");
+      return [list, written].every(isOneLine);
+    });
+    box.classList.toggle("lines", size === undefined);
+  }
 
   return (view) => {
     const { data, state } = view;
@@ -37,7 +52,7 @@ export function itemsView(root, choose) {
     }
     written.hidden = !written.firstChild;
     box.classList.toggle("two", !written.hidden);
-    list.classList.toggle("many", list.childElementCount > 24);
+    fit();
     drawn = { box, arcs, view, chips, from: pair || selected === null ? "answer" : selected };
     redraw();
   };
@@ -47,7 +62,7 @@ export function itemsView(root, choose) {
     const label = data.labels[i], score = data.scores[i];
     const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
-      : h("span", { class: "label" }, label, score === undefined ? "" : ` ${probability(score)}`);
+      : h("span", { class: "label" }, label, score === undefined ? "" : scoreText(score));
     const text = h("span", { class: "text" }, token(shownText(data.items[i])));
     const main = alone
       ? h("span", { class: "chip" }, text, note)
@@ -109,6 +124,16 @@ export function itemsView(root, choose) {
   }
 }
 
+// Where there are many, only what isn't sure has a number.
+function scoreText(score) {
+  const text = probability(score);
+  return h("span", { class: text === ">99%" ? "sure" : "" }, ` ${text}`);
+}
+
+function isOneLine({ firstElementChild: first, lastElementChild: last }) {
+  return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
+}
+
 function heaviest({ weights, key }) {
   return weights ? key : 0;
 }
@@ -140,14 +165,19 @@ function drawArcs({ box, arcs, view, chips, from }) {
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   const joined = [...chips.keys()].filter((key) => key !== from && key !== "answer" && weights[key] >= LEAST)
     .sort((a, b) => weights[b] - weights[a]).slice(0, MOST_ARCS);
-  // The lightest first, so that the heaviest lie on top.
+  const lines = box.classList.contains("lines");
+  const numbers = [];
+  // The lightest first, so that the heaviest lie on top; numbers above all.
   for (const key of joined.reverse()) {
-    const path = pathOf(at(start, area), at(chips.get(key), area), from === "answer");
+    const ends = [at(start, area), at(chips.get(key), area)];
+    const path = from !== "answer" && Math.abs(ends[0].top - ends[1].top) < 4 ? arcAbove(...ends, lines ? area.width : null)
+      : arcAcross(...ends);
     const weight = weights[key];
     arcs.append(
-      s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }),
-      s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
+      s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
+    numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
   }
+  arcs.append(...numbers);
 }
 
 function at(element, area) {
@@ -155,16 +185,20 @@ function at(element, area) {
   return { x: (left + right) / 2 - area.left, top: top - area.top, bottom: bottom - area.top };
 }
 
-// Above the line if both stand in one line; otherwise from edge to edge.
-function pathOf(start, end, fromBelow) {
-  if (!fromBelow && Math.abs(start.top - end.top) < 4) {
-    const height = Math.min(start.top - 22, 28 + 0.32 * Math.abs(start.x - end.x));
-    const peak = start.top - height * 1.33;
-    return { line: `M${start.x} ${start.top} C${start.x} ${peak} ${end.x} ${peak} ${end.x} ${end.top}`,
-      x: (start.x + end.x) / 2, y: start.top - height - 7 };
-  }
+// Above the line in which both stand; of several lines, within the space between two.
+function arcAbove(start, end, width) {
+  const apart = Math.abs(start.x - end.x);
+  const height = width === null ? Math.min(start.top - 22, 28 + 0.32 * apart) : 8 + 10 * apart / width;
+  const peak = start.top - height * 1.33;
+  const line = `M${start.x} ${start.top} C${start.x} ${peak} ${end.x} ${peak} ${end.x} ${end.top}`;
+  return width === null ? { line, x: (start.x + end.x) / 2, y: start.top - height - 7 }
+    : { line, x: end.x, y: end.top - height - 2 };
+}
+
+// From the edge of one line to that of another.
+function arcAcross(start, end) {
   const up = start.top > end.top;
   const [a, b] = up ? [start.top, end.bottom] : [start.bottom, end.top], middle = (a + b) / 2;
-  const near = up ? end.bottom + 15 : end.top - 6;
+  const near = up ? end.bottom + 14 : end.top - 6;
   return { line: `M${start.x} ${a} C${start.x} ${middle} ${end.x} ${middle} ${end.x} ${b}`, x: end.x + 16, y: near };
 }
