@@ -5,6 +5,11 @@ import { nounOf, wordsOf } from "./words.js";
 import { orZero } from "./view.js";
 
 const MOST_ROWS = 12;
+const LEAST_ROWS = 3;
+// Of many items, those of which neither is as much as this have no row.
+const NOTEWORTHY = 0.01;
+// What changes less than this has a short bar, however little the others change.
+const SCALE = 0.1;
 
 /** The table of the items that were attended to most or mattered most. */
 export function comparedView(root, choose) {
@@ -14,9 +19,9 @@ export function comparedView(root, choose) {
       root.replaceChildren(h("p", {}, words.missing));
       return;
     }
-    const rows = chosen(weights, hidden), third = hidden.length > 0 && kind !== "vectors";
+    const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
     const high = Math.max(...rows.map((i) => orZero(weights[i])), 1e-12);
-    const most = Math.max(...rows.map((i) => (hidden.length ? Math.abs(orZero(hidden[i].change)) : 0)), 1e-12);
+    const most = Math.max(...rows.map((i) => sizeOf(hidden, i)), kind === "numbers" ? 1e-12 : SCALE);
     const head = [nounOf(data.noun, state.lang), words.attended, ...(hidden.length ? [words.mattered] : []),
       ...(third ? [words.without] : [])];
     const changed = (outcome) => outcome.label !== view.place.label;
@@ -41,17 +46,28 @@ function bar(share, kind) {
   return h("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { width: `${(60 * width).toFixed(1)}%` } });
 }
 
+function withKey(rows, key) {
+  return rows.includes(key) ? rows : [...rows, key].sort((a, b) => a - b);
+}
+
+function sizeOf(hidden, i) {
+  return hidden.length ? Math.abs(orZero(hidden[i].change)) : 0;
+}
+
 /** The items of the table, in turn the next by weight and the next by effect, in the order of the input. */
-export function chosen(weights, hidden) {
+export function chosen(weights, hidden, kind) {
   const all = [...weights.keys()];
   if (all.length <= MOST_ROWS) return all;
   const byWeight = [...all].sort((a, b) => orZero(weights[b]) - orZero(weights[a]));
-  const byChange = hidden.length
-    ? [...all].sort((a, b) => Math.abs(orZero(hidden[b].change)) - Math.abs(orZero(hidden[a].change))) : byWeight;
+  const byChange = hidden.length ? [...all].sort((a, b) => sizeOf(hidden, b) - sizeOf(hidden, a)) : byWeight;
+  const least = kind === "numbers" ? NOTEWORTHY * sizeOf(hidden, byChange[0]) : NOTEWORTHY;
   const found = new Set();
+  const add = (i, size, from) => {
+    if (found.size < MOST_ROWS && (size >= from || found.size < LEAST_ROWS)) found.add(i);
+  };
   for (let i = 0; i < all.length && found.size < MOST_ROWS; i++) {
-    found.add(byWeight[i]);
-    if (found.size < MOST_ROWS) found.add(byChange[i]);
+    add(byWeight[i], orZero(weights[byWeight[i]]), NOTEWORTHY);
+    add(byChange[i], sizeOf(hidden, byChange[i]), least);
   }
   return [...found].sort((a, b) => a - b);
 }

@@ -14,7 +14,7 @@ const ENGLISH = {
   attended: "attended",
   mattered: "mattered",
   without: "without it",
-  others: (count) => `${count} others are lower in both.`,
+  others: (count) => `${count} other${count > 1 ? "s are" : " is"} lower in both.`,
   heads: "Heads",
   headsNote: "and the answer without each",
   allHeads: "average",
