@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from page.live_records import document, labels
+from page.live_records import document, labels, seen, whole
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
+from regard.page.numbers import percent
 
 TEXT = "the old man who lives in the house near the river saw a saw that his friend had left there last week ."
 LONG = tuple(TEXT.split())
@@ -90,3 +91,22 @@ def test_the_bar_of_a_small_change_is_short(live):
     bars = {each["name"]: each["bars"] for each in page.evaluate(ROWS)}
     assert bars["old"][0] == 60
     assert bars["man"][1] == pytest.approx(6, abs=0.1)
+
+
+BOXES = """() => [...document.querySelectorAll(".compared tbody .boxes")].map((row) =>
+  [row.title, [...row.children].map((each) => parseFloat(each.style.getPropertyValue("--weight-value")))])"""
+
+
+@pytest.mark.parametrize("record", [labels(), seen()], ids=["table", "vectors"])
+def test_each_row_shows_the_weight_of_each_head(live, record):
+    page = live(document(record), "#record=1&place=3&layer=1&head=all&key=all&lang=en")
+    weights = record.layers[0].weights()[:, 2].T.double()
+    found = page.evaluate(BOXES)
+    assert [title for title, _ in found] == [
+        ", ".join(f"{head}: {percent(weight)}" for head, weight in enumerate(row.tolist(), start=1)) for row in weights
+    ]
+    torch.testing.assert_close(torch.tensor([dark for _, dark in found]).double(), weights.sqrt(), atol=1e-3, rtol=0)
+
+
+def test_an_average_over_rows_has_no_boxes(live):
+    assert live(document(whole("labels", False))).evaluate(BOXES) == []

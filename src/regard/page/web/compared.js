@@ -3,6 +3,7 @@ import { h, token } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
 import { orZero } from "./view.js";
+import { hasHead, rowOf } from "./weights.js";
 
 const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
@@ -10,6 +11,8 @@ const LEAST_ROWS = 3;
 const NOTEWORTHY = 0.01;
 // What changes less than this has a short bar, however little the others change.
 const SCALE = 0.1;
+// Boxes for more heads than that would be too small to see.
+const MOST_BOXES = 16;
 
 /** The table of the items that were attended to most or mattered most. */
 export function comparedView(root, choose) {
@@ -22,12 +25,15 @@ export function comparedView(root, choose) {
     const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
     const high = Math.max(...rows.map((i) => orZero(weights[i])), 1e-12);
     const most = Math.max(...rows.map((i) => sizeOf(hidden, i)), kind === "numbers" ? 1e-12 : SCALE);
-    const head = [nounOf(data.noun, state.lang), words.attended, ...(hidden.length ? [words.mattered] : []),
+    const { layer } = view, boxed = layer.heads > 1 && layer.heads <= MOST_BOXES && !view.pooled && hasHead(layer, null);
+    const byHead = boxed ? Array.from({ length: layer.heads }, (_, each) => rowOf(layer, each, view.place.query)) : null;
+    const head = [nounOf(data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(hidden.length ? [words.mattered] : []),
       ...(third ? [words.without] : [])];
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
       h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, onclick: () => choose({ key: i }) }, token(names[i]))),
-      h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, percent(weights[i]))),
+      h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, percent(weights[i])),
+        boxed ? boxes(byHead.map((row) => row[i]), view.head) : null),
       hidden.length ? h("td", {}, bar(Math.abs(hidden[i].change) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
       third ? h("td", { class: changed(hidden[i]) ? "changed" : "" }, token(hidden[i].label),
@@ -44,6 +50,13 @@ export function comparedView(root, choose) {
 function bar(share, kind) {
   const width = Number.isFinite(share) ? Math.max(0, Math.min(1, share)) : 0;
   return h("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { width: `${(60 * width).toFixed(1)}%` } });
+}
+
+// A box a head, as dark as its weight, so that one sees which of them the average comes from.
+function boxes(found, head) {
+  const title = found.map((each, i) => `${i + 1}: ${percent(each)}`).join(", ");
+  return h("span", { class: "boxes", title, "aria-hidden": "true" }, found.map((each, i) => h("span",
+    { class: i === head ? "box chosen" : "box", style: { "--weight-value": Math.sqrt(orZero(each)).toFixed(3) } })));
 }
 
 function withKey(rows, key) {
