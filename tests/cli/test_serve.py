@@ -56,7 +56,8 @@ def serving():
 
     yield make
     for each in started:
-        assert each.close()
+        each.close()
+        assert each.join(10)
 
 
 @pytest.fixture

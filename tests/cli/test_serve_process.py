@@ -24,13 +24,8 @@ def test_it_ends_at_once_and_without_an_error(ending):
     with running() as (process, port):
         assert asked(port, SENTENCE)[0] == 200
         # While the model runs, with a client that hangs.
-        hanging = socket.create_connection(("127.0.0.1", port))
-
-        def ask_much() -> None:
-            with suppress(OSError, http.client.HTTPException):
-                asked(port, "a " * 2000, effects=True)
-
-        slow = threading.Thread(target=ask_much)
+        hanging, got = socket.create_connection(("127.0.0.1", port)), []
+        slow = threading.Thread(target=lambda: got.append(asked(port, "a " * 2000, effects=True)))
         slow.start()
         time.sleep(1)
         begun = time.monotonic()
@@ -39,6 +34,7 @@ def test_it_ends_at_once_and_without_an_error(ending):
         assert (process.returncode, out, err) == (0, "Ended.\n", "")
         assert time.monotonic() - begun < 10
         slow.join(10)
+        assert got == [(503, {"error": "The server is ending."})]
         hanging.close()
         with pytest.raises(OSError, match="refused"):
             asked(port, SENTENCE)

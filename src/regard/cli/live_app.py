@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from regard.cli.live_rules import Rules, response_of
-from regard.cli.one_at_a_time import Busy, OneAtATime
+from regard.cli.one_at_a_time import Busy, Closed, OneAtATime
 from regard.errors import RegardError
 from regard.extras import require
 
@@ -99,6 +99,8 @@ def live_app(
             return response_of(refused.status, str(refused))
         except Busy:
             return response_of(429, "The model is busy, and others are waiting. Try again.", retry_after="1")
+        except Closed:
+            return response_of(503, "The server is ending.")
         except TimeoutError:
             return response_of(
                 503,

@@ -5,13 +5,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Busy", "Cancelled", "OneAtATime"]
+__all__ = ["Busy", "Cancelled", "Closed", "OneAtATime"]
 
 T = TypeVar("T")
 
 
 class Busy(Exception):
     """Too many pieces of work are waiting."""
+
+
+class Closed(Exception):
+    """No work is done any more."""
 
 
 class Cancelled(Exception):
@@ -40,6 +44,10 @@ class _Job(NamedTuple):
             # Code of a user's own may end the program; here it ends this piece of work.
             self._tell(self.done.set_exception, RuntimeError(f"{type(error).__name__}: {error}"))
 
+    def give_up(self, why: Exception) -> None:
+        self._tell(self.done.set_exception, why)
+        self.cancelled.set()
+
     def _tell(self, tell: Callable[[Any], None], what: Any) -> None:
         if not self.cancelled.is_set():
             self.loop.call_soon_threadsafe(lambda: None if self.done.done() else tell(what))
@@ -56,6 +64,7 @@ class OneAtATime:
         >>> asyncio.run(queue.run(lambda check: 6 * 7, seconds=10))
         42
         >>> queue.close()
+        >>> queue.join(seconds=10)
         True
     """
 
@@ -78,14 +87,17 @@ class OneAtATime:
             seconds: how long to wait for the turn and the result.
 
         Raises:
-            Busy: as many as may wait are waiting, or it is closed.
+            Busy: as many as may wait are waiting.
+            Closed: it was closed, before or meanwhile.
             TimeoutError: the result took longer.
         """
         loop = asyncio.get_running_loop()
         job = _Job(work, loop, loop.create_future(), threading.Event())
         with self._changed:
             self._waiting = [each for each in self._waiting if not each.cancelled.is_set()]
-            if self._closed or len(self._waiting) >= self._most + (self._running is None):
+            if self._closed:
+                raise Closed
+            if len(self._waiting) >= self._most + (self._running is None):
                 raise Busy
             self._waiting.append(job)
             self._changed.notify()
@@ -95,13 +107,16 @@ class OneAtATime:
         finally:
             job.cancelled.set()
 
-    def close(self, seconds: float = 5.0) -> bool:
-        """End where the work that runs asks, or after it; whether that was so in this time."""
+    def close(self) -> None:
+        """Give up what waits and what runs; who waits for it gets `Closed`."""
         with self._changed:
             self._closed = True
             for job in (*self._waiting, *([self._running] if self._running else [])):
-                job.cancelled.set()
+                job.give_up(Closed())
             self._changed.notify()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until what runs has ended; whether it did so in this time."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

@@ -92,9 +92,9 @@ def serve(
         sys.stdout.flush()
         if sys.stdout.isatty() and _has_browser() if open is None else open:
             _open(address)
-        _run(uvicorn, app, listening)
+        _run(uvicorn, app, listening, work)
         typer.echo("Ended.")
-        if not work.close(2.0):
+        if not work.join(2.0):
             # What computes can't be stopped, and must not run while Python takes itself apart.
             sys.stdout.flush()
             os._exit(0)
@@ -140,11 +140,16 @@ def _open(address: str) -> None:
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _run(uvicorn: Any, app: Any, listening: socket.socket) -> None:
+def _run(uvicorn: Any, app: Any, listening: socket.socket, work: Any) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     import asyncio
 
     from regard.cli.patient_connections import patient_connections
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: Any = None) -> None:
+            work.close()
+            await super().shutdown(sockets)
 
     config = uvicorn.Config(
         app,
@@ -164,6 +169,6 @@ def _run(uvicorn: Any, app: Any, listening: socket.socket) -> None:
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with suppress(KeyboardInterrupt):
-            asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+            asyncio.run(Server(config).serve(sockets=[listening]))
     finally:
         signal.signal(signal.SIGTERM, before)
