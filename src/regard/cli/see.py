@@ -188,8 +188,14 @@ def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
         "shown": told.title,
         "items": items,
         "heads": [
-            {"layer": layer, "head": head, "pattern": pattern or None, "removed": _outcome(outcome)}
-            for layer, head, pattern, outcome in told.removed
+            {
+                **({"attention": each.attention} if each.attention else {}),
+                "layer": each.layer,
+                "head": each.head,
+                "pattern": each.pattern or None,
+                "removed": _outcome(each.outcome),
+            }
+            for each in told.removed
         ],
         "rank_agreement": _number(told.agreement),
         "largest_difference": _number(told.difference),

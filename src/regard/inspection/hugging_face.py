@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.errors import DataError, ModelError
 from regard.extras import require
 from regard.inspection.case import Case
+from regard.inspection.hugging_face_seq2seq import seq2seq_case
 from regard.inspection.outcomes import Form, Kind
 from regard.inspection.watch import record_calls
 
@@ -31,7 +32,8 @@ def pretrained_case(folder: str | Path, source: str) -> Case:
 
     The source is a text for a model with a tokenizer, and the name of a picture for one with an image processor. What
     the model predicts depends on its class: labels of the whole or of each token, the next token, the masked ones (of
-    a text without a mask, each token); vectors, if it has no output layer.
+    a text without a mask, each token), each token of the text that an encoder-decoder writes; vectors, if it has no
+    output layer.
 
     Args:
         folder: what `save_pretrained` of the model and of its tokenizer or image processor wrote.
@@ -40,7 +42,7 @@ def pretrained_case(folder: str | Path, source: str) -> Case:
     Raises:
         MissingExtraError: transformers isn't installed.
         ModelError: the folder can't be loaded, or the model is of a class that can't be run on one source.
-        DataError: the picture can't be read.
+        DataError: the picture can't be read, or the text has no token or too many.
     """
     transformers = require("transformers", extra="huggingface")
     with _quiet(transformers.utils.logging):
@@ -64,13 +66,14 @@ def _quiet(logging: Any) -> Iterator[None]:
 def _case_of(transformers: Any, path: Path, source: str) -> Case:
     config = _loaded(transformers.AutoConfig, path)
     kinds = getattr(config, "architectures", None) or []
-    if getattr(config, "is_encoder_decoder", False):
+    both = getattr(config, "is_encoder_decoder", False)
+    usual = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
+    model = _loaded(getattr(transformers, kinds[0], usual) if kinds else usual, path).eval()
+    if both and not (model.can_generate() and model.main_input_name == "input_ids"):
         raise ModelError(
-            f"{path} must hold an encoder or a decoder, but holds {', '.join(kinds) or 'both'}. Write a Python file "
-            "with a function that returns the model and its inputs."
+            f"{path} must hold an encoder, a decoder, or both if they read a text and write one, but holds "
+            f"{type(model).__name__}. Write a Python file with a function that returns the model and its inputs."
         )
-    model = _loaded(getattr(transformers, kinds[0], transformers.AutoModel) if kinds else transformers.AutoModel, path)
-    model.eval()
     if _has_tokenizer(path):
         return _text(_loaded(transformers.AutoTokenizer, path), model, path.resolve().name, source)
     if (path / "preprocessor_config.json").is_file():
@@ -99,12 +102,18 @@ def _has_tokenizer(folder: Path) -> bool:
 def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
     inputs = dict(tokenizer(source, return_tensors="pt"))
     ids = inputs["input_ids"][0].tolist()
-    if not ids:
-        raise DataError(f"a source must have a token or more, but {source!r:.40} has none.")
-    most = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(most, int) and len(ids) > most:
-        raise DataError(f"a source may have {most:,} tokens, the positions of {name}, but has {len(ids):,}.")
+    if not tokenizer(source, add_special_tokens=False)["input_ids"]:
+        raise DataError(f"a source must have a token or more, but {source!r:.40} has none. Give {name} a text.")
+    most = _positions(model)
+    if most is not None and len(ids) > most:
+        raise DataError(
+            f"a source may have {most:,} tokens, the positions of {name}, but has {len(ids):,}. Give it a shorter text."
+        )
     items = tuple(_piece(tokenizer, each) for each in ids)
+    if model.config.is_encoder_decoder:
+        # Tokenizers that were made without a model may give more than the model takes.
+        read = {each: inputs[each] for each in ("input_ids", "attention_mask") if each in inputs}
+        return seq2seq_case(model, name, read, items, partial(_piece, tokenizer), noun="token")
     every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
     kind, form, places, chosen = "labels", "item", every, None
 
@@ -122,6 +131,13 @@ def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
         case _:
             kind = "vectors"
     return _case(model, name, inputs, items, places, kind, form, classes, chosen, noun="token")
+
+
+def _positions(model: Any) -> int | None:
+    """The most tokens of a text; None if its length isn't limited."""
+    config = model.config.get_text_config(encoder=True)
+    found = (getattr(config, each, None) for each in ("max_encoder_position_embeddings", "max_position_embeddings"))
+    return next((each for each in found if isinstance(each, int)), None)
 
 
 def _picture(processor: Any, model: Any, name: str, source: str) -> Case:

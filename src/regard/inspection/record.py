@@ -138,6 +138,10 @@ class Record:
         grid: (rows, columns) if the items form a grid, row by row, as the patches of a picture do.
         seen: all calls of attention, in their order; None if only those of `layers` and `pooling` are kept.
         outcomes: the predictions, and those after each item was hidden and each head removed, as `see` measures them.
+        encoder: of an encoder-decoder, the layers in which the items attend to each other, before `queries` attend to
+            them in `layers`; empty if they weren't recorded.
+        decoder: of an encoder-decoder, the layers in which `previous` attend to each other; empty if not recorded.
+        previous: the text of what was written before each of `queries`; empty without `decoder`.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -160,19 +164,27 @@ class Record:
     grid: tuple[int, int] | None = None
     seen: Seen | None = None
     outcomes: Outcomes | None = None
+    encoder: tuple[LayerRecord, ...] = ()
+    decoder: tuple[LayerRecord, ...] = ()
+    previous: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        keys, queries = len(self.items), len(self.query_items)
+        keys, queries, previous = len(self.items), len(self.query_items), len(self.previous)
         for name, count in (("labels", len(self.labels)), ("scores", len(self.scores))):
             if count not in (0, queries):
                 raise ArgumentError(
                     f"`{name}` must have {queries} entries, one for each item, or none, but has {count}."
                 )
-        for name, layers, rows in (("layers", self.layers, queries), ("pooling", (self.pooling,), 1)):
+        for name, layers, shape in (
+            ("layers", self.layers, (queries, keys)),
+            ("encoder", self.encoder, (keys, keys)),
+            ("decoder", self.decoder, (previous, previous)),
+            ("pooling", (self.pooling,), (1, keys)),
+        ):
             for layer in layers:
-                if layer is not None and layer.shape != (rows, keys):
+                if layer is not None and layer.shape != shape:
                     raise ArgumentError(
-                        f"`{name}` must hold weights (head, {rows}, {keys}), one for each query and key, but "
+                        f"`{name}` must hold weights (head, {shape[0]}, {shape[1]}), one for each query and key, but "
                         f"{layer.name} has {(layer.heads, *layer.shape)}."
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
@@ -182,3 +194,8 @@ class Record:
     def query_items(self) -> tuple[str, ...]:
         """The text of each query item."""
         return self.items if self.queries is None else self.queries
+
+    @property
+    def every_layer(self) -> tuple[LayerRecord, ...]:
+        """The layers of the encoder, those of the decoder, and `layers`."""
+        return (*self.encoder, *self.decoder, *self.layers)

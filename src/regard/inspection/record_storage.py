@@ -26,7 +26,7 @@ def save_record(record: Record, path: str | Path) -> None:
     if record.seen is not None:
         calls = list(record.seen)
     else:
-        layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
+        layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
         calls = list(dict.fromkeys(call for layer in layers for call in layer.calls))
     numbers = {id(call): number for number, call in enumerate(calls)}
     about = {
@@ -38,6 +38,9 @@ def save_record(record: Record, path: str | Path) -> None:
         "queries": None if record.queries is None else list(record.queries),
         "grid": None if record.grid is None else list(record.grid),
         "layers": [_described(layer, numbers) for layer in record.layers],
+        "encoder": [_described(layer, numbers) for layer in record.encoder],
+        "decoder": [_described(layer, numbers) for layer in record.decoder],
+        "previous": list(record.previous),
         "pooling": None if record.pooling is None else _described(record.pooling, numbers),
         "outcomes": None if record.outcomes is None else record.outcomes.to_json(),
     }
@@ -96,6 +99,10 @@ def _record(about: dict[str, Any], seen: Seen) -> Record:
         tuple(map(float, about["scores"])),
         tuple(_layer(each, seen.layers) for each in about["layers"]),
         queries=None if about["queries"] is None else _texts(about["queries"]),
+        # Older files have no layers of self-attention beside those to the source.
+        encoder=tuple(_layer(each, seen.layers) for each in about.get("encoder", [])),
+        decoder=tuple(_layer(each, seen.layers) for each in about.get("decoder", [])),
+        previous=_texts(about.get("previous", [])),
         pooling=None if about["pooling"] is None else _layer(about["pooling"], seen.layers),
         grid=None if grid is None else tuple(grid),
         seen=seen,
@@ -113,7 +120,7 @@ def _check_outcomes(record: Record, outcomes: Outcomes) -> None:
         raise ValueError(f"a place must name a query below {queries}")
     if outcomes.hidden and len(outcomes.hidden) != len(record.items):
         raise ValueError(f"`hidden` must have {len(record.items)} rows, one for each item")
-    heads = [layer.heads for layer in record.layers]
+    heads = [layer.heads for layer in record.every_layer]
     if outcomes.removed and [len(layer) for layer in outcomes.removed] != heads:
         raise ValueError(f"`removed` must have rows for {heads} heads")
 

@@ -1,0 +1,143 @@
+"""An encoder-decoder of Hugging Face's, with one source and the text that it writes, as a case for `see`."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import ModelError
+from regard.inspection.case import Case, Layers
+from regard.inspection.changes import HideKey
+from regard.inspection.record import LayerRecord
+from regard.inspection.seen import Seen
+from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.watch import PartlySeen, record_calls
+
+__all__ = ["MOST_WRITTEN", "seq2seq_case"]
+
+MOST_WRITTEN = 128
+"""A text that the model writes is cut after so many tokens."""
+
+# A decoder may have fewer positions than its encoder; the first of these that a configuration has counts.
+_POSITIONS = ("max_decoder_position_embeddings", "max_target_positions", "max_position_embeddings")
+
+
+def seq2seq_case(
+    model: Any, name: str, inputs: dict[str, Any], items: tuple[str, ...], piece: Callable[[int], str], noun: str
+) -> Case:
+    """The case of a model and its inputs. It predicts each token of the written text from the tokens before it.
+
+    The text is written greedily, and cut after `MOST_WRITTEN` tokens. What is watched and changed is one pass over the
+    whole text. A hidden item is hidden from the other items and from the text, as by the model's attention mask.
+
+    Args:
+        model: the model, in evaluation mode.
+        name: its name.
+        inputs: what its encoder reads.
+        items: the text of each item that the encoder gives a vector.
+        piece: the text of a token that is written, given its number.
+        noun: the name of an item.
+
+    Raises:
+        ModelError: the model can't write, or its decoder doesn't attend to each of the items.
+    """
+    written = _written(model, name, inputs)
+    previous, said = written[:-1], written[1:]
+    parts = _parts(model, name, inputs, len(items), previous[0])
+    pieces = tuple(map(piece, said))
+    everything = inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)}
+    return Case(
+        name,
+        model,
+        everything,
+        lambda given: model(**given, use_cache=False),
+        lambda output: output.logits.softmax(-1),
+        "labels",
+        items,
+        tuple((text, number) for number, text in enumerate(pieces)),
+        classes=piece,
+        answers=tuple(said),
+        form="generated",
+        noun=noun,
+        layers=parts.layers,
+        queries=pieces,
+        hide=lambda key: HideKey(key, layer=(*parts.encoder, *parts.cross)),
+        previous=tuple(map(piece, previous)),
+        note=parts.note,
+    )
+
+
+class _Parts(NamedTuple):
+    """Which modules attend from what to what.
+
+    Args:
+        encoder: the names of those in which the items attend to each other.
+        decoder: the names of those in which the written tokens do.
+        cross: the names of those in which the written tokens attend to the items.
+        note: where items can't be hidden, as a sentence; "" if nowhere.
+    """
+
+    encoder: tuple[str, ...]
+    decoder: tuple[str, ...]
+    cross: tuple[str, ...]
+    note: str
+
+    def layers(self, seen: Seen) -> Layers:
+        """The layers of the calls that were seen."""
+
+        def of(title: str, names: tuple[str, ...]) -> tuple[LayerRecord, ...]:
+            calls = [each for each in seen if each.name in names]
+            return tuple(LayerRecord(f"{title}, layer {number}", (each,)) for number, each in enumerate(calls, start=1))
+
+        return Layers(of("cross-attention", self.cross), None, of("encoder", self.encoder), of("decoder", self.decoder))
+
+
+def _written(model: Any, name: str, inputs: dict[str, Any]) -> list[int]:
+    """The numbers of the tokens that a model writes, after the one that it starts from."""
+    config = model.config.get_text_config(decoder=True)
+    positions = next((getattr(config, each) for each in _POSITIONS if isinstance(getattr(config, each, None), int)), 0)
+    most = min(MOST_WRITTEN, positions) if positions else MOST_WRITTEN
+    # A folder may have settings of its own for searching among several texts.
+    greedy = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "return_dict_in_generate": False}
+    try:
+        (found,) = model.generate(**inputs, **greedy, max_new_tokens=most).tolist()
+    except Exception as error:
+        # What is missing in a configuration raises errors of many kinds.
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"{name} must write a text, but its generate fails: {lines[0]}") from error
+    return found
+
+
+def _parts(model: Any, name: str, inputs: dict[str, Any], count: int, start: int) -> _Parts:
+    """Which modules attend from what to what, by the sizes of their calls."""
+    # Another number of tokens than of items, so that sizes tell the kinds apart. A single token would do, but some
+    # models call attention in another way for it.
+    written = 2 if count != 2 else 3
+    tokens = torch.full((1, written), start, device=model.device)
+    with torch.no_grad(), warnings.catch_warnings():
+        # The pass that is watched says it again.
+        warnings.simplefilter("ignore", PartlySeen)
+        with record_calls(model, rows=0) as seen:
+            model(**inputs, decoder_input_ids=tokens, use_cache=False)
+    kinds = {(count, count): "encoder", (written, written): "decoder", (written, count): "cross"}
+    found: dict[str, set[str]] = {}
+    for call in seen:
+        found.setdefault(call.name, set()).add(kinds.get(_sizes(call), "other"))
+    named = {
+        kind: tuple(each for each, own in found.items() if own == {kind}) for kind in ("encoder", "decoder", "cross")
+    }
+    if not named["cross"]:
+        why = seen.nothing or "Its attention has other queries or keys."
+        raise ModelError(
+            f"{name} must attend from each written token to each item of the source, but doesn't. {why} Write a Python "
+            "file with a function that returns the model and its inputs."
+        )
+    others = [each for each in found if not any(each in names for names in named.values())]
+    unknown = ", ".join(others) or ("" if named["encoder"] else "the encoder")
+    note = f"Items weren't hidden in {unknown}, whose keys aren't the items one by one." if unknown else ""
+    return _Parts(**named, note=note)
+
+
+def _sizes(call: SeenLayer) -> tuple[int, int]:
+    return call.query.shape[2], call.key.shape[2]
