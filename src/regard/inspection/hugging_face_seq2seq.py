@@ -135,7 +135,7 @@ def _parts(model: Any, name: str, inputs: dict[str, Any], count: int, start: int
         )
     others = [each for each in found if not any(each in names for names in named.values())]
     unknown = ", ".join(others) or ("" if named["encoder"] else "the encoder")
-    note = f"Items weren't hidden in {unknown}, whose keys aren't the items one by one." if unknown else ""
+    note = f"Items couldn't be hidden in {unknown}: what is attended to there aren't single items." if unknown else ""
     return _Parts(**named, note=note)
 
 
