@@ -21,7 +21,7 @@ pytest.importorskip("tokenizers")
 SENTENCE = "the old dog saw a red cat"
 TEXTS = [SENTENCE, "a dog saw the man", "the man saw an old cat", "ein alter Hund sah eine rote Katze", "der Mann sah"]
 SPECIAL = ["<pad>", "</s>", "<unk>"]
-SIZE = 30
+SIZE = 60
 
 
 def trained_tokenizer():
