@@ -68,7 +68,8 @@ def see(
     from 1.
 
     A function in a Python file returns (model, inputs) or (model, inputs, items); it may take INPUT. A folder needs the
-    tokenizer or image processor beside the model. A saved record needs no model.
+    tokenizer or image processor beside the model. A model that writes a text has an answer for each token of it. A saved
+    record needs no model.
 
     \b
     Examples:
@@ -77,6 +78,7 @@ def see(
       regard see german-english "ein Mann in einem roten Hemd ." --save shirt.safetensors
       regard see shirt.safetensors --query 5 --no-map
       regard see my-bert/ "I saw a [MASK] ." --format json
+      regard see my-t5/ "translate English to German: a saw" --query 2
       regard see my_model.py:build --effects --html page.html
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
