@@ -74,7 +74,7 @@ def names_of(record: "Record", call: "SeenLayer", item: int) -> tuple[tuple[str,
     ):
         for layer in layers:
             places = [place for place, each in enumerate(layer.calls) if each is call]
-            if not places or layer.item != item or len(items) > keys:
+            if not places or layer.item != item or len(items) > keys or layer.key_bounds is not None:
                 continue
             own = layer.shape[0] // (1 if layer.along == "head" else len(layer.calls))
             first = places[0] * own if layer.along == "query" else 0

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 import torch
@@ -31,9 +32,12 @@ class LayerRecord:
             side; "query" for a network that runs step by step.
         item: the number of the input in the batch of the calls.
         queries, keys: how many queries of each call and how many keys are real, and not padding; None for all.
+        query_bounds, key_bounds: if an item is several queries or keys, as an interval of a sound is several frames:
+            the number of the first one of each item, from 0, and that after the last one. The weight of an item is the
+            sum of those of its keys, and the average of those of its queries. None: each query or key is an item.
 
     Raises:
-        ArgumentError: there is no call, or none with a head.
+        ArgumentError: there is no call, or none with a head, or the bounds don't grow or are larger than the calls.
 
     Example:
         >>> layer = LayerRecord.of_weights("layer 1", torch.full((3, 2, 2), 0.5))
@@ -47,10 +51,17 @@ class LayerRecord:
     item: int = 0
     queries: int | None = None
     keys: int | None = None
+    query_bounds: tuple[int, ...] | None = None
+    key_bounds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.calls or not self.heads:
             raise ArgumentError("`calls` must hold a call of attention with a head or more, but holds none.")
+        for name, axis in (("query_bounds", "query"), ("key_bounds", "key")):
+            bounds: tuple[int, ...] | None = getattr(self, name)
+            most = min(getattr(call, axis).shape[2] for call in self.calls)
+            if bounds is not None and not _are_bounds(bounds, most):
+                raise ArgumentError(f"`{name}` must be two numbers or more that grow, up to {most}, but are {bounds}.")
 
     @classmethod
     def of_weights(cls, name: str, weights: Tensor, normaliser: str = "") -> "LayerRecord":
@@ -103,20 +114,44 @@ class LayerRecord:
             yield self.weights()
             return
         numbers = torch.arange(self.shape[0])
-        for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self.shape[1]))):
+        for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self._row_size))):
             yield self.weights(rows.tolist())
 
     @property
     def _own_queries(self) -> int:
+        if self.query_bounds is not None:
+            return len(self.query_bounds) - 1
         return self.calls[0].query.shape[2] if self.queries is None else self.queries
 
     @property
     def _own_keys(self) -> int:
+        return self._real_keys if self.key_bounds is None else len(self.key_bounds) - 1
+
+    @property
+    def _real_keys(self) -> int:
         return self.calls[0].key.shape[2] if self.keys is None else self.keys
+
+    @property
+    def _row_size(self) -> int:
+        """The number of weights of a head that a row is made of."""
+        queries = 1 if self.query_bounds is None else max(b - a for a, b in pairwise(self.query_bounds))
+        return queries * self._real_keys
 
     def _of(self, call: SeenLayer, rows: Sequence[int] | None) -> Tensor:
         rows = range(self._own_queries) if rows is None else rows
-        return call.item_weights(self.item, rows)[..., : self._own_keys].to("cpu", torch.float32)
+        if self.query_bounds is None:
+            weights = call.item_weights(self.item, rows)[..., : self._real_keys].to("cpu", torch.float32)
+        else:
+            spans = [range(*self.query_bounds[row : row + 2]) for row in rows]
+            single = call.item_weights(self.item, [*chain(*spans)])[..., : self._real_keys].to("cpu", torch.float32)
+            weights = torch.stack([each.mean(1) for each in single.split([*map(len, spans)], dim=1)], dim=1)
+        if self.key_bounds is None:
+            return weights
+        return torch.stack([weights[..., a:b].sum(-1) for a, b in pairwise(self.key_bounds)], dim=-1)
+
+
+def _are_bounds(bounds: tuple[int, ...], most: int) -> bool:
+    return len(bounds) > 1 and bounds[0] >= 0 and bounds[-1] <= most and all(a < b for a, b in pairwise(bounds))
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,8 @@ def _described(layer: LayerRecord, numbers: Mapping[int, int]) -> dict[str, Any]
         "item": layer.item,
         "queries": layer.queries,
         "keys": layer.keys,
+        "query_bounds": None if layer.query_bounds is None else list(layer.query_bounds),
+        "key_bounds": None if layer.key_bounds is None else list(layer.key_bounds),
     }
 
 
@@ -139,7 +141,13 @@ def _layer(described: dict[str, Any], calls: list[SeenLayer]) -> LayerRecord:
         batch, _, queries, _ = call.query.shape
         if sizes["item"] >= batch or (sizes["queries"] or 0) > queries or (sizes["keys"] or 0) > call.key.shape[2]:
             raise ValueError(f"`item`, `queries` and `keys` of a layer must be within its calls, but are {sizes}")
-    return LayerRecord(described["name"], own, described["along"], **sizes)
+    # Older files have no bounds.
+    bounds = {name: described.get(name) for name in ("query_bounds", "key_bounds")}
+    for name, each in bounds.items():
+        if each is not None and not (isinstance(each, list) and all(type(number) is int for number in each)):
+            raise ValueError(f"`{name}` of a layer must be whole numbers, but are {each!r:.60}")
+    bounds = {name: None if each is None else tuple(each) for name, each in bounds.items()}
+    return LayerRecord(described["name"], own, described["along"], **sizes, **bounds)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection.case import Case
-from regard.inspection.changes import Change, HideKey, RemoveHead, can_be_hidden_from
+from regard.inspection.changes import Change, HideKey, HideKeys, RemoveHead, can_be_hidden_from
 from regard.inspection.effects import Effect, OneByOne, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
@@ -104,7 +104,7 @@ def see(
 def _hidings(case: Case, seen: Seen, numbers: dict[str, int]) -> tuple[list[Change], list[str]]:
     """The change that hides each item, and the names of the modules in which it can't be hidden."""
     hidden = [case.hide(key) for key in range(1, len(case.items) + 1)]
-    own = [each for each in hidden if isinstance(each, HideKey)]
+    own = [each for each in hidden if isinstance(each, HideKey | HideKeys)]
     if len(own) < len(hidden):
         return hidden, []
     calls = [each for each in seen if own[0].in_layer(numbers[each.name], each.name)]

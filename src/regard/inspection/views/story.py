@@ -290,7 +290,8 @@ def _patterns(layer: LayerRecord, items: tuple[str, ...], cross: bool) -> list[s
     return [
         "" if each.name == "none" else each.name
         for call in layer.calls
-        for each in head_patterns(call, items=items, item=layer.item, cross=cross)
+        # Names of items that are several keys say nothing of single keys.
+        for each in head_patterns(call, items=items if layer.key_bounds is None else None, item=layer.item, cross=cross)
     ]
 
 
