@@ -101,7 +101,7 @@ def rewritten(path, change, target):
         (lambda about: about["layers"][0].update(item=1), "within its calls"),
         (lambda about: about["layers"][0].update(keys=-1), "must be whole numbers"),
         (lambda about: about["layers"][0].update(key_bounds=[0, 9]), "two numbers or more that grow, up to 5"),
-        (lambda about: about["layers"][0].update(key_bounds="0"), "must be whole numbers"),
+        (lambda about: about["layers"][0].update(key_bounds="0"), "items must be whole numbers"),
         (lambda about: about["layers"][0].update(query_bounds=[0, 5]), r"must hold weights \(head, 5, 5\)"),
         (lambda about: about["outcomes"].update(kind="colours"), "`kind` must be"),
         (lambda about: about["outcomes"].update(form="before"), "`form` must be"),

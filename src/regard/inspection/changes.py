@@ -25,6 +25,7 @@ __all__ = [
     "HideKey",
     "HideKeys",
     "HidePair",
+    "Layer",
     "RemoveHead",
     "Temperature",
     "UniformHead",

@@ -1,4 +1,4 @@
-"""A model that Hugging Face's `save_pretrained` wrote, with one text or picture, as a case for `see`."""
+"""A model that Hugging Face's `save_pretrained` wrote, with one text, picture or sound, as a case for `see`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,8 +13,9 @@ from regard.errors import DataError, ModelError
 from regard.extras import require
 from regard.inspection.case import Case
 from regard.inspection.hugging_face_seq2seq import seq2seq_case
+from regard.inspection.hugging_face_sound import reads_sounds, sound_case
+from regard.inspection.hugging_face_source import Source, sequence_length
 from regard.inspection.outcomes import Form, Kind
-from regard.inspection.watch import record_calls
 
 __all__ = ["is_pretrained", "pretrained_case"]
 
@@ -30,19 +31,18 @@ def is_pretrained(folder: str | Path) -> bool:
 def pretrained_case(folder: str | Path, source: str) -> Case:
     """The case of a model in a folder and a source.
 
-    The source is a text for a model with a tokenizer, and the name of a picture for one with an image processor. What
-    the model predicts depends on its class: labels of the whole or of each token, the next token, the masked ones (of
-    a text without a mask, each token), each token of the text that an encoder-decoder writes; vectors, if it has no
-    output layer.
+    The source is a text, or the name of a file for a model that reads pictures or sounds. What the model predicts
+    depends on its class: labels of the whole or of each token, the next token, the masked ones (of a text without a
+    mask, each token), each token of the text that an encoder-decoder writes; vectors, if it has no output layer.
 
     Args:
-        folder: what `save_pretrained` of the model and of its tokenizer or image processor wrote.
-        source: the text, or the name of a picture.
+        folder: what `save_pretrained` wrote of the model and of its tokenizer, image processor or feature extractor.
+        source: the text, or the name of a picture or sound.
 
     Raises:
-        MissingExtraError: transformers isn't installed.
+        MissingExtraError: transformers, or the library that reads such files, isn't installed.
         ModelError: the folder can't be loaded, or the model is of a class that can't be run on one source.
-        DataError: the picture can't be read, or the text has no token or too many.
+        DataError: the file can't be read, or the text has no token or too many.
     """
     transformers = require("transformers", extra="huggingface")
     with _quiet(transformers.utils.logging):
@@ -69,6 +69,8 @@ def _case_of(transformers: Any, path: Path, source: str) -> Case:
     both = getattr(config, "is_encoder_decoder", False)
     usual = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
     model = _loaded(getattr(transformers, kinds[0], usual) if kinds else usual, path).eval()
+    if reads_sounds(model):
+        return _sound(transformers, path, model, source)
     if both and not (model.can_generate() and model.main_input_name == "input_ids"):
         raise ModelError(
             f"{path} must hold an encoder, a decoder, or both if they read a text and write one, but holds "
@@ -113,7 +115,7 @@ def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
     if model.config.is_encoder_decoder:
         # Tokenizers that were made without a model may give more than the model takes.
         read = {each: inputs[each] for each in ("input_ids", "attention_mask") if each in inputs}
-        return seq2seq_case(model, name, read, items, partial(_piece, tokenizer), noun="token")
+        return seq2seq_case(model, name, Source(read, items, "token"), partial(_piece, tokenizer))
     every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
     kind, form, places, chosen = "labels", "item", every, None
 
@@ -140,6 +142,22 @@ def _positions(model: Any) -> int | None:
     return next((each for each in found if isinstance(each, int)), None)
 
 
+def _sound(transformers: Any, path: Path, model: Any, source: str) -> Case:
+    if not any((path / name).is_file() for name in ("preprocessor_config.json", "processor_config.json")):
+        raise ModelError(
+            f"{path} must hold a feature extractor beside the model, but holds none. Save it there with "
+            "feature_extractor.save_pretrained."
+        )
+    if model.can_generate() and not _has_tokenizer(path):
+        raise ModelError(
+            f"{path} must hold a tokenizer beside the model, but holds none. Save it there with "
+            "tokenizer.save_pretrained."
+        )
+    piece = partial(_piece, _loaded(transformers.AutoTokenizer, path)) if model.can_generate() else str
+    extractor = _loaded(transformers.AutoFeatureExtractor, path)
+    return sound_case(extractor, model, path.resolve().name, source, _label_of(model), piece)
+
+
 def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
     images = require("PIL.Image", extra="image")
     try:
@@ -158,7 +176,7 @@ def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
     rows, columns = height // patch, width // patch
     patches = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
     # Before the patches stand the class token and registers, if there are any.
-    before = ("[CLS]", *["[REG]"] * 8)[: max(0, _sequence_length(model, inputs) - len(patches))]
+    before = ("[CLS]", *["[REG]"] * 8)[: max(0, sequence_length(model, inputs) - len(patches))]
     items = (*before, *patches)
     whole = _head(model) == "whole"
     places = [("the whole", _read_from(model, inputs))] if whole else [(each, item) for item, each in enumerate(items)]
@@ -246,10 +264,3 @@ def _read_from(model: Any, inputs: dict[str, Any]) -> int | None:
         return None
     found = gradient[0].abs().sum(-1).nonzero().flatten().tolist()
     return found[0] if len(found) == 1 else None
-
-
-def _sequence_length(model: Any, inputs: dict[str, Any]) -> int:
-    """The number of items that the layers attend to; 0 if they attend to none."""
-    with torch.no_grad(), record_calls(model) as seen:
-        model(**inputs)
-    return max((layer.query.shape[2] for layer in seen if layer.query.shape[2] == layer.key.shape[2]), default=0)

@@ -8,7 +8,7 @@ import torch
 
 from regard.errors import ModelError
 from regard.inspection.case import Case, Layers
-from regard.inspection.changes import HideKey
+from regard.inspection.hugging_face_source import Source
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen import Seen
 from regard.inspection.seen_layer import SeenLayer
@@ -23,10 +23,8 @@ MOST_WRITTEN = 128
 _POSITIONS = ("max_decoder_position_embeddings", "max_target_positions", "max_position_embeddings")
 
 
-def seq2seq_case(
-    model: Any, name: str, inputs: dict[str, Any], items: tuple[str, ...], piece: Callable[[int], str], noun: str
-) -> Case:
-    """The case of a model and its inputs. It predicts each token of the written text from the tokens before it.
+def seq2seq_case(model: Any, name: str, source: Source, piece: Callable[[int], str]) -> Case:
+    """The case of a model and a source. It predicts each token of the written text from the tokens before it.
 
     The text is written greedily, and cut after `MOST_WRITTEN` tokens. What is watched and changed is one pass over the
     whole text. A hidden item is hidden from the other items and from the text, as by the model's attention mask.
@@ -34,19 +32,17 @@ def seq2seq_case(
     Args:
         model: the model, in evaluation mode.
         name: its name.
-        inputs: what its encoder reads.
-        items: the text of each item that the encoder gives a vector.
+        source: what its encoder reads.
         piece: the text of a token that is written, given its number.
-        noun: the name of an item.
 
     Raises:
         ModelError: the model can't write, or its decoder doesn't attend to each of the items.
     """
-    written = _written(model, name, inputs)
+    written = _written(model, name, source.inputs)
     previous, said = written[:-1], written[1:]
-    parts = _parts(model, name, inputs, len(items), previous[0])
+    parts = _parts(model, name, source, previous[0])
     pieces = tuple(map(piece, said))
-    everything = inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)}
+    everything = source.inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)}
     return Case(
         name,
         model,
@@ -54,15 +50,15 @@ def seq2seq_case(
         lambda given: model(**given, use_cache=False),
         lambda output: output.logits.softmax(-1),
         "labels",
-        items,
+        source.items,
         tuple((text, number) for number, text in enumerate(pieces)),
         classes=piece,
         answers=tuple(said),
         form="generated",
-        noun=noun,
+        noun=source.noun,
         layers=parts.layers,
         queries=pieces,
-        hide=lambda key: HideKey(key, layer=(*parts.encoder, *parts.cross)),
+        hide=lambda item: source.hiding(item, (*parts.encoder, *parts.cross)),
         previous=tuple(map(piece, previous)),
         note=parts.note,
     )
@@ -75,33 +71,43 @@ class _Parts(NamedTuple):
         encoder: the names of those in which the items attend to each other.
         decoder: the names of those in which the written tokens do.
         cross: the names of those in which the written tokens attend to the items.
+        source: the items.
         note: where items can't be hidden, as a sentence; "" if nowhere.
     """
 
     encoder: tuple[str, ...]
     decoder: tuple[str, ...]
     cross: tuple[str, ...]
+    source: Source
     note: str
 
     def layers(self, seen: Seen) -> Layers:
         """The layers of the calls that were seen."""
 
-        def of(title: str, names: tuple[str, ...]) -> tuple[LayerRecord, ...]:
+        def of(title: str, names: tuple[str, ...], layer: Callable[[str, SeenLayer], LayerRecord]) -> Any:
             calls = [each for each in seen if each.name in names]
-            return tuple(LayerRecord(f"{title}, layer {number}", (each,)) for number, each in enumerate(calls, start=1))
+            return tuple(layer(f"{title}, layer {number}", each) for number, each in enumerate(calls, start=1))
 
-        return Layers(of("cross-attention", self.cross), None, of("encoder", self.encoder), of("decoder", self.decoder))
+        return Layers(
+            of("cross-attention", self.cross, self.source.from_others),
+            None,
+            of("encoder", self.encoder, self.source.to_itself),
+            of("decoder", self.decoder, lambda name, call: LayerRecord(name, (call,))),
+        )
 
 
 def _written(model: Any, name: str, inputs: dict[str, Any]) -> list[int]:
     """The numbers of the tokens that a model writes, after the one that it starts from."""
     config = model.config.get_text_config(decoder=True)
     positions = next((getattr(config, each) for each in _POSITIONS if isinstance(getattr(config, each, None), int)), 0)
-    most = min(MOST_WRITTEN, positions) if positions else MOST_WRITTEN
-    # A folder may have settings of its own for searching among several texts.
-    greedy = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "return_dict_in_generate": False}
+    # Models of speech begin with tokens that name the language and the task, and those have positions too.
+    room = positions if model.main_input_name == "input_ids" else positions // 2
+    most = min(MOST_WRITTEN, room) if room else MOST_WRITTEN
+    # A folder may have settings of its own for searching among several texts. Of a tensor, models of speech leave out
+    # the first and the last token.
+    greedy = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "return_dict_in_generate": True}
     try:
-        (found,) = model.generate(**inputs, **greedy, max_new_tokens=most).tolist()
+        (found,) = model.generate(**inputs, **greedy, max_new_tokens=most).sequences.tolist()
     except Exception as error:
         # What is missing in a configuration raises errors of many kinds.
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -109,8 +115,9 @@ def _written(model: Any, name: str, inputs: dict[str, Any]) -> list[int]:
     return found
 
 
-def _parts(model: Any, name: str, inputs: dict[str, Any], count: int, start: int) -> _Parts:
+def _parts(model: Any, name: str, source: Source, start: int) -> _Parts:
     """Which modules attend from what to what, by the sizes of their calls."""
+    count = source.length
     # Another number of tokens than of items, so that sizes tell the kinds apart. A single token would do, but some
     # models call attention in another way for it.
     written = 2 if count != 2 else 3
@@ -119,7 +126,7 @@ def _parts(model: Any, name: str, inputs: dict[str, Any], count: int, start: int
         # The pass that is watched says it again.
         warnings.simplefilter("ignore", PartlySeen)
         with record_calls(model, rows=0) as seen:
-            model(**inputs, decoder_input_ids=tokens, use_cache=False)
+            model(**source.inputs, decoder_input_ids=tokens, use_cache=False)
     kinds = {(count, count): "encoder", (written, written): "decoder", (written, count): "cross"}
     found: dict[str, set[str]] = {}
     for call in seen:
@@ -136,7 +143,7 @@ def _parts(model: Any, name: str, inputs: dict[str, Any], count: int, start: int
     others = [each for each in found if not any(each in names for names in named.values())]
     unknown = ", ".join(others) or ("" if named["encoder"] else "the encoder")
     note = f"Items couldn't be hidden in {unknown}: what is attended to there aren't single items." if unknown else ""
-    return _Parts(**named, note=note)
+    return _Parts(**named, source=source, note=note)
 
 
 def _sizes(call: SeenLayer) -> tuple[int, int]:

@@ -142,12 +142,16 @@ def _layer(described: dict[str, Any], calls: list[SeenLayer]) -> LayerRecord:
         if sizes["item"] >= batch or (sizes["queries"] or 0) > queries or (sizes["keys"] or 0) > call.key.shape[2]:
             raise ValueError(f"`item`, `queries` and `keys` of a layer must be within its calls, but are {sizes}")
     # Older files have no bounds.
-    bounds = {name: described.get(name) for name in ("query_bounds", "key_bounds")}
-    for name, each in bounds.items():
-        if each is not None and not (isinstance(each, list) and all(type(number) is int for number in each)):
-            raise ValueError(f"`{name}` of a layer must be whole numbers, but are {each!r:.60}")
-    bounds = {name: None if each is None else tuple(each) for name, each in bounds.items()}
-    return LayerRecord(described["name"], own, described["along"], **sizes, **bounds)
+    queries, keys = _bounds(described.get("query_bounds")), _bounds(described.get("key_bounds"))
+    return LayerRecord(described["name"], own, described["along"], **sizes, query_bounds=queries, key_bounds=keys)
+
+
+def _bounds(value: Any) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(type(each) is int for each in value):
+        raise ValueError(f"bounds of a layer's items must be whole numbers, but are {value!r:.60}")
+    return tuple(value)
 
 
 def _texts(value: Any) -> tuple[str, ...]:
