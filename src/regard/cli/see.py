@@ -68,8 +68,8 @@ def see(
     from 1.
 
     A function in a Python file returns (model, inputs) or (model, inputs, items); it may take INPUT. A folder needs the
-    tokenizer or image processor beside the model. A model that writes a text has an answer for each token of it. A
-    saved record needs no model.
+    tokenizer, image processor or feature extractor beside the model. A model that writes a text has an answer for each
+    token of it. A saved record needs no model.
 
     \b
     Examples:

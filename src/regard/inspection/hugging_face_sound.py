@@ -101,8 +101,8 @@ def _source(extractor: Any, model: Any, name: str, source: str) -> Source:
         ) from error
     if not frames:
         raise ModelError(
-            f"{name} must attend to frames of a sound, but doesn't. Write a Python file with a function that returns the "
-            "model and its inputs."
+            f"{name} must attend to frames of a sound, but doesn't. Write a Python file with a function that returns "
+            "the model and its inputs."
         )
     return Source(inputs, *_intervals(seconds, frames, whole or seconds))
 
