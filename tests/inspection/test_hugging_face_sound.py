@@ -253,6 +253,17 @@ def test_longer_sounds_have_longer_intervals(folder, tmp_path, seconds, items):
     assert record.layers[0].key_bounds[-1] == record.layers[0].calls[0].key.shape[2]
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_weights_of_half_precision(folder, file, name, tmp_path):
+    model = getattr(transformers, type(MODELS[name]()).__name__).from_pretrained(folder(name))
+    model.bfloat16().save_pretrained(tmp_path / "half")
+    extractor(name).save_pretrained(tmp_path / "half")
+    tokenizer().save_pretrained(tmp_path / "half")
+    case = pretrained_case(tmp_path / "half", str(file))
+    assert case.module.dtype == torch.bfloat16
+    assert len(see(case).outcomes.hidden) == CASES[name][2]
+
+
 def test_a_saved_record_tells_the_same_without_the_model(folder, file, tmp_path):
     record = see(pretrained_case(folder("writes"), str(file)))
     save_record(record, tmp_path / "record.safetensors")

@@ -38,15 +38,14 @@ def seq2seq_case(model: Any, name: str, source: Source, piece: Callable[[int], s
     Raises:
         ModelError: the model can't write, or its decoder doesn't attend to each of the items.
     """
-    written = _written(model, name, source.inputs)
-    previous, said = written[:-1], written[1:]
+    everything = _written(model, name, source.inputs)
+    previous, said = everything[:-1], everything[1:]
     parts = _parts(model, name, source, previous[0])
     pieces = tuple(map(piece, said))
-    everything = source.inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)}
     return Case(
         name,
         model,
-        everything,
+        source.inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)},
         lambda given: model(**given, use_cache=False),
         lambda output: output.logits.softmax(-1),
         "labels",
@@ -97,7 +96,7 @@ class _Parts(NamedTuple):
 
 
 def _written(model: Any, name: str, inputs: dict[str, Any]) -> list[int]:
-    """The numbers of the tokens that a model writes, after the one that it starts from."""
+    """The numbers of the token that a model starts from, and of those that it writes."""
     config = model.config.get_text_config(decoder=True)
     positions = next((getattr(config, each) for each in _POSITIONS if isinstance(getattr(config, each, None), int)), 0)
     # Models of speech begin with tokens that name the language and the task, and those have positions too.
@@ -111,7 +110,10 @@ def _written(model: Any, name: str, inputs: dict[str, Any]) -> list[int]:
     except Exception as error:
         # What is missing in a configuration raises errors of many kinds.
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"{name} must write a text, but its generate fails: {lines[0]}") from error
+        raise ModelError(
+            f"{name} must write a text, but its generate fails: {lines[0].rstrip('.')}. Look at its "
+            "generation_config.json."
+        ) from error
     return found
 
 

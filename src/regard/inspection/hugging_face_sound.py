@@ -91,7 +91,10 @@ def _source(extractor: Any, model: Any, name: str, source: str) -> Source:
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     try:
         found = extractor(sound.mono.numpy(), sampling_rate=extractor.sampling_rate, return_tensors="pt")
-        inputs = {each: found[each] for each in (model.main_input_name, "attention_mask") if each in found}
+        # The samples have the precision of the weights, which may be half.
+        inputs = {model.main_input_name: found[model.main_input_name].to(model.dtype)}
+        if "attention_mask" in found:
+            inputs["attention_mask"] = found["attention_mask"]
         frames = sequence_length(encoder, inputs)
     except (RuntimeError, ValueError, IndexError) as error:
         # Convolutions over less than a frame, or over nothing.
