@@ -123,6 +123,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
         lazy(lambda a, b: Lengths(key=[a, b]), key, key),
         lazy(lambda a, b, c, d: Lengths(query=[a, b], key=[c, d]), query, query, key, key),
         lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
+        lazy(lambda start, stop: KeyRange(torch.tensor([start]), torch.tensor([stop])), key, key),
         lazy(
             ExtraKeysMask,
             st.one_of(lazy(Causal), lazy(Window, st.integers(0, 3), st.integers(0, 3)), lazy(NoSelf), odd),
@@ -203,6 +204,7 @@ def test_together_they_allow_what_the_tables_do(data, size):
     leaf = st.one_of(
         lazy(Window, st.integers(0, 3), st.integers(0, 3)),
         lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
+        lazy(lambda start, stop: KeyRange(torch.tensor([start]), torch.tensor([stop])), key, key),
         lazy(lambda seed: Blocks(torch.rand(-(-queries // 3), -(-keys // 3), generator=seeded(seed)) < 0.4, 3), number),
         lazy(lambda seed: edges_of(seed, queries, keys), number),
         lazy(lambda seed: Edges([mask_of(edges_of(each, queries, keys)) for each in (seed, seed + 1)]), number),

@@ -158,3 +158,51 @@ def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, capsys):
 def test_the_help_has_examples(capsys):
     assert main(["check", "--help"]) == 0
     assert "regard check seen.safetensors --format json" in capsys.readouterr().out
+
+
+def about_damaged(tmp_path, about, spoil=False):
+    """A record whose layers are right, or one of them isn't, and whose items can't be read."""
+    seen = spoiled(seen_of(), 1) if spoil else seen_of()
+    seen.about = about
+    return saved(seen, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"model": "mine"}, "('noun' is missing)"),
+        ([1], "it must be an object"),
+        ({"model": 3, "noun": "word"}, "must be text"),
+    ],
+)
+def test_layers_are_checked_though_what_they_are_about_is_damaged(about, why, tmp_path, capsys):
+    path = about_damaged(tmp_path, about)
+    assert main(["check", path]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("verdict: right") == 2
+    assert out.splitlines()[-1] == "The 2 layers give what the record gives, within rounding."
+    assert err.count("\n") == 1
+    assert f"What {path} says its layers are about can't be read (" in err
+    assert why in err
+    assert "wasn't checked." in err
+    assert main(["check", path, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["right"] is True
+    assert why in found["warning"]
+    assert found["warning"] in err
+
+
+def test_a_wrong_layer_is_wrong_beside_damage(tmp_path, capsys):
+    path = about_damaged(tmp_path, {"model": "mine"}, spoil=True)
+    assert main(["check", path]) == 1
+    err = capsys.readouterr().err.splitlines()
+    assert len(err) == 2
+    assert "wasn't checked" in err[0]
+    assert "layer 2 (layers.1.self_attn) differs by 0.25" in err[1]
+
+
+def test_what_can_be_read_gives_no_warning(tmp_path, capsys):
+    assert main(["check", saved(seen_of(), tmp_path), "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["warning"], err) == (None, "")

@@ -8,7 +8,8 @@ import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
-from regard.inspection import watch
+from regard.cli.see import AttributionName
+from regard.inspection import ATTRIBUTIONS, watch
 
 SENTENCE = "I saw a saw ."
 
@@ -111,6 +112,37 @@ def test_a_saved_record_tells_the_same_without_the_model(see, tmp_path):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("method", ATTRIBUTIONS)
+def test_another_method_of_attribution(see, method):
+    code, out, err = see("english-pos", SENTENCE, "--attribution", method, "--no-map")
+    assert (code, err) == (0, "")
+    said = " ".join(out.split())
+    assert f"Attribution: {method}. {ATTRIBUTIONS[method].means}" in said
+    assert f"Where it misleads: {ATTRIBUTIONS[method].misleads}" in said
+    found = json.loads(see("english-pos", SENTENCE, "--attribution", method, "--format", "json")[1])
+    own = ATTRIBUTIONS[method]
+    assert found["attribution"] == {"name": method, "means": own.means, "misleads": own.misleads}
+    assert sum(abs(item["weight"]) for item in found["items"]) == pytest.approx(1, abs=1e-4)
+    assert found["sentence"] in said
+    plain = json.loads(see("english-pos", SENTENCE, "--format", "json")[1])
+    assert plain["attribution"] is None
+    weights = [[item["weight"] for item in each["items"]] for each in (found, plain)]
+    assert (weights[0] == weights[1]) is (method == "raw")
+
+
+def test_the_option_names_the_methods_that_there_are():
+    assert [str(each) for each in AttributionName] == list(ATTRIBUTIONS)
+
+
+def test_a_record_has_no_gradients(see):
+    see("english-pos", SENTENCE, "--save", "saws.safetensors")
+    shown = see("english-pos", SENTENCE, "--attribution", "rollout")
+    assert see("saws.safetensors", "--attribution", "rollout") == shown
+    code, out, err = see("saws.safetensors", "--attribution", "gradient-weighted")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "which only the running model gives. Give the model and its input instead" in err
+
+
 def test_a_record_of_calls_alone_shows_its_weights(see, tmp_path):
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
@@ -121,6 +153,9 @@ def test_a_record_of_calls_alone_shows_its_weights(see, tmp_path):
     assert (code, err) == (0, "")
     assert "what mattered isn't known" in " ".join(out.split())
     assert out.count("Layer 1 of 1, average of heads 1-2") == 2
+    code, out, err = see("seen.safetensors", "--attribution", "rollout")
+    assert (code, out) == (2, "")
+    assert "`--attribution` must be left out: seen.safetensors is a record without predictions." in err
     found = json.loads(see("seen.safetensors", "--format", "json")[1])
     assert [len(item["attends"]) for item in found["items"]] == [3, 3, 3]
 
@@ -164,6 +199,8 @@ def test_a_python_file(see, tmp_path):
         (["english-pos", SENTENCE, "--query", "9"], "`--query` must be from 1 to 5, but is 9"),
         (["english-pos", SENTENCE, "--layer", "3"], "`--layer` must be from 1 to 2, but is 3"),
         (["english-pos", SENTENCE, "--head", "0"], "`--head` must be from 1 to 4 in layer 2, but is 0"),
+        (["english-pos", SENTENCE, "--attribution", "rollout", "--head", "1"], "`--head` must be left out: rollout"),
+        (["german-english", "ein Mann .", "--attribution", "rollout"], "but they attend to other pieces"),
         (["english-pos", SENTENCE, "--width", "9"], "`--width` must be 32 or more"),
         (["chinese-segmentation", "我 看见"], "`MODEL` must attend to its words, but chinese-segmentation doesn't."),
         (["synthesis", "theo 7"], "makes sounds, whose change isn't measured"),

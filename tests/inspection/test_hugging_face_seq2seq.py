@@ -9,8 +9,8 @@ import torch
 from rich.cells import cell_len
 
 from regard.cli.main import main
-from regard.errors import DataError, ModelError
-from regard.inspection import Record, load_record, save_record, see, story, story_of
+from regard.errors import ArgumentError, DataError, ModelError
+from regard.inspection import Record, load_record, save_record, see, story, story_of, value_weighted
 from regard.inspection import hugging_face_seq2seq as seq2seq
 from regard.inspection.hugging_face import pretrained_case
 from regard.page import as_text
@@ -379,3 +379,16 @@ def test_steps_of_self_attention_have_the_names_of_its_tokens(folder, command, t
     assert f"to {saved.items[-1]}" in encoder
     decoder = command("steps", record, "--layer", 3, "--head", 1, "--query", 2, "--key", 1)[1]
     assert "to <pad>" in decoder
+
+
+def test_what_a_written_token_took_by_methods_of_attribution(folder, records):
+    case, record = pretrained_case(folder("t5"), SENTENCE), records("t5")
+    weights = value_weighted(record.layers[1].calls[0], [2])[0, :, 0].double().mean(0)
+    told = story_of(record, query=3, attribution="value-weighted")
+    assert told.weights == pytest.approx((weights / weights.sum()).tolist(), abs=1e-6)
+    # The gradient is with respect to the outputs of each call, in the order in which all of them were made.
+    own = see(case, effects=False)
+    told = story_of(own, query=3, attribution="gradient-weighted", case=case)
+    assert sum(map(abs, told.weights)) == pytest.approx(1, abs=1e-6)
+    with pytest.raises(ArgumentError, match="must not be rollout here: .* attend to other tokens"):
+        story_of(record, attribution="rollout")

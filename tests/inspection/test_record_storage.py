@@ -94,6 +94,7 @@ def rewritten(path, change, target):
         (lambda about: about.pop("noun"), "noun"),
         (lambda about: about.update(noun=3), "`model` and `noun` must be text"),
         (lambda about: about.update(scores=["high"] * 5), "`scores` must be numbers"),
+        (lambda about: about.update(scores=[10**400] * 5), "too large"),
         (lambda about: about.update(grid=[5]), "`grid` must be two numbers"),
         (lambda about: about["layers"][0].update(calls=[9]), "must be numbers of calls"),
         (lambda about: about["layers"][0].update(calls=[]), "must hold a call"),

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 import regard
 from regard.attention import Additive, Lengths, Window
+from regard.attention.masks import KeyRange
 from regard.errors import ArgumentError
 from regard.inspection import NothingSeen, PartlySeen, RecordDiffers, watch
 from regard.modules import MultiHeadAttention
@@ -223,6 +224,18 @@ def test_grouped_queries():
     assert seen[0].key.shape[1] == 2
     assert seen[0].heads == 6
     assert seen.verify()[""] < 1e-6
+
+
+@pytest.mark.parametrize("queries", [LENGTH, 1])
+def test_a_mask_of_keys_that_all_items_share(queries):
+    x = vectors(BATCH, HEADS, LENGTH, SIZE)
+    shown = torch.arange(LENGTH) < LENGTH - 2
+    with watch(nn.Identity()) as seen:
+        functional.scaled_dot_product_attention(x[:, :, :queries], x, x, attn_mask=shown.expand(queries, LENGTH))
+    assert isinstance(seen[0].mask, KeyRange)
+    expected = (x[:, :, :queries] @ x.mT / SIZE**0.5).masked_fill(~shown, -torch.inf).softmax(-1)
+    torch.testing.assert_close(seen[0].weights(), expected, rtol=0, atol=1e-6)
+    assert seen.verify()[""] < 1e-5
 
 
 def test_flex_attention():

@@ -2,14 +2,15 @@
 
 import json
 import math
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
-from regard.cli.record_files import read_record
+from regard.cli.record_files import read_calls
 from regard.cli.startup import import_torch
-from regard.errors import DataError
+from regard.errors import DataError, RecordWarning
 
 if TYPE_CHECKING:
     from regard.inspection import SeenLayer
@@ -50,7 +51,7 @@ def check(
     A record holds the queries, keys and values of each layer of a watched model, how its scores become weights, and
     some of the outputs that it gave. These outputs are computed again from the rest. If rounding explains the largest
     difference, the weights that the record gives are those that the layer used. The exit code is 1 if a layer differs
-    by more.
+    by more. Items and predictions of the record take no part in it: if they can't be read, a warning says so.
 
     \b
     Examples:
@@ -63,12 +64,19 @@ def check(
     from regard.page import Page, Prose, Table, show
 
     console = output_console(width=width, colour=color)
-    found = [_checked(number, layer) for number, layer in enumerate(read_record(record)[1], start=1)]
+    seen, damage = read_calls(record)
+    found = [_checked(number, layer) for number, layer in enumerate(seen, start=1)]
     wrong = [each for each in found if each.right is False]
     verdict = _verdict(found)
+    warning = (
+        f"What {record} says its layers are about can't be read ({damage}), and wasn't checked." if damage else None
+    )
+    if warning:
+        warnings.warn(warning, RecordWarning, stacklevel=1)
     if format is Format.json:
         right = False if wrong else True if any(each.right for each in found) else None
-        told = {"record": record, "right": right, "verdict": verdict, "layers": [_as_json(each) for each in found]}
+        layers = [_as_json(each) for each in found]
+        told = {"record": record, "right": right, "verdict": verdict, "warning": warning, "layers": layers}
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
     else:
         rows = tuple(_row(each) for each in found)

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from regard.inspection import Record, Seen, SeenLayer
 
-__all__ = ["check_number", "is_record", "layer_of", "names_of", "read_record"]
+__all__ = ["check_number", "is_record", "layer_of", "names_of", "read_calls", "read_record"]
 
 
 def is_record(path: str) -> bool:
@@ -34,11 +34,26 @@ def read_record(path: str) -> tuple["Record", "Seen"]:
     from regard.inspection import load_record
 
     record = load_record(path)
-    seen = record.seen
+    return record, _some(record.seen, path)
+
+
+def read_calls(path: str) -> tuple["Seen", str]:
+    """Read the calls of attention of a record, and why what they are about can't be read; "" if it can.
+
+    Raises:
+        DataError: the calls can't be read, or there is none.
+    """
+    from regard.inspection.record_storage import load_calls
+
+    seen, damage = load_calls(path)
+    return _some(seen, path), damage
+
+
+def _some(seen: "Seen | None", path: str) -> "Seen":
     if not seen:
         said = "" if seen is None else seen.nothing
         raise DataError(f"the record must have a call of attention, but has none. {said}".strip(), path=path)
-    return record, seen
+    return seen
 
 
 def layer_of(seen: "Seen", layer: int, head: int, item: int) -> "SeenLayer":

@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +16,20 @@ from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.inspection import Record
+    from regard.inspection import Case, Record
     from regard.inspection.views.story import Story
 
 __all__ = ["see"]
+
+
+class AttributionName(StrEnum):
+    """The methods of attribution: the names of `regard.inspection.ATTRIBUTIONS`, which would bring torch."""
+
+    raw = "raw"
+    rollout = "rollout"
+    value_weighted = "value-weighted"
+    gradient_weighted = "gradient-weighted"
+
 
 # Fewer changes are measured before anybody could read a progress bar.
 _WORTH_A_BAR = 64
@@ -49,6 +60,13 @@ def see(
             help="Hide each item and remove each head, and measure  [default: up to 300]",
         ),
     ] = None,
+    attribution: Annotated[
+        AttributionName | None,
+        typer.Option(
+            metavar="METHOD",
+            help="Draw the first bars by raw, rollout, value-weighted or gradient-weighted  [default: the weights]",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=1, help="List so many items and heads.")] = 12,
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True,
     save: Annotated[
@@ -67,6 +85,11 @@ def see(
     queries, or a head is removed: the model runs again for each. The two often disagree. Layers, heads and items count
     from 1.
 
+    A weight says where a head looked in one layer, not what it took from there. --attribution draws the first bars by
+    another method, and the story says what its numbers mean and where they mislead. raw: the weights. rollout: weights
+    followed through all layers, or up to --layer. value-weighted: weights times the lengths of the values.
+    gradient-weighted: weights times their gradients, for which the model must run. The map stays that of the weights.
+
     A function in a Python file returns (model, inputs) or (model, inputs, items); it may take INPUT. A folder needs the
     tokenizer, image processor or feature extractor beside the model. A model that writes a text has an answer for each
     token of it. A saved record needs no model.
@@ -80,13 +103,15 @@ def see(
       regard see my-bert/ "I saw a [MASK] ." --format json
       regard see my-t5/ "translate English to German: a saw" --query 2
       regard see my_model.py:build --effects --html page.html
+      regard see english-pos "I saw a saw ." --attribution rollout
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.console import output_console
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_json, maps, weights_page
-    from regard.inspection import save_record, story, story_of
+    from regard.inspection import save_record, story_of
+    from regard.inspection.views.story import page_of
     from regard.page import Page, show
     from regard.page.numbers import plural
 
@@ -94,21 +119,28 @@ def see(
         raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
     page_file = None if html is None else HtmlPage(html, force=force)
     console = output_console(width=width, colour=color)
-    record = _record(model, source, effects)
+    record, case = _record(model, source, effects)
     if not record.layers and record.pooling is None:
         why = "" if record.seen is None else record.seen.nothing
         raise ArgumentError(
             f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
         )
     chosen = {"layer": layer, "head": head}
-    told = None if record.outcomes is None else story_of(record, **chosen, query=query)
+    if record.outcomes is None and attribution is not None:
+        raise ArgumentError(
+            f"`--attribution` must be left out: {model} is a record without predictions. regard see --save keeps them."
+        )
+    method = None if attribution is None else attribution.value
+    told = None
+    if record.outcomes is not None:
+        told = story_of(record, **chosen, query=query, attribution=method, case=case)
     if save is not None:
         save_record(record, save)
         typer.echo(f"Wrote {save}.", err=True)
     if format is Format.json:
         found = as_json(record, Show(layer, head, top)) if told is None else _as_json(record, told)
         typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
-    page = weights_page(record, layer, head, top) if told is None else story(record, **chosen, query=query, top=top)
+    page = weights_page(record, layer, head, top) if told is None else page_of(record, told, top)
     if map:
         page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
     if page_file is not None:
@@ -118,7 +150,8 @@ def see(
         show(page, console, plain=plain)
 
 
-def _record(model: str, source: str | None, effects: bool | None) -> "Record":
+def _record(model: str, source: str | None, effects: bool | None) -> tuple["Record", "Case | None"]:
+    """The record, and the case that it was made of; None where the record was read from a file."""
     from regard.cli.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
@@ -127,17 +160,17 @@ def _record(model: str, source: str | None, effects: bool | None) -> "Record":
 
     with _progress() as progress:
         if is_own_model(model):
-            return see_case(own_case(model, source), effects=effects, progress=progress)
-        if is_record(model):
+            case = own_case(model, source)
+        elif is_record(model):
             if source is not None or effects is not None:
                 given = "INPUT" if source is not None else "--effects"
                 raise ArgumentError(f"`{given}` must be left out: {model} is a record, which holds both. Leave it out.")
-            return load_record(model)
-        if source is None:
+            return load_record(model), None
+        elif source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
-        if is_pretrained(model):
-            return see_case(pretrained_case(model, source), effects=effects, progress=progress)
-        return see_case(_regard_case(model, source), effects=effects, progress=progress)
+        else:
+            case = pretrained_case(model, source) if is_pretrained(model) else _regard_case(model, source)
+        return see_case(case, effects=effects, progress=progress), case
 
 
 def _regard_case(name: str, text: str) -> Any:
@@ -177,7 +210,7 @@ def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
     for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):
         hidden = {"hidden": _outcome(told.hidden[number])} if told.hidden else {}
         items.append({"text": text, "position": number + 1, "weight": _number(weight), **hidden})
-    place = told.place
+    place, method = told.place, told.attribution
     return {
         "model": record.model,
         "answer": {
@@ -188,6 +221,9 @@ def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
         },
         "sentence": told.sentence,
         "shown": told.title,
+        "attribution": None
+        if method is None
+        else {"name": method.name, "means": method.means, "misleads": method.misleads},
         "items": items,
         "heads": [
             {

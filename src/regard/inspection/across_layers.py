@@ -13,7 +13,15 @@ from torch.nn import functional
 from regard.errors import ArgumentError
 from regard.inspection.seen_layer import SeenLayer
 
-__all__ = ["ATTRIBUTIONS", "Attribution", "gradient_weighted", "raw_weights", "rollout", "value_weighted"]
+__all__ = [
+    "ATTRIBUTIONS",
+    "Attribution",
+    "gradient_weighted",
+    "raw_weights",
+    "rollout",
+    "through_layers",
+    "value_weighted",
+]
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,17 @@ def rollout(layers: Sequence[SeenLayer], rows: Sequence[int] | Tensor) -> Tensor
     if not layers:
         raise ArgumentError("`layers` must be the layers of a network, but is empty.")
     batch, _, items, _ = layers[0].query.shape
+    chosen = torch.as_tensor(rows, dtype=torch.long, device=layers[0].query.device)
+    return through_layers(layers, functional.one_hot(chosen, items).expand(batch, -1, -1))
+
+
+def through_layers(layers: Sequence[SeenLayer], vectors: Tensor) -> Tensor:
+    """The rollout of mixtures of queries: of (batch, row, query), their products with A_L ... A_2 A_1.
+
+    Raises:
+        ArgumentError: the layers aren't self-attention of the same items.
+    """
+    batch, _, items, _ = layers[0].query.shape
     for layer in layers:
         sizes = layer.query.shape[0], layer.query.shape[2], layer.key.shape[2]
         if sizes != (batch, items, items):
@@ -73,11 +92,9 @@ def rollout(layers: Sequence[SeenLayer], rows: Sequence[int] | Tensor) -> Tensor
                 f"`layers` must be self-attention of the same items ({batch} x {items}), but {layer.name!r} has "
                 f"{sizes[0]} x {sizes[1]} queries and {sizes[2]} keys. Pass those of one encoder or decoder."
             )
-    chosen = torch.as_tensor(rows, dtype=torch.long, device=layers[0].query.device)
-    found = functional.one_hot(chosen, items).expand(batch, -1, -1)
     for layer in reversed(layers):
-        found = _through(layer, found)
-    return found
+        vectors = _through(layer, vectors)
+    return vectors
 
 
 def _through(layer: SeenLayer, vectors: Tensor) -> Tensor:

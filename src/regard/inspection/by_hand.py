@@ -1,10 +1,9 @@
 """Attention that a model writes out itself, known by its shape: weights over the last axis are multiplied by values.
 
 Tensors are followed from the product of queries and keys through the operations on the scores to the normaliser, and
-from there to the product with the values.
+from there to the product with the values, or the elementwise product and its sum over the keys.
 """
 
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,16 +14,20 @@ from torch import Tensor
 from regard.attention import Bias, Dot, weigh
 from regard.inspection.call import AttentionCall
 from regard.inspection.einsum import Product, as_product, axes_in_result
-from regard.inspection.followed import PERMUTATIONS, Followed, Origin, after, is_learned
+from regard.inspection.elementwise import Weighted, averaged_axis, weighted
+from regard.inspection.followed import PERMUTATIONS, Followed, Origin, after, inserted, is_learned
 from regard.inspection.functions.scaled_dot_product import leading_axes
 from regard.inspection.interception_disabled import interception_disabled
 from regard.inspection.rules import AsScores, as_parts
+from regard.inspection.tensor_map import TensorMap
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["ByHand"]
 
 _PRODUCTS = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum}
 _PRODUCTS |= {torch.mm, Tensor.mm}
+_TIMES = {"mul", "__mul__", "__rmul__", "multiply"}
+_UNCHANGED = {"to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone"}
 _OTHER_PRODUCTS = {"baddbmm", "addmm", "tensordot", "inner"}
 _NORMALISERS = ("softmax", "sparsemax", "entmax")
 _ROWS = 8
@@ -49,7 +52,9 @@ class ByHand:
         gradients: bool = False,
     ):
         self._attended, self._module, self._gradients = attended, module, gradients
-        self._followed: dict[int, tuple[weakref.ref[Tensor], Followed | Origin]] = {}
+        self._followed: TensorMap[Followed | Origin] = TensorMap()
+        # Elementwise products of weights and values, with the number of changes in place that they had then.
+        self._weighted: TensorMap[tuple[Weighted, int]] = TensorMap()
         self._missed: list[Origin] = []
 
     @property
@@ -62,37 +67,94 @@ class ByHand:
     def clear(self) -> None:
         """Forget all tensors."""
         self._followed.clear()
+        self._weighted.clear()
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function."""
         if func in _PRODUCTS:
             return self._product(func, args, kwargs)
         name = getattr(func, "__name__", "")
-        if not self._followed or (name == "__get__" and func not in PERMUTATIONS):
+        if not len(self._followed) or (name == "__get__" and func not in PERMUTATIONS):
             return func(*args, **kwargs)
         found = self._first(args, kwargs)
         if found is None:
             return func(*args, **kwargs)
         if name in _OTHER_PRODUCTS:
             return self._multiplied(func, args, kwargs)
-        tensor, node = found
+        if name in _TIMES and (product := self._weights_times(args, kwargs)) is not None:
+            return self._spread(product, func(*args, **kwargs))
+        if len(self._weighted) and (product := self._weighted_in(args)) is not None:
+            return self._averaged(product, func, args, kwargs)
+        return self._changed(func, args, kwargs, *found)
+
+    def _changed(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Tensor, node: Followed | Origin
+    ) -> Any:
+        """Run a function of scores or weights, and follow what it makes of them."""
+        name = getattr(func, "__name__", "")
         origin = node if isinstance(node, Origin) else node.origin
         # Before the call, which may change the tensor in place.
         now, pairs, ndim = None, origin.pairs, tensor.ndim
         if isinstance(node, Followed):
             pairs = tensor.shape[node.at[0]], tensor.shape[node.at[1]]
             with interception_disabled():
-                now = after(func, tensor, node, args, kwargs)
+                moved = inserted(func, tensor, node, args, kwargs)
+                now = moved or after(func, tensor, node, args, kwargs)
+            if moved is not None:
+                ndim = None
         result = func(*args, **kwargs)
         changed = args[0] if name == "__setitem__" else result
         kept = None if now is None else now.kept(changed, pairs, ndim)
         if kept is not None:
-            self._follow(changed, kept)
+            self._followed[changed] = kept
         else:
             if name == "softmax" or (isinstance(node, Followed) and node.normaliser):
                 origin.normalised = True
             self._lose(changed, origin)
         return result
+
+    def _weights_times(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Weighted | None:
+        """The weights and values whose elementwise product a product is; None if it is none."""
+        if kwargs or len(args) != 2 or not all(isinstance(each, Tensor) for each in args):
+            return None
+        for tensor, other in (args, args[::-1]):
+            node = self._node(tensor)
+            if node is not None and self._is_open(node) and (found := weighted(node, tensor, other)) is not None:
+                return found
+        return None
+
+    def _spread(self, product: Weighted, result: Tensor) -> Tensor:
+        """Follow an elementwise product of weights and values."""
+        self._lose(result, product.origin)
+        self._weighted[result] = product, _changes_in_place(result)
+        return result
+
+    def _weighted_in(self, args: tuple[Any, ...]) -> Weighted | None:
+        """The elementwise product that the first argument is, if nothing was changed in it since."""
+        entry = self._weighted.get(args[0]) if args and isinstance(args[0], Tensor) else None
+        return entry[0] if entry is not None and entry[1] == _changes_in_place(args[0]) else None
+
+    def _averaged(self, product: Weighted, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of an elementwise product of weights and values, which may be the sum over the keys."""
+        name, origin = getattr(func, "__name__", ""), product.origin
+        if name in _UNCHANGED:
+            return self._spread(product, func(*args, **kwargs))
+        with interception_disabled():
+            axis = averaged_axis(func, args[0], args, kwargs)
+        if axis is None or axis[0] != product.key or not self._is_open(product.node):
+            return self._changed(func, args, kwargs, args[0], origin)
+        call = None
+        if name == "sum" and product.is_expressible:
+            with interception_disabled(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
+                call = _call_of_average(product, kept=axis[1])
+        if call is not None:
+            origin.recorded = True
+            return self._attended(call, lambda: func(*args, **kwargs))
+        # A router's experts have outputs of their own for each item, as have the keys of a window.
+        if not origin.shared and (product.own or name != "sum" or not product.is_expressible):
+            origin.missed = True
+            self._missed.append(origin)
+        return self._changed(func, args, kwargs, args[0], origin)
 
     def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with interception_disabled():
@@ -118,9 +180,10 @@ class ByHand:
             return
         queries, keys = product.left.shape[-2], product.right.shape[-1]
         learned = is_learned(product.operand) or is_learned(product.other)
-        origin = Origin(self._module(), (queries, keys), learned)
+        shared = min(product.operand.ndim, product.other.ndim) == 2
+        origin = Origin(self._module(), (queries, keys), learned, shared)
         lead = result.shape[:-2] if result.ndim == 4 and product.in_order else None
-        self._follow(result, Followed(product.left, product.right.mT, origin, product.result_at, lead=lead))
+        self._followed[result] = Followed(product.left, product.right.mT, origin, product.result_at, lead=lead)
 
     def _weights_in(self, product: Product) -> tuple[Followed, Product] | None:
         """The weights, or what may be weights, in a product with values, and the product with them on its left."""
@@ -159,7 +222,7 @@ class ByHand:
         result = func(*args, **kwargs)
         mixed = self._mixed(node, tensor, number, args, kwargs, result) if func in _PRODUCTS else None
         if mixed is not None:
-            self._follow(result, mixed)
+            self._followed[result] = mixed
             return result
         origin = node.origin if isinstance(node, Followed) else node
         learned = any(is_learned(each) for each in tensors)
@@ -197,8 +260,8 @@ class ByHand:
         """The scores that weights of the same shape were made of by a function that can't be seen."""
         alive = (
             node
-            for reference, node in self._followed.values()
-            if isinstance(node, Followed) and node.at == (-2, -1) and _alike(reference(), tensor)
+            for scores, node in self._followed.items()
+            if isinstance(node, Followed) and node.at == (-2, -1) and _alike(scores, tensor)
         )
         return next((node.unknown for node in alive if not node.normaliser), None)
 
@@ -213,32 +276,22 @@ class ByHand:
         return lost
 
     def _node(self, tensor: Tensor) -> Followed | Origin | None:
-        entry = self._followed.get(id(tensor))
-        return entry[1] if entry is not None and entry[0]() is tensor else None
+        return self._followed.get(tensor)
 
     def _lose(self, result: Any, origin: Origin) -> None:
         if origin.recorded or origin.learned:
             return
         for each in result if isinstance(result, list | tuple) else (result,):
             if isinstance(each, Tensor) and each.ndim > 1 and each.is_floating_point():
-                self._follow(each, origin)
-
-    def _follow(self, tensor: Tensor, node: Followed | Origin) -> None:
-        number, followed = id(tensor), self._followed
-
-        def forget(reference: Any) -> None:
-            if number in followed and followed[number][0] is reference:
-                del followed[number]
-
-        followed[number] = weakref.ref(tensor, forget), node
+                self._followed[each] = origin
 
 
 def _is_waiting(node: Followed) -> bool:
     return bool(node.normaliser) and not node.origin.recorded
 
 
-def _alike(scores: Tensor | None, weights: Tensor) -> bool:
-    return scores is not None and scores.shape[-2:] == weights.shape[-2:] and scores.numel() == weights.numel()
+def _alike(scores: Tensor, weights: Tensor) -> bool:
+    return scores.shape[-2:] == weights.shape[-2:] and scores.numel() == weights.numel()
 
 
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
@@ -293,6 +346,23 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
         return four(product.from_result(given))[:, :, which]
 
     return AttentionCall("by hand", query, key, value, parts, node.dropout, returned, outputs, notes=notes)
+
+
+def _call_of_average(product: Weighted, kept: bool) -> AttentionCall | None:
+    """The call of attention that a sum of weights times values is; None if the weights don't look like some."""
+    node, averaged = product.node, product.product(kept)
+    if product.query is None:
+        # Which axes the rest are isn't known, so the weights must sum to 1 over the one that is taken for the keys.
+        if not _are_weights(averaged.left.float()):
+            return None
+        left, right = averaged.left, averaged.right.mT
+        node = Followed(left, right, product.origin, known=False, normaliser="?", intact=False)
+    return _call(node, averaged) if isinstance(node, Followed) else None
+
+
+def _changes_in_place(tensor: Tensor) -> int:
+    """How often a tensor was changed in place; tensors of inference mode don't say."""
+    return -1 if tensor.is_inference() else tensor._version
 
 
 def _are_shapes_of(node: Followed, lead: torch.Size, queries: int, keys: int) -> bool:

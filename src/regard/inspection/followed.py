@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["PERMUTATIONS", "Followed", "Origin", "after", "is_learned"]
+__all__ = ["PERMUTATIONS", "Followed", "Origin", "after", "inserted", "is_learned"]
 
 _UNCHANGED = {
     *("to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach"),
@@ -32,6 +32,7 @@ class Origin:
         module: the name of the module that computed it.
         pairs: how many queries and keys.
         learned: whether one of them is a parameter, as in a linear map that is written as a product.
+        shared: whether one of them has no axis but its own two, so that all items have the same, as those of a router.
         normalised: whether weights were made of it.
         recorded: whether they were multiplied by values, in a product that is in the record.
         missed: whether they were multiplied by something, in a product that isn't.
@@ -40,6 +41,7 @@ class Origin:
     module: str | None
     pairs: tuple[int, int]
     learned: bool
+    shared: bool = False
     normalised: bool = False
     recorded: bool = False
     missed: bool = False
@@ -96,18 +98,19 @@ class Followed:
         what = "weights" if self.normaliser else "scores"
         return replace(self.unknown, mixed=(*self.mixed, *([] if what in self.mixed else [what])))
 
-    def kept(self, result: Any, pairs: tuple[int, int], ndim: int) -> "Followed | None":
+    def kept(self, result: Any, pairs: tuple[int, int], ndim: int | None) -> "Followed | None":
         """What a result is that a function made of scores or weights; None if it hasn't got their two axes any more.
 
         Args:
             result: what the function returned.
-            pairs, ndim: how many queries, keys and axes there were before.
+            pairs: how many queries and keys there were before.
+            ndim: how many axes there were; None: `at` says already where the two are now.
         """
         if not isinstance(result, Tensor) or result.ndim < -min(self.at):
             return None
         queries, keys = (result.shape[axis] for axis in self.at)
         if self.at != (-2, -1):
-            return self if (queries, keys) == pairs and result.ndim == ndim else None
+            return self if (queries, keys) == pairs and ndim in (None, result.ndim) else None
         if queries != pairs[0]:
             return None
         lead = result.shape[:-2] if result.ndim == 4 else self.lead
@@ -153,6 +156,31 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
         if hidden is not None and value is not None:
             return _plus(node, tensor, torch.zeros_like(hidden, dtype=tensor.dtype).masked_fill(hidden, value))
     return node.unknown
+
+
+def inserted(
+    func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Followed | None:
+    """What a tensor is after a function that only inserts axes of size 1; None if that leaves both axes in their place.
+
+    Where the keys stay and the sizes leave no doubt, the queries are taken to stay too: of a single query either axis
+    of size 1 is that of the queries.
+    """
+    name = getattr(func, "__name__", "")
+    if not args or args[0] is not tensor or name not in ("unsqueeze", "__getitem__"):
+        return None
+    if name == "__getitem__" and not _inserts_only(args[1]):
+        return None
+    count = tensor.ndim
+    shape = func(torch.empty(1).expand(*range(2, count + 2)), *args[1:], **kwargs).shape
+    at = tuple(shape.index(axis + count + 2) - len(shape) for axis in node.at)
+    stays = at[1] == node.at[1] and (at[0] == node.at[0] or tensor.shape[node.at[0]] == 1)
+    return None if stays else replace(node, at=at)
+
+
+def _inserts_only(index: Any) -> bool:
+    given = index if isinstance(index, tuple) else (index,)
+    return all(each is None or each is Ellipsis or (isinstance(each, slice) and each == slice(None)) for each in given)
 
 
 def _permuted(

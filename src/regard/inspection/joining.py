@@ -34,14 +34,14 @@ class _Steps:
 
     Attributes:
         calls: the calls, with the interval of keys of each query.
-        place: the number of the first call in the record.
+        numbers: their numbers in the record.
         needed: (batch or 1,), how many of the first keys of each item any query may attend to.
         given: the calls as they were recorded.
         reason: why the calls aren't steps of those before them.
     """
 
     calls: list[JoinedCall]
-    place: int
+    numbers: list[int]
     needed: Tensor
     given: list["SeenLayer"]
     reason: str = ""
@@ -67,27 +67,28 @@ class _Steps:
         is_step = queries == 1 or sizes[1] - sizes[0] == queries
         return "" if is_step or not _repeats(before, after) else "it computes the queries of that one again"
 
-    def add(self, call: JoinedCall, given: "SeenLayer") -> None:
+    def add(self, call: JoinedCall, number: int, given: "SeenLayer") -> None:
         self.calls.append(call)
+        self.numbers.append(number)
         self.given.append(given)
         self.needed = torch.maximum(self.needed, call.needed)
 
 
-def joined_calls(layers: Sequence["SeenLayer"]) -> list["SeenLayer"]:
-    """The calls with those that are steps of one module joined; see `Seen.joined`."""
+def joined_calls(layers: Sequence["SeenLayer"]) -> list[tuple["SeenLayer", list[int]]]:
+    """The calls with those that are steps of one module joined, each with its steps' numbers; see `Seen.joined`."""
     found: dict[str, list[_Steps]] = {}
-    for place, layer in enumerate(layers):
-        _sort_in(found.setdefault(layer.name, []), place, layer)
+    for number, layer in enumerate(layers):
+        _sort_in(found.setdefault(layer.name, []), number, layer)
     joined = [each for steps in found.values() for each in steps]
-    return [layer for steps in sorted(joined, key=lambda each: each.place) for layer in _joined(steps)]
+    return [each for steps in sorted(joined, key=lambda each: each.numbers) for each in _joined(steps)]
 
 
-def _sort_in(module: list[_Steps], place: int, layer: "SeenLayer") -> None:
+def _sort_in(module: list[_Steps], number: int, layer: "SeenLayer") -> None:
     """Add a call to the steps of its module that it continues, or begin new ones."""
     intervals = _intervals(layer)
     if intervals is None:
         reason = "its mask allows other keys than one interval for each query" if module else ""
-        module.append(_Steps([], place, torch.zeros(1, dtype=torch.long), [layer], reason))
+        module.append(_Steps([], [number], torch.zeros(1, dtype=torch.long), [layer], reason))
         return
     call = JoinedCall(layer, *intervals)
     reason = ""
@@ -97,23 +98,23 @@ def _sort_in(module: list[_Steps], place: int, layer: "SeenLayer") -> None:
         own = unpacked(call, heads) or call
         why = steps.differs(own) if steps.calls else "the mask of that one allows other keys than one interval"
         if not why:
-            steps.add(own, layer)
+            steps.add(own, number, layer)
             return
         reason = reason or why
-    module.append(_Steps([call], place, call.needed, [layer], reason))
+    module.append(_Steps([call], [number], call.needed, [layer], reason))
 
 
-def _joined(steps: _Steps) -> list["SeenLayer"]:
-    """The calls as one, or as they are."""
+def _joined(steps: _Steps) -> list[tuple["SeenLayer", list[int]]]:
+    """The calls as one, or as they are, with their numbers."""
     layers = steps.given
     reason = [f"Not joined with the calls before: {steps.reason}."] if steps.reason else []
     if len(layers) == 1:
-        return [_noted(layers[0], reason)]
+        return [(_noted(layers[0], reason), steps.numbers)]
     for layer in _candidates(steps.calls):
         if all(_gives(layer, call, offset) for call, offset in zip(steps.calls, _offsets(steps.calls), strict=True)):
-            return [_noted(layer, reason)]
+            return [(_noted(layer, reason), steps.numbers)]
     said = f"Not joined with {len(layers) - 1} other calls: its position scheme means something else there."
-    return [_noted(layer, [*reason, said]) for layer in layers]
+    return [(_noted(layer, [*reason, said]), [number]) for layer, number in zip(layers, steps.numbers, strict=True)]
 
 
 def _candidates(calls: list[JoinedCall]) -> Iterator["SeenLayer"]:

@@ -117,6 +117,18 @@ class LayerRecord:
         for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self._row_size))):
             yield self.weights(rows.tolist())
 
+    def queries_of(self, rows: Sequence[int]) -> list[range]:
+        """The numbers of the queries of which each row is made."""
+        if self.query_bounds is None:
+            return [range(row, row + 1) for row in rows]
+        return [range(*self.query_bounds[row : row + 2]) for row in rows]
+
+    def by_item(self, numbers: Tensor) -> Tensor:
+        """Numbers of single keys, padding included, as sums for each item; keys are the last axis."""
+        if self.key_bounds is None:
+            return numbers[..., : self._real_keys]
+        return torch.stack([numbers[..., a:b].sum(-1) for a, b in pairwise(self.key_bounds)], dim=-1)
+
     @property
     def _own_queries(self) -> int:
         if self.query_bounds is not None:
@@ -140,14 +152,12 @@ class LayerRecord:
     def _of(self, call: SeenLayer, rows: Sequence[int] | None) -> Tensor:
         rows = range(self._own_queries) if rows is None else rows
         if self.query_bounds is None:
-            weights = call.item_weights(self.item, rows)[..., : self._real_keys].to("cpu", torch.float32)
+            weights = call.item_weights(self.item, rows).to("cpu", torch.float32)
         else:
-            spans = [range(*self.query_bounds[row : row + 2]) for row in rows]
-            single = call.item_weights(self.item, [*chain(*spans)])[..., : self._real_keys].to("cpu", torch.float32)
+            spans = self.queries_of(rows)
+            single = call.item_weights(self.item, [*chain(*spans)]).to("cpu", torch.float32)
             weights = torch.stack([each.mean(1) for each in single.split([*map(len, spans)], dim=1)], dim=1)
-        if self.key_bounds is None:
-            return weights
-        return torch.stack([weights[..., a:b].sum(-1) for a, b in pairwise(self.key_bounds)], dim=-1)
+        return self.by_item(weights)
 
 
 def _are_bounds(bounds: tuple[int, ...], most: int) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ from regard.errors import DataError, RegardError
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import Seen
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.seen_layer import SeenLayer, checked_layer
+from regard.inspection.storage import read_layers
 
-__all__ = ["load_record", "save_record"]
+__all__ = ["load_calls", "load_record", "save_record"]
+
+# What reading values that a program didn't write may raise.
+_DAMAGES = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RegardError)
 
 
 def save_record(record: Record, path: str | Path) -> None:
@@ -69,13 +74,38 @@ def load_record(path: str | Path) -> Record:
         DataError: the file can't be used; the error says what it must be and what it is.
     """
     seen = Seen.load(path)
-    about = seen.about
     try:
-        return _unnamed(seen) if about is None else _record(about, seen)
-    except (TypeError, ValueError, KeyError, IndexError, RegardError) as error:
+        return _unnamed(seen) if seen.about is None else _record(seen.about, seen)
+    except _DAMAGES as error:
         raise DataError(
-            f"the file must say what its calls are about, but what it says is damaged ({error}).", path=path
+            f"the file must say what its calls are about, but what it says is damaged ({_reason(error)}).", path=path
         ) from error
+
+
+def load_calls(path: str | Path) -> tuple[Seen, str]:
+    """Read the calls of attention of a record, even if what they are about can't be read.
+
+    Returns:
+        The calls, with what they are about if it can be read, and why it can't: "" if it can, or nothing is said.
+
+    Raises:
+        DataError: the calls can't be read.
+    """
+    layers, nothing, about = read_layers(path, checked_layer)
+    seen = Seen(layers, nothing)
+    if about is None:
+        return seen, ""
+    try:
+        if not isinstance(about, dict):
+            raise TypeError("it must be an object")
+        _record(about, seen)
+    except _DAMAGES as error:
+        return seen, _reason(error)
+    return replace(seen, about=about), ""
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _unnamed(seen: Seen) -> Record:

@@ -2,12 +2,14 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, RecordWarning
+from regard.errors import ArgumentError, DataError, RecordWarning
+from regard.inspection.flex_tables import without_functions
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.joined_about import joined_about
 from regard.inspection.joining import joined_calls
 from regard.inspection.seen_layer import SeenLayer, checked_layer
 from regard.inspection.storage import read_layers, write_layers
@@ -65,6 +67,9 @@ class Seen(Sequence[SeenLayer]):
         mean the same there. Others stay as they are, and their `notes` say why. Nothing is copied but queries and
         outputs.
 
+        What the calls are about is kept, but for layers of which only some calls were joined, or joined with those of
+        another layer: the `notes` of the first call name them.
+
         Example:
             >>> import torch
             >>> from torch.nn import functional
@@ -79,7 +84,14 @@ class Seen(Sequence[SeenLayer]):
             >>> seen.joined()[0].query.shape, seen.joined()[0].mask
             (torch.Size([1, 2, 5, 4]), Causal())
         """
-        return Seen(joined_calls(self.layers), self.nothing)
+        found = joined_calls(self.layers)
+        layers = [layer for layer, _ in found]
+        about = self.about
+        if about is not None:
+            about, said = joined_about(about, self.layers, [numbers for _, numbers in found])
+            if layers and said:
+                layers[0] = replace(layers[0], notes=[*layers[0].notes, *said])
+        return Seen(layers, self.nothing, about)
 
     def verify(self) -> dict[str, float | None]:
         """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.
@@ -115,7 +127,9 @@ class Seen(Sequence[SeenLayer]):
     def save(self, path: str | Path) -> None:
         """Write the calls to one file, which `Seen.load` reads without the model.
 
-        The file is of the safetensors format, and grows linearly with the length, unless a mask or bias is a table.
+        The file is of the safetensors format, and grows linearly with the length, unless a mask or bias is a table. The
+        functions of flex attention are kept as what they evaluate to, if a call has at most 2^24 pairs (items x heads
+        x queries x keys).
 
         Args:
             path: the file, such as "seen.safetensors"; an old one is replaced, in one step.
@@ -137,7 +151,7 @@ class Seen(Sequence[SeenLayer]):
             >>> again.names, torch.equal(again[0].weights(), seen[0].weights())
             (['self_attn'], True)
         """
-        write_layers(path, self.layers, self.nothing, self.about)
+        write_layers(path, [without_functions(layer) for layer in self.layers], self.nothing, self.about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Seen":
@@ -146,7 +160,10 @@ class Seen(Sequence[SeenLayer]):
         Raises:
             DataError: the file can't be used; the error says what it must be and what it is.
         """
-        return cls(*read_layers(path, checked_layer))
+        layers, nothing, about = read_layers(path, checked_layer)
+        if not isinstance(about, dict | None):
+            raise DataError("the file must say in an object what its calls are about, but doesn't.", path=path)
+        return cls(layers, nothing, about)
 
     def __str__(self) -> str:
         if not self.layers:

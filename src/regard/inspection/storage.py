@@ -91,10 +91,8 @@ def _described(layer: Any, number: int, tensors: _Tensors) -> dict[str, Any]:
     return found
 
 
-def read_layers(
-    path: str | Path, build: Callable[[dict[str, Any]], Any]
-) -> tuple[list[Any], str, dict[str, Any] | None]:
-    """Read a file of layers.
+def read_layers(path: str | Path, build: Callable[[dict[str, Any]], Any]) -> tuple[list[Any], str, Any]:
+    """Read a file of layers: these, why there are none, and what they are about, which isn't checked.
 
     Args:
         path: the file.
@@ -173,8 +171,6 @@ def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
             "the file must list its layers and say why if there are none, but its header has no such entries.",
             path=path,
         )
-    if not isinstance(header.get("about"), dict | None):
-        raise DataError("the file must say in an object what its calls are about, but doesn't.", path=path)
     return header
 
 

@@ -37,8 +37,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
 
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
     PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
-    last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values. So models of Hugging Face
-    and timm are seen, and your own.
+    last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
+    with a sum over the keys. So models of Hugging Face and timm are seen, and your own.
 
     Nothing is patched, nothing stays after the block, and other threads aren't seen. The queries, keys and values of
     each call are copied as they were multiplied. Masks and biases are kept as rules, so the memory grows linearly with

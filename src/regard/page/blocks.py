@@ -169,6 +169,7 @@ class ComparedItem:
         first, second: the values, each at least 0; `second` is None if it wasn't measured.
         written: `second` as text, which may have a sign or a unit.
         note: a few words about it.
+        first_written: `first` as text, where it is no percentage of at least 0.
     """
 
     label: str
@@ -176,6 +177,7 @@ class ComparedItem:
     second: float | None = None
     written: str = ""
     note: str = ""
+    first_written: str = ""
 
 
 @dataclass(frozen=True)

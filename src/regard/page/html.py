@@ -143,7 +143,7 @@ def _comparison(block: Comparison) -> str:
     first, second = (high or 1.0 for high in block.highs)
     rows = []
     for row in block.rows:
-        cells = f"<td>{escape(percent(row.first))}{_bar(row.first, first)}</td>"
+        cells = f"<td>{escape(row.first_written or percent(row.first))}{_bar(row.first, first)}</td>"
         if block.measured:
             bar = "" if row.second is None else _bar(row.second, second, "effect")
             cells += f"<td>{_text(row.written)}{bar}</td>"

@@ -88,12 +88,17 @@ def _ranking(ranking: Ranking, verb: str) -> str:
 
 
 def _compared(row: ComparedItem, block: Comparison) -> str:
-    parts = [f"{block.first} {_spoken(row.first)}"]
+    first = _signed(row.first_written) if row.first_written else _spoken(row.first)
+    parts = [f"{block.first} {first}"]
     if row.second is not None:
-        parts.append(f"{block.second} {row.written.replace('%', ' percent').replace('-', 'minus ')}")
+        parts.append(f"{block.second} {_signed(row.written)}")
     if row.note and block.third:
         parts.append(f"{block.third} {row.note.replace('%', ' percent')}")
     return _ended(f"{_named(row.label)}: {', '.join(parts)}")
+
+
+def _signed(written: str) -> str:
+    return written.replace("%", " percent").replace("-", "minus ")
 
 
 def _named(text: str) -> str:

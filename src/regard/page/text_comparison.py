@@ -88,4 +88,4 @@ def _row(row: ComparedItem, block: Comparison, columns: _Columns, terminal: Term
 
 
 def _written(row: ComparedItem) -> tuple[str, str]:
-    return percent(row.first), row.written
+    return row.first_written or percent(row.first), row.written

@@ -122,14 +122,17 @@ class KeyRange(Mask):
     Unlike `Lengths`, it doesn't shift the positions that causal masks and position schemes count.
 
     Args:
-        start, stop: (batch,) integers.
+        start, stop: (batch,) integers, or (1,), which all items share.
     """
 
     start: Tensor
     stop: Tensor
 
     def allows(self, at: Index) -> Tensor:
-        return (at.key >= self.start[at.batch]) & (at.key < self.stop[at.batch])
+        start, stop = (
+            bound[torch.zeros_like(at.batch) if len(bound) == 1 else at.batch] for bound in (self.start, self.stop)
+        )
+        return (at.key >= start) & (at.key < stop)
 
     def spans(self, sizes: Sizes) -> Spans:
         start, stop = (bound.cpu().unsqueeze(1).expand(-1, sizes.queries) for bound in (self.start, self.stop))

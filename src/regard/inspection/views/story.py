@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
-
-from torch import Tensor
+from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
+from regard.inspection.across_layers import ATTRIBUTIONS, Attribution
+from regard.inspection.attributed_items import attributed_items
+from regard.inspection.case import Case
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import head_patterns
 from regard.inspection.rank_agreement import rank_agreement
 from regard.inspection.record import LayerRecord, Record
-from regard.inspection.summaries import Selection, pooled_weights, select_weights
-from regard.inspection.views.story_words import change_text, or_zero, said, sentence, size_text
+from regard.inspection.views.story_words import change_text, or_zero, said, sentence, signed_percent, size_text
 from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
 from regard.page.numbers import counted, percent, probability
 
-__all__ = ["MOST_ROWS", "Story", "story", "story_of"]
+__all__ = ["MOST_ROWS", "Story", "page_of", "story", "story_of"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -62,6 +62,7 @@ class Story(NamedTuple):
         agreement: the rank agreement of `weights` and the sizes of the changes by hiding; NaN if it has none.
         sentence: what is to be seen.
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
+        attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
     """
 
     place: Place
@@ -73,18 +74,30 @@ class Story(NamedTuple):
     agreement: float
     sentence: str
     difference: float | None
+    attribution: Attribution | None = None
 
 
-def story_of(record: Record, *, layer: int | None = None, head: int | None = None, query: int | None = None) -> Story:
+def story_of(
+    record: Record,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    attribution: str | None = None,
+    case: Case | None = None,
+) -> Story:
     """The numbers of a story.
 
     Args:
         record: a record that `see` made.
         layer, head: whose weights, from 1; None: the last layer, the average of its heads.
         query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+        attribution: a name of `ATTRIBUTIONS`, the method that says how much each item contributes; None: the weights.
+        case: what `see` was given; "gradient-weighted" runs its model again, and no other method needs it.
 
     Raises:
-        ArgumentError: the record has no predictions or no weights, or no such layer, head or place.
+        ArgumentError: the record has no predictions or no weights, no such layer, head or place, or not what the method
+            of attribution needs.
     """
     outcomes = record.outcomes
     if outcomes is None:
@@ -95,27 +108,23 @@ def story_of(record: Record, *, layer: int | None = None, head: int | None = Non
         raise ArgumentError(f"`query` must be {_range(count)}, but is {query}. The last is {last!r}.")
     number = outcomes.default() if query is None else query - 1
     place = outcomes.places[number]
-    if place.query is None:
-        selection = pooled_weights(record, layer, head)
-        weights = selection.weights[0]
-    else:
-        selection = select_weights(record, layer, head)
-        weights = _row(selection, place.query)
-    weights = tuple(weights.double().tolist())
+    found = attributed_items(record, attribution or "raw", number, layer, head, case)
+    weights = tuple(found.weights.double().tolist())
     hidden = tuple(row[number] for row in outcomes.hidden)
     agreement = math.nan
     if hidden and all(map(math.isfinite, (*weights, *(each.change for each in hidden)))):
-        agreement = rank_agreement(weights, [abs(each.change) for each in hidden])
+        agreement = rank_agreement([*map(abs, weights)], [abs(each.change) for each in hidden])
     return Story(
         place,
         number,
-        selection.title,
+        found.title,
         weights,
         hidden,
         tuple(_heads(record, outcomes, number)),
         agreement,
-        sentence(record, outcomes, number, weights, hidden),
+        sentence(record, outcomes, number, weights, hidden, attribution or ""),
         _difference(record),
+        None if attribution is None else ATTRIBUTIONS[attribution],
     )
 
 
@@ -126,12 +135,14 @@ def story(
     head: int | None = None,
     query: int | None = None,
     top: int = MOST_ROWS,
+    attribution: str | None = None,
+    case: Case | None = None,
 ) -> Page:
     """Tell what a record shows: the items, one sentence, what was attended to beside what mattered, and the heads.
 
     Args:
         record: a record that `see` made.
-        layer, head, query: as in `story_of`.
+        layer, head, query, attribution, case: as in `story_of`.
         top: the most items and heads that are listed.
 
     Raises:
@@ -150,13 +161,19 @@ def story(
         >>> story_of(record).sentence  # doctest: +ELLIPSIS
         '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% ...'
     """
-    told = story_of(record, layer=layer, head=head, query=query)
+    told = story_of(record, layer=layer, head=head, query=query, attribution=attribution, case=case)
+    return page_of(record, told, top)
+
+
+def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
+    """The page of a story whose numbers are known."""
     heads = sum(each.heads for each in record.every_layer)
     note = "" if record.outcomes is None else record.outcomes.note
     blocks = [
         *_items(record, told),
         Prose(told.sentence),
         _comparison(record, told, top),
+        *_method(told),
         *_head_table(told, top, heads),
         *([Prose(note)] if note else []),
     ]
@@ -187,7 +204,7 @@ def _shown(
     noun: str,
 ) -> Items:
     """All items, or those around the one that is marked or was attended to most."""
-    centre = max(range(len(texts)), key=lambda item: or_zero(told.weights[item])) if marked is None else marked
+    centre = max(range(len(texts)), key=lambda item: abs(or_zero(told.weights[item]))) if marked is None else marked
     first, last = 0, len(texts)
     if len(texts) > _MOST_ITEMS:
         first = min(max(0, centre - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
@@ -216,7 +233,7 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     names = numbered(record.items)
     rows = range(len(names))
     if len(names) > top:
-        by_weight = sorted(rows, key=lambda item: -or_zero(told.weights[item]))
+        by_weight = sorted(rows, key=lambda item: -abs(or_zero(told.weights[item])))
         by_change = sorted(rows, key=lambda item: -abs(or_zero(told.hidden[item].change))) if told.hidden else []
         ranked = [item for pair in zip(by_weight, by_change or by_weight, strict=True) for item in pair]
         rows = sorted(list(dict.fromkeys(ranked))[:top])
@@ -224,12 +241,16 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
     found = []
     for item in rows:
         if not told.hidden:
-            found.append(ComparedItem(names[item], told.weights[item]))
+            found.append(ComparedItem(names[item], **_first(told, item)))
             continue
         outcome = told.hidden[item]
         found.append(
             ComparedItem(
-                names[item], told.weights[item], abs(outcome.change), change_text(outcome, kind), said(outcome)
+                names[item],
+                second=abs(outcome.change),
+                written=change_text(outcome, kind),
+                note=said(outcome),
+                **_first(told, item),
             )
         )
     return Comparison(
@@ -237,10 +258,27 @@ def _comparison(record: Record, told: Story, top: int) -> Comparison:
         tuple(found),
         noun=record.noun,
         others=len(names) - len(found),
-        first="attended",
+        first="attended" if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
         second="mattered",
         third="" if kind == "vectors" else "without it",
     )
+
+
+def _first(told: Story, item: int) -> dict[str, Any]:
+    """The weight of an item, as the length of its bar, and as text where it has a sign."""
+    weight = told.weights[item]
+    return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
+
+
+def _method(told: Story) -> Iterator[Block]:
+    """Which method of attribution it is, what its numbers mean and where they mislead, if one was asked for."""
+    if told.attribution is None:
+        return
+    place, chosen = told.place, ""
+    if told.attribution.name == "gradient-weighted":
+        chosen = f" The number is {place.label if place.score is None else f'the probability of {place.label}'}."
+    yield Prose(f"Attribution: {told.attribution.name}. {told.attribution.means}{chosen}")
+    yield Prose(f"Where it misleads: {told.attribution.misleads}")
 
 
 def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
@@ -293,11 +331,6 @@ def _patterns(layer: LayerRecord, items: tuple[str, ...], cross: bool) -> list[s
         # Names of items that are several keys say nothing of single keys.
         for each in head_patterns(call, items=items if layer.key_bounds is None else None, item=layer.item, cross=cross)
     ]
-
-
-def _row(selection: Selection, query: int) -> Tensor:
-    weights = selection.layer.weights([query])[:, 0]
-    return weights.mean(0) if selection.head is None else weights[selection.head]
 
 
 def _difference(record: Record) -> float | None:

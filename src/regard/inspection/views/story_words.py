@@ -8,20 +8,33 @@ from regard.inspection.record import Record
 from regard.page.numbers import percent, probability
 from regard.page.visible import visible
 
-__all__ = ["change_text", "or_zero", "said", "sentence", "size_text"]
+__all__ = ["change_text", "or_zero", "said", "sentence", "signed_percent", "size_text"]
 
 # A change of the probability below this is called none.
 _NOTICED = 0.005
 
 
 def sentence(
-    record: Record, outcomes: Outcomes, number: int, weights: tuple[float, ...], hidden: tuple[Outcome, ...]
+    record: Record,
+    outcomes: Outcomes,
+    number: int,
+    weights: tuple[float, ...],
+    hidden: tuple[Outcome, ...],
+    attribution: str = "",
 ) -> str:
-    """What is to be seen: the prediction, the largest weight, and the item that changes the prediction most."""
+    """What is to be seen: the prediction, the largest weight, and the item that changes the prediction most.
+
+    Args:
+        record, outcomes: the record, and its predictions.
+        number: the number of the place, from 0.
+        weights: for each item, its weight, or what the method of attribution gives for it.
+        hidden: for each item, the outcome if it is hidden.
+        attribution: the method; "" or "raw" for the weights as they are.
+    """
     place, names = outcomes.places[number], numbered(record.items)
     own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
-    most = max(range(len(weights)), key=lambda item: or_zero(weights[item]))
-    attended = f"It attended most to {'itself' if most == own else _quoted(names[most])} ({percent(weights[most])})"
+    most = max(range(len(weights)), key=lambda item: abs(or_zero(weights[item])))
+    attended = _attended("itself" if most == own else _quoted(names[most]), weights[most], attribution)
     start = _opening(record, outcomes, place)
     others = [item for item in range(len(hidden)) if item != own]
     if not others:
@@ -33,6 +46,16 @@ def sentence(
     if found == most:
         return f"{start} {attended}, and hiding it changes the answer most: {change}."
     return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {change}."
+
+
+def _attended(item: str, weight: float, attribution: str) -> str:
+    """Which item has the largest weight, or contributed most."""
+    if attribution in ("", "raw"):
+        return f"It attended most to {item} ({percent(weight)})"
+    method = f"{attribution} attention" if attribution.endswith("weighted") else attribution
+    if weight < 0:
+        return f"By {method}, what it took from {item} lowered the answer most ({signed_percent(weight)})"
+    return f"By {method}, it took most from {item} ({percent(weight)})"
 
 
 def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
@@ -79,6 +102,11 @@ def change_text(outcome: Outcome, kind: str) -> str:
         return size_text(outcome.change, kind)
     size = size_text(abs(outcome.change), kind)
     return size if outcome.change == 0 else f"{'-' if outcome.change < 0 else '+'}{size}"
+
+
+def signed_percent(value: float) -> str:
+    """A fraction that may be below 0, as a percentage."""
+    return f"-{percent(-value)}" if value < 0 else percent(value)
 
 
 def size_text(change: float, kind: str) -> str:
