@@ -1,6 +1,7 @@
 """The methods of attribution in a story: their numbers against loops and finite differences, and their refusals."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -137,6 +138,28 @@ def test_rollout_of_a_place_of_all_and_up_to_a_layer():
     pooled = see(case_of(pooled=True, model=case.module), effects=False)
     whole = story_of(pooled, attribution="rollout")
     assert whole.weights == pytest.approx(rollout(pooled.seen, range(4))[0].mean(0).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["raw", "value-weighted", "gradient-weighted", "rollout"])
+def test_items_that_are_several_keys(method):
+    case = case_of(pooled=True, model=nn.TransformerEncoder(_layer(), 2, enable_nested_tensor=False).double().eval())
+    record = see(case, effects=False)
+    single = story_of(record, attribution=method, case=case)
+    bounds = (0, 2, 4)
+    layers = tuple(replace(each, query_bounds=bounds, key_bounds=bounds) for each in record.layers)
+    told = story_of(replace(record, items=("0.0 s", "0.1 s"), layers=layers), attribution=method, case=case)
+    sums = [sum(single.weights[:2]), sum(single.weights[2:])]
+    size = 1 if method in ("raw", "rollout") else sum(map(abs, sums))
+    assert told.weights == pytest.approx([each / size for each in sums], abs=1e-6)
+
+
+def test_items_of_several_queries_count_as_one():
+    record = see(case_of(pooled=True), effects=False)
+    layers = tuple(replace(each, query_bounds=(0, 1, 4), key_bounds=(0, 1, 4)) for each in record.layers)
+    told = story_of(replace(record, items=("0.0 s", "0.1 s"), layers=layers), layer=1, attribution="value-weighted")
+    lengths = value_weighted(record.seen[0], range(4))[0].mean(0)
+    rows = lengths[0] + lengths[1:].mean(0)
+    assert told.weights == pytest.approx([float(each / rows.sum()) for each in (rows[0], rows[1:].sum())], abs=1e-6)
 
 
 def _layer():

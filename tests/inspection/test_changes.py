@@ -13,6 +13,7 @@ from regard.attention import WEIGHTS, attend, weigh
 from regard.errors import ArgumentError
 from regard.inspection import (
     HideKey,
+    HideKeys,
     HidePair,
     RecordDiffers,
     RemoveHead,
@@ -168,6 +169,26 @@ def test_a_hidden_key_and_a_hidden_pair_equal_the_masks_of_pytorchs_module():
         close(changed[1], expected[1])
 
 
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_hidden_keys_equal_the_attention_mask_of_bert(implementation):
+    model, ids = bert(implementation)
+    mask = torch.ones_like(ids)
+    mask[:, 1:3] = 0
+    with torch.no_grad():
+        with intervene(model, HideKeys(2, 3)) as seen:
+            changed = model(ids).last_hidden_state
+        close(changed, model(ids, attention_mask=mask).last_hidden_state)
+    assert seen[0].notes == ["Changed: hide keys 2 to 3 in all heads of all layers."]
+
+
+def test_hidden_keys_of_one_layer_and_head():
+    model, ids = bert("sdpa")
+    with torch.no_grad(), intervene(model, HideKeys(2, 3, 2, 1)) as seen:
+        model(ids)
+    hidden = [(layer.weights()[:, :, :, 1:3] == 0).all(-1).all(-1).all(0).tolist() for layer in seen]
+    assert hidden == [[False] * 3, [True, False, False]]
+
+
 def test_a_change_of_one_head_leaves_the_others(vectors):
     model = Attends()
     plain = model(*vectors)
@@ -299,6 +320,9 @@ def test_what_is_not_changed_is_left_to_the_model_itself():
         (RemoveHead("encoder.lay", 1), "`layer` of RemoveHead"),
         (RemoveHead(1, 4), "`head` of RemoveHead .* but is 4.* with 3 heads, 5 queries and 5 keys"),
         (HideKey(6), "`key` of HideKey .* but is 6"),
+        (HideKeys(4, 6), "`last` of HideKeys .* but is 6"),
+        (HideKeys(6, 7), "`first` of HideKeys .* but is 6"),
+        (HideKeys(1, 2, 1, 4), "`head` of HideKeys .* but is 4"),
         (UniformRow(6), "`query` of UniformRow .* but is 6"),
     ],
 )
@@ -326,6 +350,8 @@ def test_a_change_of_a_model_without_attention_says_so():
         (lambda: RemoveHead(1, 0), "`head` of RemoveHead must be a number from 1, but is 0"),
         (lambda: RemoveHead(1, 1, "median"), "`by` of RemoveHead must be 'zero' or 'mean'"),
         (lambda: HideKey(True), "`key` of HideKey must be a number from 1, but is True"),
+        (lambda: HideKeys(0, 2), "`first` of HideKeys must be a number from 1, but is 0"),
+        (lambda: HideKeys(3, 2), "`last` of HideKeys must be 3 or more, as `first` is, but is 2"),
         (lambda: UniformRow(1.5), "`query` of UniformRow must be a number from 1, but is 1.5"),
         (lambda: Temperature(0.0), "`factor` of Temperature must be a number above 0, but is 0.0"),
     ],

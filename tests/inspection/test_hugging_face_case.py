@@ -149,10 +149,6 @@ def test_a_picture_is_its_patches(tmp_path):
 
 
 def test_folders_that_fail(folder, tmp_path):
-    config = transformers.T5Config(vocab_size=11, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
-    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "t5")
-    with pytest.raises(ModelError, match=r"must hold an encoder or a decoder.*Write a Python file"):
-        pretrained_case(tmp_path / "t5", "I saw")
     MODELS["next"]().save_pretrained(tmp_path / "bare")
     with pytest.raises(ModelError, match="must hold a tokenizer or an image processor beside the model"):
         pretrained_case(tmp_path / "bare", "I saw")
@@ -168,6 +164,12 @@ def test_folders_that_fail(folder, tmp_path):
 def test_more_tokens_than_positions(folder):
     with pytest.raises(DataError, match="a source may have 20 tokens, the positions of next, but has 32"):
         pretrained_case(folder("next"), "I saw " * 15)
+
+
+@pytest.mark.parametrize("name", ["next", "masked"])
+def test_no_tokens(folder, name):
+    with pytest.raises(DataError, match=f"a source must have a token or more, but '' has none. Give {name} a text"):
+        pretrained_case(folder(name), "")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])

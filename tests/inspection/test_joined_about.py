@@ -16,6 +16,7 @@ from regard.inspection import (
     story_of,
     watch,
 )
+from regard.inspection.joined_about import joined_about
 
 ITEMS, PIECES = ("ein", "Hund", "rennt"), ("a", "dog", "runs", ".")
 
@@ -143,3 +144,19 @@ def test_what_names_no_calls_is_kept_as_it_is():
     about = {"text": "mine"}
     assert Seen([watched_once()], about=about).joined().about == about
     assert Seen([], "nothing").joined().about is None
+
+
+def test_outcomes_of_heads_go_with_their_layers_of_each_kind(record):
+    calls = list(record.seen)
+    steps = [number for number, call in enumerate(calls) if call.name == "cross"]
+    whole = {"name": "source", "calls": steps, "along": "query", "queries": None, "keys": None}
+    first = {**whole, "name": "first", "calls": steps[:1], "along": "head"}
+    about = {"encoder": [first, whole], "decoder": [first], "layers": [whole], "outcomes": {"removed": [*"abcd"]}}
+    found, said = joined_about(about, calls, [steps])
+    assert [[layer["name"] for layer in found[kind]] for kind in ("encoder", "decoder", "layers")] == [
+        ["source"],
+        [],
+        ["source"],
+    ]
+    assert found["outcomes"]["removed"] == ["b", "d"]
+    assert [each.split(":")[0] for each in said] == ["First isn't kept"] * 2

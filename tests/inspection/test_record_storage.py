@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -54,6 +55,15 @@ def test_a_picture_keeps_its_grid(tmp_path):
     assert load_record(tmp_path / "record.safetensors").grid == (2, 2)
 
 
+def test_items_that_are_several_keys_keep_their_bounds(tmp_path):
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 4, 4), 0.25), "softmax")
+    layer = replace(layer, query_bounds=(0, 3, 4), key_bounds=(0, 1, 4))
+    save_record(Record(("0.0 s", "0.1 s"), layers=(layer,)), tmp_path / "record.safetensors")
+    (again,) = load_record(tmp_path / "record.safetensors").layers
+    assert (again.query_bounds, again.key_bounds) == ((0, 3, 4), (0, 1, 4))
+    assert again.weights().tolist() == [[[0.25, 0.75], [0.25, 0.75]]]
+
+
 def test_the_calls_alone_are_read_by_both(saved, tmp_path):
     seen = Seen.load(saved.path)
     assert seen.names == saved.record.seen.names
@@ -91,6 +101,9 @@ def rewritten(path, change, target):
         (lambda about: about["layers"][0].update(along="item"), "along 'head' or 'query'"),
         (lambda about: about["layers"][0].update(item=1), "within its calls"),
         (lambda about: about["layers"][0].update(keys=-1), "must be whole numbers"),
+        (lambda about: about["layers"][0].update(key_bounds=[0, 9]), "two numbers or more that grow, up to 5"),
+        (lambda about: about["layers"][0].update(key_bounds="0"), "items must be whole numbers"),
+        (lambda about: about["layers"][0].update(query_bounds=[0, 5]), r"must hold weights \(head, 5, 5\)"),
         (lambda about: about["outcomes"].update(kind="colours"), "`kind` must be"),
         (lambda about: about["outcomes"].update(form="before"), "`form` must be"),
         (lambda about: about["outcomes"].update(chosen=5), "`chosen` must be"),

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -111,3 +112,27 @@ def test_a_record_keeps_float32_without_gradients():
     layer = of_weights("layer 1", torch.zeros(1, 2, 2, dtype=torch.float16, requires_grad=True))
     assert layer.weights().dtype == torch.float32
     assert not layer.weights().requires_grad
+
+
+@pytest.mark.parametrize("budget", [1, 2**22])
+def test_weights_of_an_item_are_sums_over_its_keys_and_averages_over_its_queries(budget, monkeypatch):
+    monkeypatch.setattr("regard.inspection.record._BUDGET", budget)
+    weights = torch.rand(2, 5, 6, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    layer = replace(LayerRecord.of_weights("layer 1", weights), query_bounds=(0, 1, 5), key_bounds=(0, 2, 3, 6))
+    keys = torch.stack([weights[..., :2].sum(-1), weights[..., 2], weights[..., 3:].sum(-1)], -1)
+    expected = torch.stack([keys[:, 0], keys[:, 1:].mean(1)], 1)
+    assert layer.shape == (2, 3)
+    torch.testing.assert_close(layer.weights(), expected)
+    torch.testing.assert_close(layer.weights([1]), expected[:, 1:])
+    torch.testing.assert_close(torch.cat([*layer.blocks()], 1), expected)
+    torch.testing.assert_close(layer.weights().sum(-1), torch.ones(2, 2))
+    alone = replace(layer, query_bounds=None)
+    torch.testing.assert_close(alone.weights(), keys)
+
+
+@pytest.mark.parametrize("bounds", [(0,), (0, 7), (1, 1), (-1, 3), (2, 1)])
+def test_bounds_that_do_not_fit(bounds):
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 6, 6), 1 / 6))
+    for name in ("query_bounds", "key_bounds"):
+        with pytest.raises(ArgumentError, match=f"`{name}` must be two numbers or more that grow, up to 6, but are"):
+            replace(layer, **{name: bounds})

@@ -1,6 +1,7 @@
 """Mouse and keyboard reach the same view of the live page, which its address names, and the focus is never lost."""
 
 import pytest
+
 from page.live_records import RECORDS, document, labels, record_of_calls, seen, whole
 from page.test_live_tiles import FORMS, layer_of
 
@@ -91,7 +92,14 @@ def test_an_address_gives_the_same_view_again(live, name):
 
 @pytest.mark.parametrize(
     "hash",
-    ["#place=99&layer=0&head=77&key=1e3", "#lang=fr&layer=-1", "#map=9-1,1-2", "#map=1-99,1-99", "#=&&=1&%00&place", "#x"],
+    [
+        "#place=99&layer=0&head=77&key=1e3",
+        "#lang=fr&layer=-1",
+        "#map=9-1,1-2",
+        "#map=1-99,1-99",
+        "#=&&=1&%00&place",
+        "#x",
+    ],
 )
 def test_an_address_that_names_nothing_gives_the_first_view(live, hash):
     text = document(seen())

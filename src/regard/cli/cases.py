@@ -51,7 +51,7 @@ def cases_of(model: str, *, origin: str = "", longest: int | None = None) -> Cas
         return Cases(model, "text", "text", lambda text: own_case(model, text))
     if is_pretrained(model):
         found = pretrained(model)
-        return Cases(found.name, *(("text", "text") if found.reads_text else ("file", "picture")), found.case)
+        return Cases(found.name, "text" if found.noun == "text" else "file", found.noun, found.case)
     return _own(model, origin, longest)
 
 

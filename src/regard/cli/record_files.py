@@ -82,14 +82,19 @@ def names_of(record: "Record", call: "SeenLayer", item: int) -> tuple[tuple[str,
     if record.seen is None or record.seen.about is None:
         return (), ()
     keys = call.key.shape[2]
-    for layer in record.layers:
-        places = [place for place, each in enumerate(layer.calls) if each is call]
-        if not places or layer.item != item or len(record.items) > keys:
-            continue
-        own = layer.shape[0] // (1 if layer.along == "head" else len(layer.calls))
-        first = places[0] * own if layer.along == "query" else 0
-        padding = [str(number) for number in range(len(record.items) + 1, keys + 1)]
-        return (*numbered(record.items), *padding), numbered(record.query_items)[first : first + own]
+    for layers, items, queries in (
+        (record.layers, record.items, record.query_items),
+        (record.encoder, record.items, record.items),
+        (record.decoder, record.previous, record.previous),
+    ):
+        for layer in layers:
+            places = [place for place, each in enumerate(layer.calls) if each is call]
+            if not places or layer.item != item or len(items) > keys or layer.key_bounds is not None:
+                continue
+            own = layer.shape[0] // (1 if layer.along == "head" else len(layer.calls))
+            first = places[0] * own if layer.along == "query" else 0
+            padding = [str(number) for number in range(len(items) + 1, keys + 1)]
+            return (*numbered(items), *padding), numbered(queries)[first : first + own]
     return (), ()
 
 

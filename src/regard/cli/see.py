@@ -91,7 +91,8 @@ def see(
     gradient-weighted: weights times their gradients, for which the model must run. The map stays that of the weights.
 
     A function in a Python file returns (model, inputs) or (model, inputs, items); it may take INPUT. A folder needs the
-    tokenizer or image processor beside the model. A saved record needs no model.
+    tokenizer, image processor or feature extractor beside the model. A model that writes a text has an answer for each
+    token of it. A saved record needs no model.
 
     \b
     Examples:
@@ -100,6 +101,7 @@ def see(
       regard see german-english "ein Mann in einem roten Hemd ." --save shirt.safetensors
       regard see shirt.safetensors --query 5 --no-map
       regard see my-bert/ "I saw a [MASK] ." --format json
+      regard see my-t5/ "translate English to German: a saw" --query 2
       regard see my_model.py:build --effects --html page.html
       regard see english-pos "I saw a saw ." --attribution rollout
     """
@@ -205,8 +207,14 @@ def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
         else {"name": method.name, "means": method.means, "misleads": method.misleads},
         "items": items,
         "heads": [
-            {"layer": layer, "head": head, "pattern": pattern or None, "removed": _outcome(outcome)}
-            for layer, head, pattern, outcome in told.removed
+            {
+                **({"attention": each.attention} if each.attention else {}),
+                "layer": each.layer,
+                "head": each.head,
+                "pattern": each.pattern or None,
+                "removed": _outcome(each.outcome),
+            }
+            for each in told.removed
         ],
         "rank_agreement": _number(told.agreement),
         "largest_difference": _number(told.difference),

@@ -10,7 +10,16 @@ from regard.inspection.across_layers import (
 )
 from regard.inspection.attended import attended
 from regard.inspection.case import Case
-from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
+from regard.inspection.changes import (
+    Change,
+    HideKey,
+    HideKeys,
+    HidePair,
+    RemoveHead,
+    Temperature,
+    UniformHead,
+    UniformRow,
+)
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
@@ -52,6 +61,7 @@ __all__ = [
     "Effect",
     "HeadPattern",
     "HideKey",
+    "HideKeys",
     "HidePair",
     "LayerRecord",
     "NothingSeen",

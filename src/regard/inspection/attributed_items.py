@@ -110,16 +110,20 @@ def _of_gradients(record: Record, case: Case | None, number: int) -> Callable[[S
 def _summed(layer: LayerRecord, rows: Sequence[int], measure: Callable[[SeenLayer, Tensor], Tensor]) -> Tensor:
     """The sum (head, key) over rows of what is measured of each call, (batch, head, row, key)."""
     by_step = layer.along == "query"
-    own = layer.shape[0] // (len(layer.calls) if by_step else 1)
+    own = layer.shape[0] // len(layer.calls) if by_step else layer.calls[0].query.shape[2]
+    # An item of several queries counts as one.
+    spans = layer.queries_of(rows)
+    queries = torch.tensor([query for span in spans for query in span], dtype=torch.long)
+    shares = torch.tensor([1 / len(span) for span in spans for _ in span], dtype=torch.double)
     found = []
     for place, call in enumerate(layer.calls):
         first = place * own if by_step else 0
-        local = torch.tensor([row - first for row in rows if first <= row < first + own], dtype=torch.long)
+        here = ((queries >= first) & (queries < first + own)).nonzero().flatten()
         total = torch.zeros(call.heads, layer.shape[1], dtype=torch.double)
         in_row = call.query.shape[0] * call.heads * call.key.shape[2]
-        for some in local.split(max(1, _BUDGET // max(1, in_row))) if len(local) else ():
-            measured = measure(call, some.to(call.query.device))
-            total += measured[layer.item, :, :, : layer.shape[1]].double().sum(1).cpu()
+        for some in here.split(max(1, _BUDGET // max(1, in_row))) if len(here) else ():
+            measured = measure(call, (queries[some] - first).to(call.query.device))[layer.item].double()
+            total += layer.by_item((measured * shares[some].to(measured.device)[:, None]).sum(1)).cpu()
         found.append(total)
     return torch.stack(found).sum(0) if by_step else torch.cat(found)
 
@@ -150,13 +154,16 @@ def _rollout(record: Record, place: Place, layer: int | None, head: int | None) 
     for member in range(members.pop()):
         calls = [each.calls[member] for each in followed]
         batch, _, queries, _ = calls[0].query.shape
-        vector = torch.zeros(batch, 1, queries, dtype=torch.double, device=calls[0].query.device)
+        shares = torch.full((items,), 1 / items, dtype=torch.double)
         if place.query is not None:
-            vector[..., place.query] = 1.0
+            shares = torch.zeros(items, dtype=torch.double)
+            shares[place.query] = 1.0
         elif record.pooling is not None and layer is None:
-            vector[..., :items] = record.pooling.weights().mean(0).to(vector)
-        else:
-            vector[..., :items] = 1 / items
-        found.append(through_layers(calls, vector)[followed[0].item, 0, :items].double().cpu())
-    through = "layer 1" if len(followed) == 1 else f"layers 1-{len(followed)}"
-    return AttributedItems(f"Rollout through {through} of {len(record.layers)}", torch.stack(found).mean(0))
+            shares = record.pooling.weights().mean(0)[0].double()
+        vector = torch.zeros(batch, 1, queries, dtype=torch.double, device=calls[0].query.device)
+        for share, span in zip(shares.tolist(), followed[-1].queries_of(range(items)), strict=True):
+            vector[..., span.start : span.stop] = share / len(span)
+        through = through_layers(calls, vector)[followed[0].item, 0]
+        found.append(followed[0].by_item(through.double().cpu()))
+    names = "layer 1" if len(followed) == 1 else f"layers 1-{len(followed)}"
+    return AttributedItems(f"Rollout through {names} of {len(record.layers)}", torch.stack(found).mean(0))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -12,9 +12,16 @@ from regard.inspection.outcomes import Form, Kind
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen import Seen
 
-__all__ = ["Case"]
+__all__ = ["Case", "Layers"]
 
-Layers = tuple[tuple[LayerRecord, ...], LayerRecord | None]
+
+class Layers(NamedTuple):
+    """The layers of a record, in its terms; see `Record`."""
+
+    layers: tuple[LayerRecord, ...]
+    pooling: LayerRecord | None = None
+    encoder: tuple[LayerRecord, ...] = ()
+    decoder: tuple[LayerRecord, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +45,13 @@ class Case:
         chosen: the number of the place that is shown if none is asked for; None: the one that changes most.
         noun: the name of an item.
         grid: (rows, columns) of a picture's patches; see `Record`.
-        layers: makes the layers, and the pooling if there is one, of the calls that were seen. None: each call with as
-            many queries and keys as there are items is a layer.
+        layers: makes (layers, pooling) of the calls that were seen, or (layers, pooling, encoder, decoder), in the
+            terms of `Record`. None: each call with as many queries and keys as there are items is a layer.
         batched: whether a batch may hold the input several times.
         queries: the text of each query of the layers, if queries and keys are different items; see `Record`.
         hide: the change that hides an item, given its number from 1; by default from all queries.
+        previous: the text of what was written before each of `queries`, if `layers` makes those of a decoder.
+        note: a sentence about what can't be measured; "" if all can.
 
     Raises:
         ArgumentError: there are no items or no places.
@@ -62,10 +71,12 @@ class Case:
     chosen: int | None = None
     noun: str = "item"
     grid: tuple[int, int] | None = None
-    layers: Callable[[Seen], Layers] | None = None
+    layers: Callable[[Seen], tuple[Any, ...]] | None = None
     batched: bool = True
     queries: tuple[str, ...] | None = None
     hide: Callable[[int], Change] = HideKey
+    previous: tuple[str, ...] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         for name in ("items", "places"):
@@ -73,9 +84,9 @@ class Case:
                 raise ArgumentError(f"`{name}` must hold at least one, but is empty.")
 
     def layers_of(self, seen: Seen) -> Layers:
-        """The layers, and the pooling if there is one, of the calls that were seen."""
+        """The layers of the calls that were seen."""
         if self.layers is not None:
-            return self.layers(seen)
+            return Layers(*self.layers(seen))
         count = len(self.items)
         calls = [each for each in seen if each.query.shape[2] == each.key.shape[2] == count]
-        return tuple(LayerRecord(f"layer {number}", (each,)) for number, each in enumerate(calls, start=1)), None
+        return Layers(tuple(LayerRecord(f"layer {number}", (each,)) for number, each in enumerate(calls, start=1)))

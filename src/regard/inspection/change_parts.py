@@ -17,6 +17,8 @@ _HIDDEN = -5000.0
 class Where:
     """Pairs of query and key, in some items and heads; all are counted from 0, and None stands for all.
 
+    `key` may be a range of keys.
+
     Example:
         >>> Where(head=1).rows(torch.zeros(1, 2, 3, 4)).tolist()
         [[[[False]], [[True]]]]
@@ -25,12 +27,12 @@ class Where:
     item: int | None = None
     head: int | None = None
     query: int | None = None
-    key: int | None = None
+    key: int | range | None = None
 
     def pairs(self, at: Index) -> Tensor:
         """Which pairs these are, as bools that broadcast against the index."""
         axes = (at.batch, self.item), (at.head, self.head), (at.query, self.query), (at.key, self.key)
-        found = [axis == wanted for axis, wanted in axes if wanted is not None]
+        found = [_is_in(axis, wanted) for axis, wanted in axes if wanted is not None]
         both = found[0] if found else torch.ones((), dtype=torch.bool, device=at.key.device)
         for each in found[1:]:
             both = both & each
@@ -44,6 +46,12 @@ class Where:
                 numbers = torch.arange(outputs.shape[axis], device=outputs.device)
                 both = both & (numbers == wanted).view([-1 if axis == each else 1 for each in range(4)])
         return both
+
+
+def _is_in(axis: Tensor, wanted: int | range) -> Tensor:
+    if isinstance(wanted, int):
+        return axis == wanted
+    return (axis >= wanted.start) & (axis < wanted.stop)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from regard.inspection.seen_layer import SeenLayer
 __all__ = [
     "Change",
     "HideKey",
+    "HideKeys",
     "HidePair",
+    "Layer",
     "RemoveHead",
     "Temperature",
     "UniformHead",
@@ -175,6 +177,45 @@ class HideKey(_Hide):
 
     def __str__(self) -> str:
         return f"hide key {self.key} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class HideKeys(_Hide):
+    """Hide several keys that follow each other, such as the frames of a word that was spoken, from all queries.
+
+    Args:
+        first, last: the first key and the last one.
+        layer, head: see `Change`.
+
+    Raises:
+        ArgumentError: a number is below 1, or the last key comes before the first.
+    """
+
+    numbers: ClassVar[tuple[str, ...]] = ("head", "first", "last")
+
+    first: int
+    last: int
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.last < self.first:
+            raise ArgumentError(f"`last` of HideKeys must be {self.first} or more, as `first` is, but is {self.last}.")
+
+    def where(self, item: int | None = None) -> Where:
+        """The pairs that change, in one item of the batch or in all."""
+        return Where(item, None if self.head is None else self.head - 1, key=range(self.first - 1, self.last))
+
+    def missing(self, call: AttentionCall | SeenLayer) -> str:
+        """The first of `numbers` that the call doesn't have; "" if it has all."""
+        if self.head is not None and self.head > call.query.shape[1]:
+            return "head"
+        keys = call.key.shape[2]
+        return "first" if self.first > keys else "last" if self.last > keys else ""
+
+    def __str__(self) -> str:
+        return f"hide keys {self.first} to {self.last} in {_place(self.layer, self.head)}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A model that Hugging Face's `save_pretrained` wrote, with one text or picture, as a case for `see`."""
+"""A model that Hugging Face's `save_pretrained` wrote, with one text, picture or sound, as a case for `see`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,8 +13,10 @@ from torch import Tensor
 from regard.errors import DataError, ModelError
 from regard.extras import require
 from regard.inspection.case import Case
+from regard.inspection.hugging_face_seq2seq import seq2seq_case
+from regard.inspection.hugging_face_sound import reads_sounds, sound_case
+from regard.inspection.hugging_face_source import Source, sequence_length
 from regard.inspection.outcomes import Form, Kind
-from regard.inspection.watch import record_calls
 
 __all__ = ["Pretrained", "is_pretrained", "pretrained", "pretrained_case"]
 
@@ -30,18 +32,18 @@ def is_pretrained(folder: str | Path) -> bool:
 def pretrained_case(folder: str | Path, source: str) -> Case:
     """The case of a model in a folder and a source.
 
-    The source is a text for a model with a tokenizer, and the name of a picture for one with an image processor. What
-    the model predicts depends on its class: labels of the whole or of each token, the next token, the masked ones (of
-    a text without a mask, each token); vectors, if it has no output layer.
+    The source is a text, or the name of a file for a model that reads pictures or sounds. What the model predicts
+    depends on its class: labels of the whole or of each token, the next token, the masked ones (of a text without a
+    mask, each token), each token of the text that an encoder-decoder writes; vectors, if it has no output layer.
 
     Args:
-        folder: what `save_pretrained` of the model and of its tokenizer or image processor wrote.
-        source: the text, or the name of a picture.
+        folder: what `save_pretrained` wrote of the model and of its tokenizer, image processor or feature extractor.
+        source: the text, or the name of a picture or sound.
 
     Raises:
-        MissingExtraError: transformers isn't installed.
+        MissingExtraError: transformers, or the library that reads such files, isn't installed.
         ModelError: the folder can't be loaded, or the model is of a class that can't be run on one source.
-        DataError: the picture can't be read.
+        DataError: the file can't be read, or the text has no token or too many.
     """
     return pretrained(folder).case(source)
 
@@ -59,29 +61,27 @@ def pretrained(folder: str | Path) -> "Pretrained":
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """A model with what reads its sources.
+    """A model that is ready for sources.
 
     Args:
         name: the model's name.
-        model: the model, in evaluation mode.
-        reader: its tokenizer or image processor.
-        reads_text: whether a source is a text; else it is the name of a picture.
+        noun: what a source is: "text", "picture" or "sound".
+        read: makes the case of a source.
     """
 
     name: str
-    model: Any
-    reader: Any
-    reads_text: bool
+    noun: str
+    read: Callable[[str], Case]
 
     def case(self, source: str) -> Case:
-        """The model with one source.
+        """The model with one source: a text, or the name of a file.
 
         Raises:
             DataError: the source can't be read.
             ModelError: the model is of a class that can't be run on one source.
         """
         with _quiet(require("transformers", extra="huggingface").utils.logging):
-            return (_text if self.reads_text else _picture)(self.reader, self.model, self.name, source)
+            return self.read(source)
 
 
 @contextmanager
@@ -101,18 +101,23 @@ def _quiet(logging: Any) -> Iterator[None]:
 def _loaded_with_reader(transformers: Any, path: Path) -> Pretrained:
     config = _loaded(transformers.AutoConfig, path)
     kinds = getattr(config, "architectures", None) or []
-    if getattr(config, "is_encoder_decoder", False):
-        raise ModelError(
-            f"{path} must hold an encoder or a decoder, but holds {', '.join(kinds) or 'both'}. Write a Python file "
-            "with a function that returns the model and its inputs."
-        )
-    model = _loaded(getattr(transformers, kinds[0], transformers.AutoModel) if kinds else transformers.AutoModel, path)
-    model.eval()
+    both = getattr(config, "is_encoder_decoder", False)
+    usual = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
+    model = _loaded(getattr(transformers, kinds[0], usual) if kinds else usual, path).eval()
     name = path.resolve().name
+    if reads_sounds(model):
+        return Pretrained(name, "sound", _sounds(transformers, path, model, name))
+    if both and not (model.can_generate() and model.main_input_name == "input_ids"):
+        raise ModelError(
+            f"{path} must hold an encoder, a decoder, or both if they read a text and write one, but holds "
+            f"{type(model).__name__}. Write a Python file with a function that returns the model and its inputs."
+        )
     if _has_tokenizer(path):
-        return Pretrained(name, model, _loaded(transformers.AutoTokenizer, path), reads_text=True)
+        return Pretrained(name, "text", partial(_text, _loaded(transformers.AutoTokenizer, path), model, name))
     if (path / "preprocessor_config.json").is_file():
-        return Pretrained(name, model, _loaded(transformers.AutoImageProcessor, path), reads_text=False)
+        return Pretrained(
+            name, "picture", partial(_picture, _loaded(transformers.AutoImageProcessor, path), model, name)
+        )
     raise ModelError(
         f"{path} must hold a tokenizer or an image processor beside the model, but holds neither. Save it there with "
         "tokenizer.save_pretrained."
@@ -137,12 +142,18 @@ def _has_tokenizer(folder: Path) -> bool:
 def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
     inputs = dict(tokenizer(source, return_tensors="pt"))
     ids = inputs["input_ids"][0].tolist()
-    if not ids:
-        raise DataError(f"a source must have a token or more, but {source!r:.40} has none.")
-    most = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(most, int) and len(ids) > most:
-        raise DataError(f"a source may have {most:,} tokens, the positions of {name}, but has {len(ids):,}.")
+    if not tokenizer(source, add_special_tokens=False)["input_ids"]:
+        raise DataError(f"a source must have a token or more, but {source!r:.40} has none. Give {name} a text.")
+    most = _positions(model)
+    if most is not None and len(ids) > most:
+        raise DataError(
+            f"a source may have {most:,} tokens, the positions of {name}, but has {len(ids):,}. Give it a shorter text."
+        )
     items = tuple(_piece(tokenizer, each) for each in ids)
+    if model.config.is_encoder_decoder:
+        # Tokenizers that were made without a model may give more than the model takes.
+        read = {each: inputs[each] for each in ("input_ids", "attention_mask") if each in inputs}
+        return seq2seq_case(model, name, Source(read, items, "token"), partial(_piece, tokenizer))
     every: list[tuple[str, int | None]] = [(name, item) for item, name in enumerate(items)]
     kind, form, places, chosen = "labels", "item", every, None
 
@@ -160,6 +171,29 @@ def _text(tokenizer: Any, model: Any, name: str, source: str) -> Case:
         case _:
             kind = "vectors"
     return _case(model, name, inputs, items, places, kind, form, classes, chosen, noun="token")
+
+
+def _positions(model: Any) -> int | None:
+    """The most tokens of a text; None if its length isn't limited."""
+    config = model.config.get_text_config(encoder=True)
+    found = (getattr(config, each, None) for each in ("max_encoder_position_embeddings", "max_position_embeddings"))
+    return next((each for each in found if isinstance(each, int)), None)
+
+
+def _sounds(transformers: Any, path: Path, model: Any, name: str) -> Callable[[str], Case]:
+    if not any((path / name).is_file() for name in ("preprocessor_config.json", "processor_config.json")):
+        raise ModelError(
+            f"{path} must hold a feature extractor beside the model, but holds none. Save it there with "
+            "feature_extractor.save_pretrained."
+        )
+    if model.can_generate() and not _has_tokenizer(path):
+        raise ModelError(
+            f"{path} must hold a tokenizer beside the model, but holds none. Save it there with "
+            "tokenizer.save_pretrained."
+        )
+    piece = partial(_piece, _loaded(transformers.AutoTokenizer, path)) if model.can_generate() else str
+    extractor = _loaded(transformers.AutoFeatureExtractor, path)
+    return lambda source: sound_case(extractor, model, name, source, _label_of(model), piece)
 
 
 def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
@@ -180,7 +214,7 @@ def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
     rows, columns = height // patch, width // patch
     patches = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
     # Before the patches stand the class token and registers, if there are any.
-    before = ("[CLS]", *["[REG]"] * 8)[: max(0, _sequence_length(model, inputs) - len(patches))]
+    before = ("[CLS]", *["[REG]"] * 8)[: max(0, sequence_length(model, inputs) - len(patches))]
     items = (*before, *patches)
     whole = _head(model) == "whole"
     places = [("the whole", _read_from(model, inputs))] if whole else [(each, item) for item, each in enumerate(items)]
@@ -268,10 +302,3 @@ def _read_from(model: Any, inputs: dict[str, Any]) -> int | None:
         return None
     found = gradient[0].abs().sum(-1).nonzero().flatten().tolist()
     return found[0] if len(found) == 1 else None
-
-
-def _sequence_length(model: Any, inputs: dict[str, Any]) -> int:
-    """The number of items that the layers attend to; 0 if they attend to none."""
-    with torch.no_grad(), record_calls(model) as seen:
-        model(**inputs)
-    return max((layer.query.shape[2] for layer in seen if layer.query.shape[2] == layer.key.shape[2]), default=0)

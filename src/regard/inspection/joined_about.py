@@ -28,15 +28,20 @@ def joined_about(
     if not isinstance(about.get("layers"), list):
         # What doesn't name the calls holds for the joined ones too.
         return about, []
-    kept: list[dict[str, Any]] = []
-    places, said = [], []
-    for place, layer in enumerate(about["layers"]):
-        try:
-            kept.append(_joined(layer, calls, parts))
-            places.append(place)
-        except _Split as reason:
-            said.append(f"{_named(layer, place)} isn't kept: {reason}.")
-    found = {**about, "layers": kept}
+    found, places, said = dict(about), [], []
+    first = 0
+    # In the order in which outcomes have the heads.
+    for kind in ("encoder", "decoder", "layers"):
+        if not isinstance(layers := about.get(kind), list):
+            continue
+        found[kind] = []
+        for place, layer in enumerate(layers):
+            try:
+                found[kind].append(_joined(layer, calls, parts))
+                places.append(first + place)
+            except _Split as reason:
+                said.append(f"{_named(layer, place)} isn't kept: {reason}.")
+        first += len(layers)
     if about.get("pooling") is not None:
         try:
             found["pooling"] = _joined(about["pooling"], calls, parts)

@@ -58,7 +58,8 @@ class Outcomes:
         places: what is predicted for.
         hidden: for each item, the outcomes (one for each place) if it is hidden from all queries; empty if that wasn't
             measured.
-        removed: for each layer and each of its heads, the outcomes if the head is removed; empty if not measured.
+        removed: for each of `every_layer` of the record and each of its heads, the outcomes if the head is removed;
+            empty if not measured.
         chosen: the number of the place that is shown if none is asked for, from 0; None: the one that changes most.
         note: a sentence about what couldn't be measured; "" if all was.
 

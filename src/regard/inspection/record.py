@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 import torch
@@ -31,9 +32,12 @@ class LayerRecord:
             side; "query" for a network that runs step by step.
         item: the number of the input in the batch of the calls.
         queries, keys: how many queries of each call and how many keys are real, and not padding; None for all.
+        query_bounds, key_bounds: if an item is several queries or keys, as an interval of a sound is several frames:
+            the number of the first one of each item, from 0, and that after the last one. The weight of an item is the
+            sum of those of its keys, and the average of those of its queries. None: each query or key is an item.
 
     Raises:
-        ArgumentError: there is no call, or none with a head.
+        ArgumentError: there is no call, or none with a head, or the bounds don't grow or are larger than the calls.
 
     Example:
         >>> layer = LayerRecord.of_weights("layer 1", torch.full((3, 2, 2), 0.5))
@@ -47,10 +51,17 @@ class LayerRecord:
     item: int = 0
     queries: int | None = None
     keys: int | None = None
+    query_bounds: tuple[int, ...] | None = None
+    key_bounds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.calls or not self.heads:
             raise ArgumentError("`calls` must hold a call of attention with a head or more, but holds none.")
+        for name, axis in (("query_bounds", "query"), ("key_bounds", "key")):
+            bounds: tuple[int, ...] | None = getattr(self, name)
+            most = min(getattr(call, axis).shape[2] for call in self.calls)
+            if bounds is not None and not _are_bounds(bounds, most):
+                raise ArgumentError(f"`{name}` must be two numbers or more that grow, up to {most}, but are {bounds}.")
 
     @classmethod
     def of_weights(cls, name: str, weights: Tensor, normaliser: str = "") -> "LayerRecord":
@@ -103,20 +114,54 @@ class LayerRecord:
             yield self.weights()
             return
         numbers = torch.arange(self.shape[0])
-        for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self.shape[1]))):
+        for rows in numbers.split(max(1, _BUDGET // max(1, self.heads * self._row_size))):
             yield self.weights(rows.tolist())
+
+    def queries_of(self, rows: Sequence[int]) -> list[range]:
+        """The numbers of the queries of which each row is made."""
+        if self.query_bounds is None:
+            return [range(row, row + 1) for row in rows]
+        return [range(*self.query_bounds[row : row + 2]) for row in rows]
+
+    def by_item(self, numbers: Tensor) -> Tensor:
+        """Numbers of single keys, padding included, as sums for each item; keys are the last axis."""
+        if self.key_bounds is None:
+            return numbers[..., : self._real_keys]
+        return torch.stack([numbers[..., a:b].sum(-1) for a, b in pairwise(self.key_bounds)], dim=-1)
 
     @property
     def _own_queries(self) -> int:
+        if self.query_bounds is not None:
+            return len(self.query_bounds) - 1
         return self.calls[0].query.shape[2] if self.queries is None else self.queries
 
     @property
     def _own_keys(self) -> int:
+        return self._real_keys if self.key_bounds is None else len(self.key_bounds) - 1
+
+    @property
+    def _real_keys(self) -> int:
         return self.calls[0].key.shape[2] if self.keys is None else self.keys
+
+    @property
+    def _row_size(self) -> int:
+        """The number of weights of a head that a row is made of."""
+        queries = 1 if self.query_bounds is None else max(b - a for a, b in pairwise(self.query_bounds))
+        return queries * self._real_keys
 
     def _of(self, call: SeenLayer, rows: Sequence[int] | None) -> Tensor:
         rows = range(self._own_queries) if rows is None else rows
-        return call.item_weights(self.item, rows)[..., : self._own_keys].to("cpu", torch.float32)
+        if self.query_bounds is None:
+            weights = call.item_weights(self.item, rows).to("cpu", torch.float32)
+        else:
+            spans = self.queries_of(rows)
+            single = call.item_weights(self.item, [*chain(*spans)]).to("cpu", torch.float32)
+            weights = torch.stack([each.mean(1) for each in single.split([*map(len, spans)], dim=1)], dim=1)
+        return self.by_item(weights)
+
+
+def _are_bounds(bounds: tuple[int, ...], most: int) -> bool:
+    return len(bounds) > 1 and bounds[0] >= 0 and bounds[-1] <= most and all(a < b for a, b in pairwise(bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +183,10 @@ class Record:
         grid: (rows, columns) if the items form a grid, row by row, as the patches of a picture do.
         seen: all calls of attention, in their order; None if only those of `layers` and `pooling` are kept.
         outcomes: the predictions, and those after each item was hidden and each head removed, as `see` measures them.
+        encoder: of an encoder-decoder, the layers in which the items attend to each other, before `queries` attend to
+            them in `layers`; empty if they weren't recorded.
+        decoder: of an encoder-decoder, the layers in which `previous` attend to each other; empty if not recorded.
+        previous: the text of what was written before each of `queries`; empty without `decoder`.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -160,19 +209,27 @@ class Record:
     grid: tuple[int, int] | None = None
     seen: Seen | None = None
     outcomes: Outcomes | None = None
+    encoder: tuple[LayerRecord, ...] = ()
+    decoder: tuple[LayerRecord, ...] = ()
+    previous: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        keys, queries = len(self.items), len(self.query_items)
+        keys, queries, previous = len(self.items), len(self.query_items), len(self.previous)
         for name, count in (("labels", len(self.labels)), ("scores", len(self.scores))):
             if count not in (0, queries):
                 raise ArgumentError(
                     f"`{name}` must have {queries} entries, one for each item, or none, but has {count}."
                 )
-        for name, layers, rows in (("layers", self.layers, queries), ("pooling", (self.pooling,), 1)):
+        for name, layers, shape in (
+            ("layers", self.layers, (queries, keys)),
+            ("encoder", self.encoder, (keys, keys)),
+            ("decoder", self.decoder, (previous, previous)),
+            ("pooling", (self.pooling,), (1, keys)),
+        ):
             for layer in layers:
-                if layer is not None and layer.shape != (rows, keys):
+                if layer is not None and layer.shape != shape:
                     raise ArgumentError(
-                        f"`{name}` must hold weights (head, {rows}, {keys}), one for each query and key, but "
+                        f"`{name}` must hold weights (head, {shape[0]}, {shape[1]}), one for each query and key, but "
                         f"{layer.name} has {(layer.heads, *layer.shape)}."
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
@@ -182,3 +239,8 @@ class Record:
     def query_items(self) -> tuple[str, ...]:
         """The text of each query item."""
         return self.items if self.queries is None else self.queries
+
+    @property
+    def every_layer(self) -> tuple[LayerRecord, ...]:
+        """The layers of the encoder, those of the decoder, and `layers`."""
+        return (*self.encoder, *self.decoder, *self.layers)

@@ -31,7 +31,7 @@ def save_record(record: Record, path: str | Path) -> None:
     if record.seen is not None:
         calls = list(record.seen)
     else:
-        layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
+        layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
         calls = list(dict.fromkeys(call for layer in layers for call in layer.calls))
     numbers = {id(call): number for number, call in enumerate(calls)}
     about = {
@@ -43,6 +43,9 @@ def save_record(record: Record, path: str | Path) -> None:
         "queries": None if record.queries is None else list(record.queries),
         "grid": None if record.grid is None else list(record.grid),
         "layers": [_described(layer, numbers) for layer in record.layers],
+        "encoder": [_described(layer, numbers) for layer in record.encoder],
+        "decoder": [_described(layer, numbers) for layer in record.decoder],
+        "previous": list(record.previous),
         "pooling": None if record.pooling is None else _described(record.pooling, numbers),
         "outcomes": None if record.outcomes is None else record.outcomes.to_json(),
     }
@@ -57,6 +60,8 @@ def _described(layer: LayerRecord, numbers: Mapping[int, int]) -> dict[str, Any]
         "item": layer.item,
         "queries": layer.queries,
         "keys": layer.keys,
+        "query_bounds": None if layer.query_bounds is None else list(layer.query_bounds),
+        "key_bounds": None if layer.key_bounds is None else list(layer.key_bounds),
     }
 
 
@@ -126,6 +131,10 @@ def _record(about: dict[str, Any], seen: Seen) -> Record:
         tuple(map(float, about["scores"])),
         tuple(_layer(each, seen.layers) for each in about["layers"]),
         queries=None if about["queries"] is None else _texts(about["queries"]),
+        # Older files have no layers of self-attention beside those to the source.
+        encoder=tuple(_layer(each, seen.layers) for each in about.get("encoder", [])),
+        decoder=tuple(_layer(each, seen.layers) for each in about.get("decoder", [])),
+        previous=_texts(about.get("previous", [])),
         pooling=None if about["pooling"] is None else _layer(about["pooling"], seen.layers),
         grid=None if grid is None else tuple(grid),
         seen=seen,
@@ -143,7 +152,7 @@ def _check_outcomes(record: Record, outcomes: Outcomes) -> None:
         raise ValueError(f"a place must name a query below {queries}")
     if outcomes.hidden and len(outcomes.hidden) != len(record.items):
         raise ValueError(f"`hidden` must have {len(record.items)} rows, one for each item")
-    heads = [layer.heads for layer in record.layers]
+    heads = [layer.heads for layer in record.every_layer]
     if outcomes.removed and [len(layer) for layer in outcomes.removed] != heads:
         raise ValueError(f"`removed` must have rows for {heads} heads")
 
@@ -162,7 +171,17 @@ def _layer(described: dict[str, Any], calls: list[SeenLayer]) -> LayerRecord:
         batch, _, queries, _ = call.query.shape
         if sizes["item"] >= batch or (sizes["queries"] or 0) > queries or (sizes["keys"] or 0) > call.key.shape[2]:
             raise ValueError(f"`item`, `queries` and `keys` of a layer must be within its calls, but are {sizes}")
-    return LayerRecord(described["name"], own, described["along"], **sizes)
+    # Older files have no bounds.
+    queries, keys = _bounds(described.get("query_bounds")), _bounds(described.get("key_bounds"))
+    return LayerRecord(described["name"], own, described["along"], **sizes, query_bounds=queries, key_bounds=keys)
+
+
+def _bounds(value: Any) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(type(each) is int for each in value):
+        raise ValueError(f"bounds of a layer's items must be whole numbers, but are {value!r:.60}")
+    return tuple(value)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -2,17 +2,18 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection.case import Case
-from regard.inspection.changes import Change, HideKey, RemoveHead, can_be_hidden_from
+from regard.inspection.changes import Change, HideKey, HideKeys, RemoveHead, can_be_hidden_from
 from regard.inspection.effects import Effect, OneByOne, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.seen import Seen
 from regard.inspection.watch import record_calls
 
 __all__ = ["MOST_CHANGES", "see"]
@@ -56,18 +57,11 @@ def see(
             f"`predict` must give (1, {len(case.places)}, class), one row for each place, but gave "
             f"{tuple(before.shape)}."
         )
-    layers, pooling = case.layers_of(seen)
+    layers, pooling, encoder, decoder = case.layers_of(seen)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
-    heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in layers]
-    hide, unknown = case.hide, []
-    if hide is HideKey:
-        unknown = [each.name for each in seen if not can_be_hidden_from(each)]
-    if unknown:
-        known = tuple(name for name in numbers if name not in unknown)
-        hide = partial(HideKey, layer=tuple(numbers[name] for name in known)) if known else None
-    hidden: list[Change] = []
-    if hide is not None and (layers or pooling is not None):
-        hidden = [hide(key) for key in range(1, len(case.items) + 1)]
+    removable = (*encoder, *decoder, *layers)
+    heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in removable]
+    hidden, unknown = _hidings(case, seen, numbers) if layers or pooling is not None else ([], [])
     every = list(dict.fromkeys(each for layer in heads for each in layer))
     asked: list[Change] = []
     if effects or (effects is None and len(hidden) <= MOST_CHANGES):
@@ -84,7 +78,7 @@ def see(
         tuple(measured[each] for each in hidden if each in measured),
         tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
         case.chosen,
-        _note(unknown) if asked else "",
+        " ".join(filter(None, (case.note, _note(unknown)))) if asked else "",
     )
     own = [place for place in outcomes.places if place.query is not None]
     queries = case.items if case.queries is None else case.queries
@@ -96,12 +90,29 @@ def see(
         layers,
         case.name,
         queries=case.queries,
+        encoder=encoder,
+        decoder=decoder,
+        previous=case.previous,
         pooling=pooling,
         noun=case.noun,
         grid=case.grid,
         seen=seen,
         outcomes=outcomes,
     )
+
+
+def _hidings(case: Case, seen: Seen, numbers: dict[str, int]) -> tuple[list[Change], list[str]]:
+    """The change that hides each item, and the names of the modules in which it can't be hidden."""
+    hidden = [case.hide(key) for key in range(1, len(case.items) + 1)]
+    own = [each for each in hidden if isinstance(each, HideKey | HideKeys)]
+    if len(own) < len(hidden):
+        return hidden, []
+    calls = [each for each in seen if own[0].in_layer(numbers[each.name], each.name)]
+    unknown = [each.name for each in calls if not can_be_hidden_from(each)]
+    if not unknown:
+        return hidden, []
+    known = tuple(number for name, number in numbers.items() if name in {each.name for each in calls} - {*unknown})
+    return [replace(each, layer=known) for each in own] if known else [], unknown
 
 
 def _note(unknown: Sequence[str]) -> str:

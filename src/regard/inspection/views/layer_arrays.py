@@ -68,7 +68,8 @@ def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
 
     None if it isn't known, or the table would be too large.
     """
-    if layer.along != "head" or len(layer.calls) != 1:
+    several = layer.query_bounds is not None or layer.key_bounds is not None
+    if layer.along != "head" or len(layer.calls) != 1 or several:
         return None
     call, (queries, keys) = layer.calls[0], layer.shape
     with torch.no_grad():

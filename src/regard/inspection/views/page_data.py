@@ -90,7 +90,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
             "heads": each.heads,
             "queries": each.shape[0],
             "keys": each.shape[1],
-            "patterns": head_names(record, each),
+            "patterns": head_names(each, record.items, record.queries is not None),
             "rule": each.calls[0].rule_text,
         }
     pooling = None
@@ -115,7 +115,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "grid": None if record.grid is None else list(record.grid),
         "layers": layers,
         "pooling": pooling,
-        "outcomes": _outcomes(record.outcomes or _answered(record), arrays),
+        "outcomes": _outcomes(record.outcomes or _answered(record), len(record.layers), arrays),
         "difference": found if found is not None and math.isfinite(found) else None,
         "left_out": [
             f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large."
@@ -187,9 +187,10 @@ def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any
     return {} if parts is None else {name: arrays.add(value) for name, value in parts.items()}
 
 
-def _outcomes(outcomes: Outcomes, arrays: Arrays) -> dict[str, Any]:
+def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]:
     labels: dict[str, int] = {}
-    heads = [head for layer in outcomes.removed for head in layer]
+    # Those of an encoder and of a decoder come before those of the layers that are drawn.
+    heads = [head for layer in outcomes.removed[-layers:] for head in layer] if layers else []
     return {
         "kind": outcomes.kind,
         "form": outcomes.form,

@@ -26,6 +26,29 @@ MOST_ROWS = 12
 _MOST_ITEMS = 64
 
 
+class RemovedHead(NamedTuple):
+    """A head and what is predicted without it.
+
+    Args:
+        layer, head: its numbers, from 1.
+        pattern: its measured pattern; "" if it has none.
+        outcome: the outcome if it is removed.
+        attention: of an encoder-decoder whose self-attention was recorded, which layers are counted: "encoder",
+            "decoder" or "cross".
+    """
+
+    layer: int
+    head: int
+    pattern: str
+    outcome: Outcome
+    attention: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in a table, such as "2.4" or "encoder 2.4"."""
+        return f"{self.attention} {self.layer}.{self.head}".strip()
+
+
 class Story(NamedTuple):
     """The numbers of a story about one place of a record.
 
@@ -35,7 +58,7 @@ class Story(NamedTuple):
         title: which layer and head the weights are of.
         weights: for each item, its weight.
         hidden: for each item, the outcome if it is hidden; empty if that wasn't measured.
-        removed: (layer, head, pattern, outcome) for each head; empty if not measured.
+        removed: each head with the outcome without it; empty if not measured.
         agreement: the rank agreement of `weights` and the sizes of the changes by hiding; NaN if it has none.
         sentence: what is to be seen.
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
@@ -47,7 +70,7 @@ class Story(NamedTuple):
     title: str
     weights: tuple[float, ...]
     hidden: tuple[Outcome, ...]
-    removed: tuple[tuple[int, int, str, Outcome], ...]
+    removed: tuple[RemovedHead, ...]
     agreement: float
     sentence: str
     difference: float | None
@@ -144,7 +167,7 @@ def story(
 
 def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
-    heads = sum(each.heads for each in record.layers)
+    heads = sum(each.heads for each in record.every_layer)
     note = "" if record.outcomes is None else record.outcomes.note
     blocks = [
         *_items(record, told),
@@ -154,7 +177,7 @@ def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
         *_head_table(told, top, heads),
         *([Prose(note)] if note else []),
     ]
-    return Page(record.model, (*blocks, Prose(_checked(told, len(record.layers) + (record.pooling is not None)))))
+    return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
 
 
 def _items(record: Record, told: Story) -> Iterator[Block]:
@@ -263,47 +286,55 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
         if told.hidden and heads:
             yield Prose(f"What each of the {heads:,} heads matters wasn't measured.")
         return
-    by_size = sorted(told.removed, key=lambda each: -abs(or_zero(each[3].change)))
-    kept = {each[:2] for each in by_size[:top]}
+    by_size = sorted(told.removed, key=lambda each: -abs(or_zero(each.outcome.change)))
+    kept = {each.name for each in by_size[:top]}
     kind = "numbers" if told.place.score is None and told.place.label else "labels" if told.place.label else "vectors"
     rows = [
-        (f"{layer}.{head}", pattern, change_text(outcome, kind), said(outcome))
-        for layer, head, pattern, outcome in told.removed
-        if (layer, head) in kept
+        (each.name, each.pattern, change_text(each.outcome, kind), said(each.outcome))
+        for each in told.removed
+        if each.name in kept
     ]
     columns = ("head", "pattern", "mattered", "without it")
     if kind == "vectors":
         rows, columns = [row[:3] for row in rows], columns[:3]
     yield Table(columns, tuple(rows), ("left", "left", "right", "left")[: len(columns)])
     if len(rows) < len(told.removed):
-        least = abs(by_size[len(rows)][3].change)
+        least = abs(by_size[len(rows)].outcome.change)
         others = len(told.removed) - len(rows)
         rest = "head changes" if others == 1 else f"{others:,} heads change"
         yield Prose(f"The other {rest} it by {size_text(least, kind)} at most.")
 
 
-def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[tuple[int, int, str, Outcome]]:
+def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[RemovedHead]:
     if not outcomes.removed:
         return
-    for number, (layer, rows) in enumerate(zip(record.layers, outcomes.removed, strict=True), start=1):
-        for head, (pattern, row) in enumerate(zip(head_names(record, layer), rows, strict=True), start=1):
-            yield number, head, pattern, row[place]
+    rows = iter(outcomes.removed)
+    several = bool(record.encoder or record.decoder)
+    for attention, layers, items, cross in (
+        ("encoder", record.encoder, record.items, False),
+        ("decoder", record.decoder, record.previous, False),
+        ("cross" if several else "", record.layers, record.items, record.queries is not None),
+    ):
+        for number, layer in enumerate(layers, start=1):
+            patterns = head_names(layer, items, cross)
+            for head, (pattern, row) in enumerate(zip(patterns, next(rows), strict=True), start=1):
+                yield RemovedHead(number, head, pattern, row[place], attention)
 
 
-def head_names(record: Record, layer: LayerRecord) -> list[str]:
+def head_names(layer: LayerRecord, items: tuple[str, ...], cross: bool) -> list[str]:
     """The measured pattern of each head of a layer; "" if it runs step by step."""
     if layer.along == "query":
         return [""] * layer.heads
-    cross = record.queries is not None
     return [
         "" if each.name == "none" else each.name
         for call in layer.calls
-        for each in head_patterns(call, items=record.items, item=layer.item, cross=cross)
+        # Names of items that are several keys say nothing of single keys.
+        for each in head_patterns(call, items=items if layer.key_bounds is None else None, item=layer.item, cross=cross)
     ]
 
 
 def difference(record: Record) -> float | None:
-    layers = [*record.layers, *([] if record.pooling is None else [record.pooling])]
+    layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
     found = [call.verify() for layer in layers for call in layer.calls]
     return max((each for each in found if each is not None), default=None)
 
