@@ -181,3 +181,20 @@ def test_heads_share_one_scale(live):
     )
     average, sharp, uniform = live(document(record)).evaluate(DARKEST)
     assert sharp < average < uniform
+
+
+TERMS = """() => [...document.querySelectorAll(".terms tr")].map((row) =>
+  [...row.querySelectorAll("th, td")].map((each) => Number(each.textContent)))"""
+
+
+def test_the_product_of_a_query_and_a_key_is_told_by_its_largest_terms(live):
+    record = seen()
+    page = live(document(record), "#record=1&place=3&layer=2&head=2&key=5&lang=en")
+    call = record.layers[1].calls[0]
+    query, key = call.query[0, 1, 2].double(), call.key[0, 1, 4].double()
+    rows = torch.tensor([[row[0], row[1], row[3], row[5]] for row in page.evaluate(TERMS)]).double()
+    order = rows[:, 0].long() - 1
+    assert sorted(order.tolist()) == list(range(len(query)))
+    torch.testing.assert_close(rows[:, 1:].T, torch.stack([query, key, query * key])[:, order], atol=1e-4, rtol=1e-3)
+    sizes = (query * key)[order].abs()
+    assert (sizes[:-1] >= sizes[1:]).all()
