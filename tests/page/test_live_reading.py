@@ -198,3 +198,46 @@ def test_the_product_of_a_query_and_a_key_is_told_by_its_largest_terms(live):
     torch.testing.assert_close(rows[:, 1:].T, torch.stack([query, key, query * key])[:, order], atol=1e-4, rtol=1e-3)
     sizes = (query * key)[order].abs()
     assert (sizes[:-1] >= sizes[1:]).all()
+
+
+def test_the_mouse_shows_an_item_and_a_click_keeps_it(live):
+    page = live(document(labels()), "#record=1&place=4&layer=2&head=all&key=all&lang=en")
+    framed, sentence = page.locator(".chips .selected"), page.locator(".sentence")
+    at_first = sentence.inner_text()
+    history, hash = page.evaluate("history.length"), page.evaluate("location.hash")
+    page.locator('[data-id="item 0"]').hover()
+    assert framed.inner_text().startswith("a\n")
+    shown = sentence.inner_text()
+    assert shown.startswith('"a"')
+    page.locator('[data-id="item 2"]').hover()
+    assert sentence.inner_text().startswith('"film"')
+    assert page.evaluate("location.hash") == hash
+    assert page.evaluate("history.length") == history
+    page.locator("h2").first.hover()
+    assert sentence.inner_text() == at_first
+    page.locator('[data-id="item 0"]').click()
+    page.locator("h2").first.hover()
+    assert sentence.inner_text() == shown
+    assert "place=1" in page.evaluate("location.hash")
+
+
+def test_a_mouse_that_rests_leaves_the_keys_alone(live):
+    page = live(document(labels()), "#record=1&place=4&layer=2&head=all&key=all&lang=en")
+    page.locator('[data-id="item 0"]').hover()
+    for place in (4, 3, 2):
+        page.keyboard.press("ArrowLeft")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert (
+            page.evaluate(
+                "[...document.querySelectorAll('.chips li')].findIndex((each) =>each.classList.contains('selected'))"
+            )
+            == place - 2
+        )
+
+
+def test_of_a_long_text_the_mouse_moves_nothing(live):
+    words = tuple(f"word{number}" for number in range(90))
+    page = live(document(labels(items=words)), "#record=1&place=20&layer=2&head=all&key=all&lang=en")
+    sentence = page.inner_text(".sentence")
+    page.locator('[data-id="item 22"]').hover()
+    assert page.inner_text(".sentence") == sentence
