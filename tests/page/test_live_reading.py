@@ -110,3 +110,134 @@ def test_each_row_shows_the_weight_of_each_head(live, record):
 
 def test_an_average_over_rows_has_no_boxes(live):
     assert live(document(whole("labels", False))).evaluate(BOXES) == []
+
+
+def many_heads(layers: int, heads: int) -> Record:
+    """Random heads, of which one after another matters more."""
+    torch.manual_seed(0)
+    places = (Place("a", 0, "DET", 0.9), Place("b", 1, "DET", 0.9))
+    made = tuple(
+        LayerRecord.of_weights(f"layer {number}", (3 * torch.eye(2) + torch.randn(heads, 2, 2)).softmax(-1), "softmax")
+        for number in range(1, layers + 1)
+    )
+    same = tuple(Outcome("DET", 0.9, 0.0) for _ in places)
+    removed = tuple(
+        tuple(tuple(Outcome("DET", 0.9 - head / 20, -head / 20) for _ in places) for head in range(heads))
+        for _ in range(layers)
+    )
+    found = Outcomes("labels", "item", places, (same, same), removed)
+    return Record(("a", "b"), ("DET", "DET"), (0.9, 0.9), made, "toy", noun="word", outcomes=found)
+
+
+TILES = """() => [...document.querySelectorAll(".tile")].map((each) => {
+  const { width, height, top, bottom } = each.getBoundingClientRect();
+  return { width, height, top, bottom, bar: parseFloat(getComputedStyle(each, "::after").width) };
+})"""
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, 12), (6, 8)])
+def test_all_of_many_heads_are_seen_at_once(live, layers, heads):
+    page = live(document(many_heads(layers, heads)))
+    tiles = page.evaluate(TILES)
+    assert len(tiles) == layers * (heads + 1)
+    assert len({round(each["top"]) for each in tiles}) == layers
+    assert min(each["width"] for each in tiles) >= 24
+    assert min(each["height"] for each in tiles) >= 24
+    assert (
+        page.evaluate(
+            "(() => { const box = document.querySelector('.heads');return box.scrollHeight - box.clientHeight; })()"
+        )
+        <= 0
+    )
+    bars = [each["bar"] for each in tiles[1 : heads + 1]]
+    full = max(bars) / (heads - 1)
+    assert full > 1
+    assert bars == pytest.approx([full * head for head in range(heads)], abs=0.5)
+
+
+def test_of_many_heads_one_is_told_in_words(live):
+    page = live(document(many_heads(12, 12)))
+    line = page.locator(".heads .line")
+    assert line.inner_text() == "12 · average"
+    page.locator('[data-id="head 3 6"]').hover()
+    assert line.inner_text() == "4.7 · same · 60%"
+    page.locator('[data-id="head 3 7"]').click()
+    page.locator("h2").first.hover()
+    assert line.inner_text() == "4.8 · same · 55%"
+    # All have their words for a screen reader.
+    assert page.get_by_role("button", name="4.7 same 60%").count() == 1
+
+
+DARKEST = """() => [...document.querySelectorAll(".tile canvas")].map((each) =>
+  Math.min(...each.getContext("2d").getImageData(0, 0, each.width, each.height).data.filter((_, i) => i % 4 === 0)))"""
+
+
+def test_heads_share_one_scale(live):
+    weights = torch.stack([torch.eye(4), torch.full((4, 4), 0.25)])
+    places = tuple(Place(word, number, "DET", 0.9) for number, word in enumerate("abcd"))
+    layer = LayerRecord.of_weights("layer 1", weights, "softmax")
+    record = Record(
+        tuple("abcd"), ("DET",) * 4, (0.9,) * 4, (layer,), "toy", outcomes=Outcomes("labels", "item", places)
+    )
+    average, sharp, uniform = live(document(record)).evaluate(DARKEST)
+    assert sharp < average < uniform
+
+
+TERMS = """() => [...document.querySelectorAll(".terms tr")].map((row) =>
+  [...row.querySelectorAll("th, td")].map((each) => Number(each.textContent)))"""
+
+
+def test_the_product_of_a_query_and_a_key_is_told_by_its_largest_terms(live):
+    record = seen()
+    page = live(document(record), "#record=1&place=3&layer=2&head=2&key=5&lang=en")
+    call = record.layers[1].calls[0]
+    query, key = call.query[0, 1, 2].double(), call.key[0, 1, 4].double()
+    rows = torch.tensor([[row[0], row[1], row[3], row[5]] for row in page.evaluate(TERMS)]).double()
+    order = rows[:, 0].long() - 1
+    assert sorted(order.tolist()) == list(range(len(query)))
+    torch.testing.assert_close(rows[:, 1:].T, torch.stack([query, key, query * key])[:, order], atol=1e-4, rtol=1e-3)
+    sizes = (query * key)[order].abs()
+    assert (sizes[:-1] >= sizes[1:]).all()
+
+
+def test_the_mouse_shows_an_item_and_a_click_keeps_it(live):
+    page = live(document(labels()), "#record=1&place=4&layer=2&head=all&key=all&lang=en")
+    framed, sentence = page.locator(".chips .selected"), page.locator(".sentence")
+    at_first = sentence.inner_text()
+    history, hash = page.evaluate("history.length"), page.evaluate("location.hash")
+    page.locator('[data-id="item 0"]').hover()
+    assert framed.inner_text().startswith("a\n")
+    shown = sentence.inner_text()
+    assert shown.startswith('"a"')
+    page.locator('[data-id="item 2"]').hover()
+    assert sentence.inner_text().startswith('"film"')
+    assert page.evaluate("location.hash") == hash
+    assert page.evaluate("history.length") == history
+    page.locator("h2").first.hover()
+    assert sentence.inner_text() == at_first
+    page.locator('[data-id="item 0"]').click()
+    page.locator("h2").first.hover()
+    assert sentence.inner_text() == shown
+    assert "place=1" in page.evaluate("location.hash")
+
+
+def test_a_mouse_that_rests_leaves_the_keys_alone(live):
+    page = live(document(labels()), "#record=1&place=4&layer=2&head=all&key=all&lang=en")
+    page.locator('[data-id="item 0"]').hover()
+    for place in (4, 3, 2):
+        page.keyboard.press("ArrowLeft")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert (
+            page.evaluate(
+                "[...document.querySelectorAll('.chips li')].findIndex((each) =>each.classList.contains('selected'))"
+            )
+            == place - 2
+        )
+
+
+def test_of_a_long_text_the_mouse_moves_nothing(live):
+    words = tuple(f"word{number}" for number in range(90))
+    page = live(document(labels(items=words)), "#record=1&place=20&layer=2&head=all&key=all&lang=en")
+    sentence = page.inner_text(".sentence")
+    page.locator('[data-id="item 22"]').hover()
+    assert page.inner_text(".sentence") == sentence

@@ -2,15 +2,13 @@
 import { h, token } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
-import { orZero } from "./view.js";
+import { changeSize, fullChange, orZero } from "./view.js";
 import { hasHead, rowOf } from "./weights.js";
 
 const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
-// What changes less than this has a short bar, however little the others change.
-const SCALE = 0.1;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -24,7 +22,7 @@ export function comparedView(root, choose) {
     }
     const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
     const high = Math.max(...rows.map((i) => orZero(weights[i])), 1e-12);
-    const most = Math.max(...rows.map((i) => sizeOf(hidden, i)), kind === "numbers" ? 1e-12 : SCALE);
+    const most = fullChange(hidden.length ? rows.map((i) => hidden[i]) : [], kind);
     const { layer } = view, boxed = layer.heads > 1 && layer.heads <= MOST_BOXES && !view.pooled && hasHead(layer, null);
     const byHead = boxed ? Array.from({ length: layer.heads }, (_, each) => rowOf(layer, each, view.place.query)) : null;
     const head = [nounOf(data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(hidden.length ? [words.mattered] : []),
@@ -34,7 +32,7 @@ export function comparedView(root, choose) {
       h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, onclick: () => choose({ key: i }) }, token(names[i]))),
       h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, percent(weights[i])),
         boxed ? boxes(byHead.map((row) => row[i]), view.head) : null),
-      hidden.length ? h("td", {}, bar(Math.abs(hidden[i].change) / most, "effect"),
+      hidden.length ? h("td", {}, bar(changeSize(hidden[i]) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
       third ? h("td", { class: changed(hidden[i]) ? "changed" : "" }, token(hidden[i].label),
         hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));
@@ -64,7 +62,7 @@ function withKey(rows, key) {
 }
 
 function sizeOf(hidden, i) {
-  return hidden.length ? Math.abs(orZero(hidden[i].change)) : 0;
+  return hidden.length ? changeSize(hidden[i]) : 0;
 }
 
 /** The items of the table, in turn the next by weight and the next by effect, in the order of the input. */

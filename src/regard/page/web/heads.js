@@ -3,13 +3,17 @@ import { paint, scaleOf } from "./colours.js";
 import { h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { cells } from "./tiles.js";
+import { changeSize, fullChange } from "./view.js";
 import { hasHead } from "./weights.js";
 import { patternOf, wordsOf } from "./words.js";
 
 const THUMBNAIL = 64;
+// More heads than that stand without their words, which a line tells of one of them.
+const MOST_WITH_WORDS = 6;
 
 /** The heads; `choose` is called with the layer and the head. */
 export function headsView(root, choose) {
+  const line = h("p", { class: "quiet line" });
   let built = null, tiles = [];
 
   return (view) => {
@@ -18,36 +22,56 @@ export function headsView(root, choose) {
       build(view);
       built = name;
     }
+    const full = fullChange(view.removed.flat(), view.kind);
     for (const { layer, head, button, after } of tiles) {
       const pressed = !view.usesPooling && layer === view.number && (head === view.head || data.layers[layer].heads === 1);
       button.setAttribute("aria-pressed", String(pressed));
       const outcome = head === null || !view.removed.length ? null : view.removed[layer][head];
       after.textContent = outcome ? answer(view, outcome) : "";
       after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
+      button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
     }
+    tell(null);
   };
+
+  // What a head is, or the chosen one.
+  function tell(asked) {
+    const tile = asked || tiles.find(({ button }) => button.getAttribute("aria-pressed") === "true");
+    line.textContent = tile ? [tile.name, tile.pattern, tile.after.textContent.trim()].filter(Boolean).join(" · ") : "";
+  }
 
   function build({ data, state }) {
     const words = wordsOf(state.lang), scale = scaleOf(root);
+    const made = data.layers.map((layer) => [...(layer.heads === 1 ? [] : [null]), ...Array(layer.heads).keys()]
+      .map((head) => ({ head, found: thumbnail(layer, head) })));
+    // One scale, so that heads can be compared.
+    const high = Math.max(...made.flat().map(({ found }) => (found ? highOf(found) : 0)));
+    const many = data.layers.some((layer) => layer.heads > MOST_WITH_WORDS);
     tiles = [];
-    root.replaceChildren(...data.layers.map((layer, number) => {
-      const heads = [...(layer.heads === 1 ? [] : [null]), ...Array(layer.heads).keys()];
+    const rows = made.map((heads, number) => {
+      const pictures = heads.map(({ head, found }) =>
+        tile(data.layers[number], number, head, words, state.lang, found && imageOf(found, scale, high)));
       return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(number + 1, data.layers.length) },
         h("span", { class: "name" }, String(number + 1)),
-        h("div", { class: "tiles" }, heads.map((head) => tile(layer, number, head, words, state.lang, scale))));
-    }).reverse());
+        h("div", { class: "tiles", style: { "--count": heads.length } }, pictures));
+    });
+    root.replaceChildren(...rows.reverse(), ...(many ? [line] : []));
+    root.classList.toggle("many", many);
   }
 
-  function tile(layer, number, head, words, lang, scale) {
+  function tile(layer, number, head, words, lang, image) {
     const name = head === null ? words.allHeads : `${number + 1}.${head + 1}`;
     const pattern = head === null ? "" : patternOf(layer.patterns[head] || "", lang);
     const picture = h("canvas", { class: "head", width: 1, height: 1, "aria-hidden": "true" });
-    draw(picture, layer, head, scale);
+    draw(picture, image);
     const after = h("span", { class: "after" });
     const button = h("button", { type: "button", class: "tile", "data-id": `head ${number} ${head}`, title: name,
       onclick: () => choose({ layer: number, head, key: null }) },
     picture, h("span", { class: "under" }, h("span", { class: "hidden" }, `${name} `), h("span", {}, pattern || name), after));
-    tiles.push({ layer: number, head, button, after });
+    const made = { layer: number, head, button, after, pattern, name: head === null ? `${number + 1} · ${name}` : name };
+    for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => tell(made));
+    for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => tell(null));
+    tiles.push(made);
     return button;
   }
 }
@@ -58,22 +82,18 @@ function answer({ kind, place }, outcome) {
   return outcome.label === place.label ? ` ${score}` : ` ${outcome.label} ${score}`;
 }
 
-function draw(picture, layer, head, scale) {
-  const found = thumbnail(layer, head, scale);
-  if (!found) return;
-  picture.width = found.width;
-  picture.height = found.height;
-  picture.getContext("2d").putImageData(found, 0, 0);
+function draw(picture, image) {
+  if (!image) return;
+  picture.width = image.width;
+  picture.height = image.height;
+  picture.getContext("2d").putImageData(image, 0, 0);
 }
 
-function thumbnail(layer, head, scale) {
+function thumbnail(layer, head) {
   const heads = head === null ? [...Array(layer.heads).keys()] : [head];
-  let found;
-  if (layer.overview) found = fromOverview(layer, heads);
-  else if (hasHead(layer, head)) {
-    found = cells(layer, heads, { top: 0, bottom: layer.queries, left: 0, right: layer.keys }, THUMBNAIL, THUMBNAIL);
-  } else return null;
-  return imageOf(found, scale);
+  if (layer.overview) return fromOverview(layer, heads);
+  return hasHead(layer, head)
+    ? cells(layer, heads, { top: 0, bottom: layer.queries, left: 0, right: layer.keys }, THUMBNAIL, THUMBNAIL) : null;
 }
 
 /** The cells of the overview, averaged over heads. */

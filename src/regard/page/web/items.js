@@ -12,8 +12,8 @@ const MOST_ARCS = 8;
 // Sizes of the letters: the first at which the items fit on one line, or the last.
 const SIZES = [40, 34, 28, 23, 20];
 
-/** The picture of the items; `choose` is called with what changes in the state. */
-export function itemsView(root, choose) {
+/** The picture of the items; `choose` is called with what changes in the state, `peek` with what the mouse is on. */
+export function itemsView(root, choose, peek) {
   const list = h("ol", { class: "chips", role: "list" });
   const written = h("ol", { class: "chips written", role: "list" });
   const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
@@ -25,6 +25,13 @@ export function itemsView(root, choose) {
     if (drawn && width !== box.clientWidth) fit();
     redraw();
   }).observe(box);
+
+  // A movement of the mouse itself: what is drawn anew under a mouse that rests isn't chosen.
+  box.addEventListener("pointermove", ({ pointerType, target }) => {
+    const place = target.closest?.("[data-place]")?.dataset.place;
+    if (pointerType === "mouse" && place !== undefined) peek({ place: Number(place), key: null });
+  });
+  box.addEventListener("pointerleave", () => peek(null));
 
   function fit() {
     width = box.clientWidth;
@@ -64,14 +71,17 @@ export function itemsView(root, choose) {
     const note = pair ? null : label === undefined || label === "" ? null
       : h("span", { class: "label" }, label, score === undefined ? "" : scoreText(score));
     const text = h("span", { class: "text" }, token(shownText(data.items[i])));
+    const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     const main = alone
       ? h("span", { class: "chip" }, text, note)
       : h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === selected),
-        onclick: () => choose({ place: placeAt(view.data, i), key: null }) }, text, note);
-    const element = h("li", { class: i === selected ? "selected" : "", title: weights ? percent(weight) : null,
+        "data-place": peeking && place >= 0 ? place : null, onclick: () => choose({ place, key: null }) }, text, note);
+    const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(weight) : null,
       style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
-    main.addEventListener("pointerenter", () => light(i, true));
-    main.addEventListener("pointerleave", () => light(i, false));
+    if (!peeking) {
+      main.addEventListener("pointerenter", () => light(i, true));
+      main.addEventListener("pointerleave", () => light(i, false));
+    }
     if (i === view.key && weights) element.classList.add("key");
     chips.set(i, element);
     return element;
@@ -83,7 +93,7 @@ export function itemsView(root, choose) {
     const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
     const element = h("li", { class: i === selected ? "selected" : "" },
       h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
-        disabled: place < 0, onclick: () => choose({ place, key: null }) },
+        "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, onclick: () => choose({ place, key: null }) },
       h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
     if (i === selected) chips.set("answer", element);
     return element;
@@ -96,6 +106,7 @@ export function itemsView(root, choose) {
       const { name, label, score } = places[i], chosen = i === view.state.place;
       const element = h("li", { class: chosen ? "selected" : "" },
         h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
+          "data-place": canPeek(view.data) ? i : null,
           onclick: () => choose({ place: i, key: null }) },
         h("span", { class: "text" }, token(label || wordsOf(view.state.lang).answer)),
         h("span", { class: "label" }, name === "the whole" ? "" : `${name} `, score === null ? "" : probability(score))));
@@ -132,6 +143,11 @@ function scoreText(score) {
 
 function isOneLine({ firstElementChild: first, lastElementChild: last }) {
   return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
+}
+
+// Not of a window around the chosen item, which would move away from the mouse.
+function canPeek({ items, outcomes }) {
+  return Math.max(items.length, outcomes.places.length) <= WINDOW;
 }
 
 function heaviest({ weights, key }) {

@@ -23,6 +23,7 @@ export function start(all, signal) {
   };
   const first = firstState(all, document.documentElement.lang.startsWith("zh") ? "zh" : "en");
   let state = readState(address(), first, all.records), data = all.records[state.record];
+  let peeked = null;
   const tiles = tilesOf(all.records, signal);
 
   const part = (name, ...children) => {
@@ -46,7 +47,7 @@ export function start(all, signal) {
   document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
-  const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
+  const views = [itemsView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose),
     mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
@@ -56,6 +57,19 @@ export function start(all, signal) {
   function render() {
     state = readState(address(), first, all.records);
     data = all.records[state.record];
+    peeked = null;
+    show(state);
+  }
+
+  // What the mouse is on is shown as if it were chosen, until the mouse is elsewhere.
+  function peek(change) {
+    const next = change && changed(state, change, all.records), hash = next && hashOf(next);
+    if (hash === peeked) return;
+    peeked = hash;
+    show(next || state);
+  }
+
+  function show(state) {
     const focused = document.activeElement?.dataset.id;
     const view = viewOf(data, state), words = wordsOf(state.lang);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";

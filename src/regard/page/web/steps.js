@@ -28,7 +28,9 @@ export function stepsView(root, title) {
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
-    const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i]]);
+    // Those first that make most of the sum.
+    const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
+      .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
     if (every) rows.push(step(words.headOf(head + 1, layer.heads), ""));
     rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
       terms.length > FEW ? " + … = " : " = "].join(""), short(sum), terms));
@@ -61,7 +63,7 @@ function step(name, text, value = "", terms = null) {
 }
 
 function opened(terms) {
-  return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b], i) => h("tr", {},
+  return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b, i]) => h("tr", {},
     h("th", { scope: "row" }, String(i + 1)), h("td", {}, short(a)), h("td", {}, "×"), h("td", {}, short(b)),
     h("td", {}, "="), h("td", {}, short(a * b))))));
 }

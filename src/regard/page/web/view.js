@@ -40,6 +40,19 @@ export function orZero(value) {
   return Number.isFinite(value) ? value : 0;
 }
 
+/** The size of a change; 0 if it isn't finite. */
+export function changeSize(outcome) {
+  return Math.abs(orZero(outcome.change));
+}
+
+// Where nothing changes more than that, bars of changes are short.
+const FULL = 0.1;
+
+/** The size of a change whose bar has its full length. */
+export function fullChange(outcomes, kind) {
+  return Math.max(kind === "numbers" ? 1e-12 : FULL, ...outcomes.map(changeSize));
+}
+
 /** How many places there are. */
 export function placesOf(data) {
   return data.outcomes.places.length;
