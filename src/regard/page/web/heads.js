@@ -19,9 +19,10 @@ export function headsView(root, choose) {
       built = name;
     }
     for (const { layer, head, button, after } of tiles) {
-      const pressed = !view.usesPooling && layer === view.number && (head === view.head || data.layers[layer].heads === 1);
-      button.setAttribute("aria-pressed", String(pressed));
-      const outcome = head === null || !view.removed.length ? null : view.removed[layer][head];
+      const pressed = layer === null ? view.usesPooling
+        : layer === view.number && (head === view.head || data.layers[layer].heads === 1);
+      button.setAttribute("aria-pressed", String(Boolean(pressed)));
+      const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
       after.textContent = outcome ? answer(view, outcome) : "";
       after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
     }
@@ -30,7 +31,11 @@ export function headsView(root, choose) {
   function build({ data, state }) {
     const words = wordsOf(state.lang), scale = scaleOf(root);
     tiles = [];
-    root.replaceChildren(...data.layers.map((layer, number) => {
+    // The pooling comes after the layers, so it stands above them.
+    const pooling = data.pooling && data.outcomes.places.some(({ query }) => query === null)
+      ? [h("div", { class: "layer" }, h("span", { class: "name" }), h("div", { class: "tiles" },
+        tile({ ...data.pooling, patterns: [] }, null, null, words, state.lang, scale)))] : [];
+    root.replaceChildren(...pooling, ...data.layers.map((layer, number) => {
       const heads = [...(layer.heads === 1 ? [] : [null]), ...Array(layer.heads).keys()];
       return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(number + 1, data.layers.length) },
         h("span", { class: "name" }, String(number + 1)),
@@ -39,14 +44,16 @@ export function headsView(root, choose) {
   }
 
   function tile(layer, number, head, words, lang, scale) {
-    const name = head === null ? words.allHeads : `${number + 1}.${head + 1}`;
+    const name = number === null ? words.pooling : head === null ? words.allHeads : `${number + 1}.${head + 1}`;
     const pattern = head === null ? "" : patternOf(layer.patterns[head] || "", lang);
     const picture = h("canvas", { class: "head", width: 1, height: 1, "aria-hidden": "true" });
     draw(picture, layer, head, scale);
     const after = h("span", { class: "after" });
-    const button = h("button", { type: "button", class: "tile", "data-id": `head ${number} ${head}`, title: name,
+    const id = number === null ? "pooling" : `head ${number} ${head}`;
+    const button = h("button", { type: "button", class: "tile", "data-id": id, title: name,
       onclick: () => choose({ layer: number, head, key: null }) },
-    picture, h("span", { class: "under" }, h("span", { class: "hidden" }, `${name} `), h("span", {}, pattern || name), after));
+    picture, h("span", { class: "under" }, pattern && h("span", { class: "hidden" }, `${name} `),
+      h("span", {}, pattern || name), after));
     tiles.push({ layer: number, head, button, after });
     return button;
   }
