@@ -1,10 +1,10 @@
 // The part of the page's address after #. A page inside of another one may have no address of its own.
 
 // Browsers stop a page that changes its address too often, as a key that is held down would.
-const AT_ONCE = 50;
+const SEVERAL = 50;
 const A_SECOND = 1.5;
 
-let kept = null, later = null, left = AT_ONCE, counted = 0;
+let kept = null, later = null, left = SEVERAL, counted = 0;
 
 /** What is there. */
 export function address() {
@@ -17,7 +17,7 @@ export function goTo(hash, instead = false) {
   clearTimeout(later);
   later = null;
   const now = performance.now();
-  left = Math.min(AT_ONCE, left + A_SECOND * (now - counted) / 1000);
+  left = Math.min(SEVERAL, left + A_SECOND * (now - counted) / 1000);
   counted = now;
   if (left < 1) {
     later = setTimeout(() => goTo(hash, instead), 1000 / A_SECOND);
