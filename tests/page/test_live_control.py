@@ -4,8 +4,8 @@ import re
 
 import pytest
 import torch
-from page.live_records import RECORDS, document, labels, record_of_calls, seen, whole
 
+from page.live_records import RECORDS, document, labels, record_of_calls, seen, whole
 from regard.inspection import LayerRecord
 
 FOCUSABLE = "button, select, summary, input, [tabindex]"
@@ -229,12 +229,12 @@ def test_the_keys_can_be_switched_off(live):
     page.click("dialog[open] input")
     page.keyboard.press("Escape")
     assert hash_of(page).endswith("&keys=off")
-    for page in (page, live(text, hash_of(page))):
-        before = hash_of(page)
+    for each in (page, live(text, hash_of(page))):
+        before = hash_of(each)
         for key in ("ArrowRight", ".", "[", "a", "?", "/"):
-            page.keyboard.press(key)
-        assert hash_of(page) == before
-        assert page.locator("dialog[open]").count() == 0
+            each.keyboard.press(key)
+        assert hash_of(each) == before
+        assert each.locator("dialog[open]").count() == 0
     page.click('[data-id="help"]')
     page.click("dialog[open] input")
     page.keyboard.press("Escape")

@@ -119,7 +119,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "outcomes": _outcomes(record.outcomes or _answered(record), arrays),
         "difference": found if found is not None and math.isfinite(found) else None,
         "left_out": [
-            f"Only the overview holds the weights of {what} of {visible(', '.join(names))}: the page would be too large."
+            visible(f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large.")
             for what, names in left_out.items()
         ],
     }

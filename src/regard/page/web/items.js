@@ -29,7 +29,7 @@ export function itemsView(root, choose) {
   function fit() {
     width = box.clientWidth;
     const size = SIZES.find((each) => {
-      box.style.setProperty("--letters", `${each}px`);
+      box.style.setProperty("--letters", `${each / 16}rem`);
       box.classList.remove("lines");
       return [list, written].every(isOneLine);
     });

@@ -30,7 +30,7 @@ export function start(all, signal) {
     const section = h("section", { class: name, "aria-label": name }, h("div", { class: "title" }, title, note), ...children);
     return { section, title, note };
   };
-  const where = h("p", { class: "where" }), ask = h("p", { class: "ask quiet" });
+  const where = h("h1", { class: "where" }), ask = h("p", { class: "ask quiet" });
   const languages = h("p", { class: "languages" }), records = h("p", { class: "records" });
   const items = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
   const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
