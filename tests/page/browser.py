@@ -112,8 +112,11 @@ def live(context: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[..., 
         page, heard = context(**options).new_page(), Heard()
         heard.hear(page)
         page.goto(path.as_uri() + hash)
-        page.wait_for_selector("html.ready")
         opened.append((page, heard))
+        # An error of its script is told at once, and not after the time that a page may take.
+        while not page.evaluate("document.documentElement.classList.contains('ready')"):
+            assert heard.messages == []
+            page.wait_for_timeout(20)
         return page
 
     yield open_page

@@ -1,9 +1,12 @@
 """Mouse and keyboard reach the same view of the live page, which its address names, and the focus is never lost."""
 
+import re
+
 import pytest
+import torch
 
 from page.live_records import RECORDS, document, labels, record_of_calls, seen, whole
-from page.test_live_tiles import FORMS, layer_of
+from regard.inspection import LayerRecord
 
 FOCUSABLE = "button, select, summary, input, [tabindex]"
 # What has the focus: its name among the controls of the page.
@@ -146,31 +149,30 @@ def test_tab_reaches_every_control(live, name):
 @pytest.mark.parametrize("name", ["seen", "a label, pooled", "labels, several", "generated"])
 def test_what_was_chosen_by_keyboard_keeps_the_focus(live, name):
     page = live(document(RECORDS[name]()))
-    for control in controls(page):
-        if control in ("map", "help"):
-            continue
+    chosen = [each for each in controls(page) if each not in ("map", "help")]
+    for control in chosen:
         page.focus(f'[data-id="{control}"]')
         page.keyboard.press("Enter")
         assert page.evaluate(FOCUSED) == control
         page.keyboard.press("Space")
         assert page.evaluate(FOCUSED) == control
-        page.go_back()
-        assert page.evaluate(FOCUSED) == control
+    page.focus(f'[data-id="{chosen[-2]}"]')
+    page.go_back()
+    assert page.evaluate(FOCUSED) == chosen[-2]
 
 
 def test_the_focus_is_not_lost_with_its_control(live):
-    """Far away items lie outside of the window of a long text, and lead into it."""
-    layer = layer_of(FORMS["plain"], 300)
-    page = live(document(record_of_calls(layer)))
-    far = page.locator(".far").first
-    far.focus()
+    """Items far away are named at the edge of a long text's window; each leads to its own place there."""
+    far = 0.5 * torch.eye(300).roll(150, 1) + 0.5 / 300
+    page = live(document(record_of_calls(LayerRecord.of_weights("layer 1", far[None], "softmax"))))
+    page.focus(".far")
     page.keyboard.press("Enter")
-    assert page.evaluate(FOCUSED).startswith("item ")
-    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    page.focus('[data-id="item 100"]') if page.locator('[data-id="item 100"]').count() else None
-    page.evaluate("location.hash = '#place=1'")
-    page.wait_for_function("document.querySelector('[data-id=\"item 0\"]')")
-    assert page.evaluate(FOCUSED) != ""
+    assert "place=151" in hash_of(page)
+    assert page.evaluate(FOCUSED) == "item 150"
+    assert page.evaluate("document.activeElement.ariaPressed") == "true"
+    page.evaluate("location.hash = '#place=50'")
+    page.wait_for_selector('[data-id="item 49"][aria-pressed="true"]')
+    assert page.evaluate(FOCUSED) == "item 49"
 
 
 def test_dialogs_close_and_give_the_focus_back(live):
@@ -218,3 +220,42 @@ def test_keys_of_controls_and_of_the_browser_are_left_to_them(live):
     for key in ("Control+a", "Alt+ArrowUp", "Meta+.", "Control+["):
         page.keyboard.press(key)
     assert hash_of(page) == before
+
+
+def test_the_keys_can_be_switched_off(live):
+    text = document(seen())
+    page = live(text)
+    page.click('[data-id="help"]')
+    page.click("dialog[open] input")
+    page.keyboard.press("Escape")
+    assert hash_of(page).endswith("&keys=off")
+    for each in (page, live(text, hash_of(page))):
+        before = hash_of(each)
+        for key in ("ArrowRight", ".", "[", "a", "?", "/"):
+            each.keyboard.press(key)
+        assert hash_of(each) == before
+        assert each.locator("dialog[open]").count() == 0
+    page.click('[data-id="help"]')
+    page.click("dialog[open] input")
+    page.keyboard.press("Escape")
+    page.keyboard.press(".")
+    assert "head=1" in hash_of(page)
+
+
+def test_a_key_that_is_held_down_changes_the_address_no_more_often_than_browsers_allow(live):
+    page = live(document(seen()))
+    page.evaluate("""() => {
+      window.changes = 0;
+      const push = history.pushState;
+      history.pushState = (...given) => {
+        window.changes += 1;
+        push.apply(history, given);
+      };
+      for (let i = 0; i < 203; i++) document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    }""")
+    # Chromium ignores more than 200 changes in 10 seconds, Safari more than 100 in 30.
+    assert page.evaluate("window.changes") <= 60
+    place = int(page.locator('[aria-pressed="true"].chip').get_attribute("data-id").split()[1]) + 1
+    page.wait_for_url(re.compile(f"place={place}&"))
+    page.go_back()
+    assert f"place={place}&" not in hash_of(page)

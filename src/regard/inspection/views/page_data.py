@@ -86,18 +86,18 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
             left_out.setdefault(what, []).append(each.name)
     for number, each in enumerate(record.layers):
         layers[number] |= {
-            "name": each.name,
+            "name": visible(each.name),
             "heads": each.heads,
             "queries": each.shape[0],
             "keys": each.shape[1],
             "patterns": head_names(each, record.items, record.queries is not None),
-            "rule": each.calls[0].rule_text,
+            "rule": visible(each.calls[0].rule_text),
         }
     pooling = None
     if record.pooling is not None:
         pooling = weights_table(record.pooling, arrays) | {
             "mask": _added(hidden_pairs(record.pooling), arrays),
-            "name": record.pooling.name,
+            "name": visible(record.pooling.name),
             "heads": record.pooling.heads,
             "queries": 1,
             "keys": len(record.items),
@@ -105,12 +105,13 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         }
     found = difference(record)
     return {
-        "model": record.model,
+        "model": visible(record.model),
         "noun": record.noun,
         "items": list(map(visible, record.items)),
         "numbered": list(map(visible, numbered(record.items))),
         "queries": None if record.queries is None else list(map(visible, record.queries)),
-        "labels": list(record.labels),
+        "numbered_queries": None if record.queries is None else list(map(visible, numbered(record.queries))),
+        "labels": list(map(visible, record.labels)),
         "scores": list(record.scores),
         "grid": None if record.grid is None else list(record.grid),
         "layers": layers,
@@ -118,7 +119,9 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "outcomes": _outcomes(record.outcomes or _answered(record), len(record.layers), arrays),
         "difference": found if found is not None and math.isfinite(found) else None,
         "left_out": [
-            f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large."
+            visible(
+                f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large."
+            )
             for what, names in left_out.items()
         ],
     }
@@ -195,14 +198,14 @@ def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]
         "kind": outcomes.kind,
         "form": outcomes.form,
         "places": [
-            {"name": visible(each.name), "query": each.query, "label": each.label, "score": each.score}
+            {"name": visible(each.name), "query": each.query, "label": visible(each.label), "score": each.score}
             for each in outcomes.places
         ],
         "chosen": outcomes.default(),
         "hidden": _rows(outcomes.hidden, labels, arrays),
         "removed": _rows(heads, labels, arrays),
-        "note": outcomes.note,
-        "labels": list(labels),
+        "note": visible(outcomes.note),
+        "labels": list(map(visible, labels)),
     }
 
 

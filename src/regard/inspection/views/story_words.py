@@ -119,7 +119,8 @@ def _noticed(outcome: Outcome, kind: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    return f'"{text.strip() or visible(text)}"'
+    # Pieces of words begin with their space.
+    return f'"{visible(text).strip()}"'
 
 
 def or_zero(value: float) -> float:

@@ -1,6 +1,10 @@
 // The part of the page's address after #. A page inside of another one may have no address of its own.
 
-let kept = null;
+// Browsers stop a page that changes its address too often, as a key that is held down would.
+const SEVERAL = 50;
+const A_SECOND = 1.5;
+
+let kept = null, later = null, left = SEVERAL, counted = 0;
 
 /** What is there. */
 export function address() {
@@ -9,13 +13,28 @@ export function address() {
 
 /** Go on to another one, as a step that the reader can take back, or in place of this one. */
 export function goTo(hash, instead = false) {
-  if (kept === null) {
-    try {
-      history[instead ? "replaceState" : "pushState"](null, "", hash);
-      return;
-    } catch {
-      // The address is that of the page around this one, which isn't ours to change.
-    }
-  }
   kept = hash;
+  clearTimeout(later);
+  later = null;
+  const now = performance.now();
+  left = Math.min(SEVERAL, left + A_SECOND * (now - counted) / 1000);
+  counted = now;
+  if (left < 1) {
+    later = setTimeout(() => goTo(hash, instead), 1000 / A_SECOND);
+    return;
+  }
+  left -= 1;
+  try {
+    history[instead ? "replaceState" : "pushState"](null, "", hash);
+    kept = null;
+  } catch {
+    // The address is that of the page around this one, which isn't ours to change.
+  }
+}
+
+/** The reader went to another one: what was to be written isn't any more. */
+export function wentTo() {
+  if (later === null) return;
+  clearTimeout(later);
+  later = kept = null;
 }

@@ -24,9 +24,10 @@ export function headsView(root, choose) {
     }
     const full = fullChange(view.removed.flat(), view.kind);
     for (const { layer, head, button, after } of tiles) {
-      const pressed = !view.usesPooling && layer === view.number && (head === view.head || data.layers[layer].heads === 1);
-      button.setAttribute("aria-pressed", String(pressed));
-      const outcome = head === null || !view.removed.length ? null : view.removed[layer][head];
+      const pressed = layer === null ? view.usesPooling
+        : layer === view.number && (head === view.head || data.layers[layer].heads === 1);
+      button.setAttribute("aria-pressed", String(Boolean(pressed)));
+      const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
       after.textContent = outcome ? answer(view, outcome) : "";
       after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
       button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
@@ -46,29 +47,37 @@ export function headsView(root, choose) {
       .map((head) => ({ head, found: thumbnail(layer, head) })));
     // One scale, so that heads can be compared.
     const high = Math.max(...made.flat().map(({ found }) => (found ? highOf(found) : 0)));
+    const pictureOf = (found) => found && imageOf(found, scale, Math.max(high, 1e-9));
     const many = data.layers.some((layer) => layer.heads > MOST_WITH_WORDS);
     tiles = [];
     const rows = made.map((heads, number) => {
       const pictures = heads.map(({ head, found }) =>
-        tile(data.layers[number], number, head, words, state.lang, found && imageOf(found, scale, high)));
+        tile(data.layers[number], number, head, words, state.lang, pictureOf(found)));
       return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(number + 1, data.layers.length) },
         h("span", { class: "name" }, String(number + 1)),
         h("div", { class: "tiles", style: { "--count": heads.length } }, pictures));
     });
-    root.replaceChildren(...rows.reverse(), ...(many ? [line] : []));
+    // The pooling comes after the layers, so it stands above them.
+    const pooled = data.pooling && data.outcomes.places.some(({ query }) => query === null);
+    const pooling = pooled ? [h("div", { class: "layer" }, h("span", { class: "name" }), h("div", { class: "tiles" },
+      tile({ ...data.pooling, patterns: [] }, null, null, words, state.lang, pictureOf(thumbnail(data.pooling, null)))))] : [];
+    root.replaceChildren(...pooling, ...rows.reverse(), ...(many ? [line] : []));
     root.classList.toggle("many", many);
   }
 
   function tile(layer, number, head, words, lang, image) {
-    const name = head === null ? words.allHeads : `${number + 1}.${head + 1}`;
+    const name = number === null ? words.pooling : head === null ? words.allHeads : `${number + 1}.${head + 1}`;
     const pattern = head === null ? "" : patternOf(layer.patterns[head] || "", lang);
     const picture = h("canvas", { class: "head", width: 1, height: 1, "aria-hidden": "true" });
     draw(picture, image);
     const after = h("span", { class: "after" });
-    const button = h("button", { type: "button", class: "tile", "data-id": `head ${number} ${head}`, title: name,
+    const id = number === null ? "pooling" : `head ${number} ${head}`;
+    const button = h("button", { type: "button", class: "tile", "data-id": id, title: name,
       onclick: () => choose({ layer: number, head, key: null }) },
-    picture, h("span", { class: "under" }, h("span", { class: "hidden" }, `${name} `), h("span", {}, pattern || name), after));
-    const made = { layer: number, head, button, after, pattern, name: head === null ? `${number + 1} · ${name}` : name };
+    picture, h("span", { class: "under" }, pattern && h("span", { class: "hidden" }, `${name} `),
+      h("span", {}, pattern || name), after));
+    const made = { layer: number, head, button, after, pattern,
+      name: head === null && number !== null ? `${number + 1} · ${name}` : name };
     for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => tell(made));
     for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => tell(null));
     tiles.push(made);

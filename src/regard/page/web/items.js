@@ -36,7 +36,7 @@ export function itemsView(root, choose, peek) {
   function fit() {
     width = box.clientWidth;
     const size = SIZES.find((each) => {
-      box.style.setProperty("--letters", `${each}px`);
+      box.style.setProperty("--letters", `${each / 16}rem`);
       box.classList.remove("lines");
       return [list, written].every(isOneLine);
     });
@@ -128,8 +128,10 @@ export function itemsView(root, choose, peek) {
     const far = !weights ? [] : range(from, to).filter((i) => weights[i] >= LEAST)
       .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
     const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
-    const chips = far.map((i) => h("button", { type: "button", class: "far", onclick: () => choose(
-      data.queries !== null || view.pooled ? { key: i } : { place: placeAt(view.data, i), key: null }) },
+    // Where the item can be chosen, its chip there will have the name of this one, and with it the focus.
+    const alone = data.queries !== null || view.pooled;
+    const chips = far.map((i) => h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
+      onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
     words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i))));
     return [h("li", { class: "edge" }, `… ${(to - from).toLocaleString("en")}`, ...chips)];
   }

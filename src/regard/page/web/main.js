@@ -1,5 +1,5 @@
 // The page: keeps one state, and shows it in each part.
-import { address, goTo } from "./address.js";
+import { address, goTo, wentTo } from "./address.js";
 import { comparedView } from "./compared.js";
 import { h } from "./dom.js";
 import { headsView } from "./heads.js";
@@ -31,7 +31,7 @@ export function start(all, signal) {
     const section = h("section", { class: name, "aria-label": name }, h("div", { class: "title" }, title, note), ...children);
     return { section, title, note };
   };
-  const where = h("p", { class: "where" }), ask = h("p", { class: "ask quiet" });
+  const where = h("h1", { class: "where" }), ask = h("p", { class: "ask quiet" });
   const languages = h("p", { class: "languages" }), records = h("p", { class: "records" });
   const items = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
   const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
@@ -95,14 +95,20 @@ export function start(all, signal) {
     name(mapPart, words.map(nounOf(data.noun, state.lang, true)), words.mapNote);
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
-    if (focused && document.activeElement?.dataset.id !== focused) {
-      page.querySelector(`[data-id="${focused}"]`)?.focus({ preventScroll: true });
-    }
+    if (focused && document.activeElement?.dataset.id !== focused) focusOn(focused);
     stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
       words.about), ...data.left_out.map((each) => h("p", {}, each)),
     ...(data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
+  }
+
+  // The control of a name; what is chosen, if the control has gone with its part of the page.
+  function focusOn(id) {
+    for (const name of [`[data-id="${id}"]`, ".chips .selected button", '[data-id="help"]']) {
+      page.querySelector(name)?.focus({ preventScroll: true });
+      if (document.activeElement !== document.body) return;
+    }
   }
 
   function showRecords(words) {
@@ -117,6 +123,8 @@ export function start(all, signal) {
     const words = wordsOf(state.lang);
     help.replaceChildren(h("h2", {}, words.keys), h("dl", { class: "keys" }, words.help.map(([keys, what]) =>
       h("div", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, what)))),
+    h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: state.keys,
+      onchange: ({ target }) => choose({ keys: target.checked }) }), ` ${words.keysWork}`)),
     h("form", { method: "dialog" }, h("button", {}, words.close)));
     help.showModal();
   }
@@ -128,6 +136,7 @@ export function start(all, signal) {
       find.close();
       const place = placeAt(data, i);
       choose(place >= 0 ? { place, key: null } : { key: i });
+      focusOn(place < 0 ? `key ${i}` : data.queries ? `written ${i}` : `item ${i}`);
     };
     const matching = (text) => texts.map((each, i) => [each, i]).filter(([each]) => each.toLowerCase().includes(text.toLowerCase()));
     const box = h("input", { type: "text", "aria-label": words.find, autofocus: true, autocomplete: "off", oninput: () => {
@@ -146,26 +155,32 @@ export function start(all, signal) {
 
   const step = (by) => choose({ place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
   const stepKey = (by) => choose({ key: (viewOf(data, state).key + by + data.items.length) % data.items.length });
+  const layerNow = () => (state.layer === null ? data.layers.length - 1 : state.layer);
   const stepLayer = (by) => {
-    const now = state.layer === null ? data.layers.length - 1 : state.layer;
-    if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, now + by)) });
+    if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, layerNow() + by)) });
   };
   const stepHead = (by) => {
-    const layer = state.layer === null ? data.layers.length - 1 : state.layer, count = data.layers[layer]?.heads ?? 1;
+    if (!data.layers.length) return;
+    const layer = layerNow(), count = data.layers[layer].heads;
     const now = state.head === null ? (by > 0 ? -1 : count) : state.head;
     choose({ layer, head: Math.max(0, Math.min(count - 1, now + by)), key: null });
   };
+  const average = () => data.layers.length && choose({ layer: layerNow(), head: null, key: null });
   const actions = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => stepKey(-1), ArrowDown: () => stepKey(1),
     "[": () => stepLayer(-1), "]": () => stepLayer(1), ",": () => stepHead(-1), ".": () => stepHead(1),
-    a: () => choose({ head: null, key: null }), "/": showFind, "?": showHelp };
+    a: average, "/": showFind, "?": showHelp };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (!state.keys || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest?.("input, textarea, select") || !(event.key in actions)) return;
     event.preventDefault();
     actions[event.key]();
   }, { signal });
-  addEventListener("popstate", render, { signal });
-  addEventListener("hashchange", render, { signal });
+  for (const name of ["popstate", "hashchange"]) {
+    addEventListener(name, () => {
+      wentTo();
+      render();
+    }, { signal });
+  }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render, { signal });
   render();
   document.documentElement.classList.add("ready");

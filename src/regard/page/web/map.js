@@ -3,11 +3,10 @@ import { colourOf, scaleOf } from "./colours.js";
 import { h } from "./dom.js";
 import { fromOverview, highOf, imageOf } from "./heads.js";
 import { percent } from "./numbers.js";
-import { numberedOf } from "./sentence.js";
 import { cells } from "./tiles.js";
 import { placeAt } from "./view.js";
 import { HIDDEN, hasHead } from "./weights.js";
-import { wordsOf } from "./words.js";
+import { nounOf, wordsOf } from "./words.js";
 
 const CELLS = 256;
 // Pairs, over all heads, that are computed at once without the page standing still.
@@ -20,18 +19,20 @@ const LEAST_LABEL = 13;
 
 /** The map; `tiles` computes cells away from the page's own thread. */
 export function mapView(root, choose, tiles) {
-  const canvas = h("canvas", { tabindex: 0, role: "img", class: "map" });
+  const canvas = h("canvas", { tabindex: 0, role: "img", class: "map", "data-id": "map" });
   const line = h("p", { class: "quiet line", "aria-live": "polite" });
   const note = h("p", { class: "quiet" });
   const legend = h("p", { class: "legend" });
-  const button = (name, action) => h("button", { type: "button", onclick: action }, name);
-  const closer = button("", () => zoom(0.5)), wider = button("", () => zoom(2)), whole = button("", () => look(null));
+  const button = (name, action) => h("button", { type: "button", "data-id": name, onclick: action });
+  const closer = button("closer", () => zoom(0.5)), wider = button("wider", () => zoom(2));
+  const whole = button("whole", () => look(null));
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   root.append(buttons, canvas, line, legend, note);
   let view = null, shown = null, cursor = null, asked = 0;
 
   canvas.addEventListener("pointermove", (event) => hover(cellAt(event)));
   canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("blur", () => hover(null));
   canvas.addEventListener("click", (event) => pick(cellAt(event)));
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;
@@ -45,7 +46,7 @@ export function mapView(root, choose, tiles) {
     else if (event.key === "+" || event.key === "=") zoom(0.5);
     else if (event.key === "-") zoom(2);
     else if (event.key === "0") look(null);
-    else if (event.key === "Enter") pick(cursor);
+    else if (event.key === "Enter") pick(shown && spot());
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -59,15 +60,17 @@ export function mapView(root, choose, tiles) {
     whole.textContent = words.whole;
     const { layer } = view, window = windowOf(view);
     buttons.hidden = Math.max(layer.queries, layer.keys) <= 16;
-    canvas.setAttribute("aria-label", `${words.map(view.data.noun)}: ${words.mapNote}`);
+    canvas.setAttribute("aria-label", `${words.map(nounOf(view.data.noun, view.state.lang, true))}: ${words.mapNote}`);
     const heads = view.head === null ? [...Array(layer.heads).keys()] : [view.head];
     const pairs = heads.length * (window.bottom - window.top) * (window.right - window.left);
     const there = hasHead(layer, view.head);
     shown = null;
+    // What a worker was asked for before is of another view.
+    asked += 1;
     if (there && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) {
       show(cells(layer, heads, window, CELLS, CELLS), window);
     } else if (layer.overview) {
-      show(cropped(fromOverview(layer, heads), window), window);
+      show(...cropped(fromOverview(layer, heads), layer, window));
       if (there && pairs <= AT_MOST) {
         const number = ++asked;
         tiles(view.number, heads, window, CELLS).then((found) => number === asked && show(found, window));
@@ -75,6 +78,8 @@ export function mapView(root, choose, tiles) {
     } else {
       note.textContent = words.missing;
       canvas.hidden = true;
+      legend.replaceChildren();
+      line.textContent = "";
     }
     if (!there && layer.overview) note.textContent = words.missing;
   };
@@ -143,10 +148,18 @@ export function mapView(root, choose, tiles) {
     if (row >= 0 && row < found.rows) {
       context.strokeRect(left - 1, top + row * cell - 1, found.columns * cell + 2, Math.max(cell, 2) + 2);
     }
-    const spot = cursor || { row: row < 0 ? -1 : row, column: Math.floor((view.key - window.left) / found.wide) };
-    if (spot.row >= 0 && spot.row < found.rows && spot.column >= 0 && spot.column < found.columns) {
-      context.strokeRect(left + spot.column * cell, top + spot.row * cell, cell, cell);
+    if (!cursor && view.pooled && found.rows > 1) return;
+    const { row: line, column } = spot();
+    if (line >= 0 && line < found.rows && column >= 0 && column < found.columns) {
+      context.strokeRect(left + column * cell, top + line * cell, cell, cell);
     }
+  }
+
+  // The cell of the pointer or the arrow keys; without one, that of the chosen pair.
+  function spot() {
+    const { found, window } = shown;
+    return cursor || { row: view.pooled ? 0 : Math.floor((view.place.query - window.top) / found.tall),
+      column: Math.floor((view.key - window.left) / found.wide) };
   }
 
   function cellAt(event) {
@@ -177,14 +190,12 @@ export function mapView(root, choose, tiles) {
 
   function move(down, right) {
     if (!shown) return;
-    const { found, window } = shown;
-    const start = cursor || { row: view.pooled ? 0 : Math.floor((view.place.query - window.top) / found.tall),
-      column: Math.floor((view.key - window.left) / found.wide) };
+    const { found } = shown, start = spot();
     hover({ row: clamp(start.row + down, 0, found.rows - 1), column: clamp(start.column + right, 0, found.columns - 1) });
   }
 
   function pick(cell) {
-    if (!cell || !shown) return;
+    if (!cell || !shown || cell.row < 0 || cell.column < 0) return;
     const query = shown.window.top + cell.row * shown.found.tall, key = shown.window.left + cell.column * shown.found.wide;
     const place = view.pooled ? -1 : placeAt(view.data, query);
     choose(place < 0 ? { key } : { place, key });
@@ -215,16 +226,19 @@ function windowOf({ layer, state }) {
 function namesOf({ data, layer, place }) {
   const columns = data.numbered;
   if (layer.queries === 1) return { rows: [place.name], columns };
-  return { rows: data.queries ? numberedOf(data.queries) : columns, columns };
+  return { rows: data.numbered_queries || columns, columns };
 }
 
-function cropped(found, window) {
+// The cells of a window, and the window that they fill.
+function cropped(found, layer, window) {
   const rows = [Math.floor(window.top / found.tall), Math.ceil(window.bottom / found.tall)];
   const columns = [Math.floor(window.left / found.wide), Math.ceil(window.right / found.wide)];
   const high = rows[1] - rows[0], broad = columns[1] - columns[0];
   const part = (numbers) => Float32Array.from({ length: high * broad }, (_, i) =>
     numbers[(rows[0] + Math.floor(i / broad)) * found.columns + columns[0] + i % broad]);
-  return { ...found, rows: high, columns: broad, sums: part(found.sums), most: part(found.most) };
+  const filled = { top: rows[0] * found.tall, bottom: Math.min(rows[1] * found.tall, layer.queries),
+    left: columns[0] * found.wide, right: Math.min(columns[1] * found.wide, layer.keys) };
+  return [{ ...found, rows: high, columns: broad, sums: part(found.sums), most: part(found.most) }, filled];
 }
 
 function hatch(context, found, { top, left, cell }, style) {

@@ -24,16 +24,9 @@ function facts(view) {
   const noticed = found !== null && (kind === "numbers" ? change !== 0 : !(Math.abs(change) < NOTICED));
   let name = place.name;
   if (place.query !== null && outcomes.places.length === texts.length) {
-    name = data.queries === null ? names[place.query] : numberedOf(texts)[place.query];
+    name = (data.numbered_queries || names)[place.query];
   }
   return { own, most, found, noticed, name, whole: name === "the whole" };
-}
-
-/** Repeated texts with their positions. */
-export function numberedOf(texts) {
-  const counts = new Map();
-  for (const each of texts) counts.set(each, (counts.get(each) || 0) + 1);
-  return texts.map((each, i) => (counts.get(each) > 1 ? `${each} (${i + 1})` : each));
 }
 
 function withScore(label, score) {

@@ -8,7 +8,7 @@ const CHOSEN = ["record", "place"];
 /** The view that a page begins with. */
 export function firstState(all, lang) {
   const { layer, head, place } = all.shown;
-  return { record: 0, place, layer, head, key: null, window: null, lang };
+  return { record: 0, place, layer, head, key: null, window: null, lang, keys: true };
 }
 
 /** The view that an address names, within what the records have; what it doesn't name is as in `first`. */
@@ -17,6 +17,7 @@ export function readState(hash, first, records) {
   for (const part of hash.replace(/^#/, "").split("&")) {
     const [name, value] = part.split("=");
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
+    if (name === "keys") found.keys = value !== "off";
     if (name === "map") found.window = windowFrom(value);
     if (!NUMBERS.includes(name)) continue;
     if (value === "all" && !CHOSEN.includes(name)) found[name] = null;
@@ -62,10 +63,11 @@ export function hashOf(state) {
   const parts = NUMBERS.map((name) => `${name}=${state[name] === null ? "all" : state[name] + 1}`);
   const { window } = state;
   if (window) parts.push(`map=${window.top + 1}-${window.bottom},${window.left + 1}-${window.right}`);
-  return `#${parts.join("&")}&lang=${state.lang}`;
+  // A reader who speaks to the computer, say, may not want single letters to do something.
+  return `#${parts.join("&")}&lang=${state.lang}${state.keys ? "" : "&keys=off"}`;
 }
 
 /** The address under which another record is shown as this one is: its layer and head, and not its items. */
 export function hashForOthers(hash) {
-  return `#${hash.replace(/^#/, "").split("&").filter((each) => /^(layer|head|lang)=/.test(each)).join("&")}`;
+  return `#${hash.replace(/^#/, "").split("&").filter((each) => /^(layer|head|lang|keys)=/.test(each)).join("&")}`;
 }

@@ -8,6 +8,8 @@ const FEW = 3;
 
 /** The steps of the chosen item and key. */
 export function stepsView(root, title) {
+  // What was opened stays open for the next pair.
+  let open = false;
   return (view) => {
     const { layer, state, key } = view, words = wordsOf(state.lang);
     title.textContent = view.weights ? words.steps(percent(view.weights[key])) : words.steps("");
@@ -33,7 +35,9 @@ export function stepsView(root, title) {
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
     if (every) rows.push(step(words.headOf(head + 1, layer.heads), ""));
     rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
-      terms.length > FEW ? " + … = " : " = "].join(""), short(sum), terms));
+      terms.length > FEW ? " + … = " : " = "].join(""), short(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
+        open = target.open;
+      } }, h("summary", { "data-id": "terms" }, said), tableOf(terms))));
     rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
       ? step(words.root(part.size), "", short(scaled)) : step(words.scale, `${short(part.scale)} × ${short(sum)} = `, short(scaled)));
     if (part.bias.distance || part.bias.near || part.bias.pair) {
@@ -56,13 +60,12 @@ export function stepsView(root, title) {
   };
 }
 
-function step(name, text, value = "", terms = null) {
+function step(name, text, value = "", details = null) {
   const said = [text, h("strong", {}, value)];
-  const body = terms === null ? said : h("details", {}, h("summary", {}, said), opened(terms));
-  return h("div", {}, h("dt", {}, name), h("dd", {}, body));
+  return h("div", {}, h("dt", {}, name), h("dd", {}, details ? details(said) : said));
 }
 
-function opened(terms) {
+function tableOf(terms) {
   return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b, i]) => h("tr", {},
     h("th", { scope: "row" }, String(i + 1)), h("td", {}, short(a)), h("td", {}, "×"), h("td", {}, short(b)),
     h("td", {}, "="), h("td", {}, short(a * b))))));
