@@ -390,5 +390,5 @@ def test_what_a_written_token_took_by_methods_of_attribution(folder, records):
     own = see(case, effects=False)
     told = story_of(own, query=3, attribution="gradient-weighted", case=case)
     assert sum(map(abs, told.weights)) == pytest.approx(1, abs=1e-6)
-    with pytest.raises(ArgumentError, match="must not be rollout here: .* attend to other tokens"):
+    with pytest.raises(ArgumentError, match=r"must not be rollout here: .* attend to other tokens"):
         story_of(record, attribution="rollout")
