@@ -91,7 +91,14 @@ def test_an_address_gives_the_same_view_again(live, name):
 
 @pytest.mark.parametrize(
     "hash",
-    ["#place=99&layer=0&head=77&key=1e3", "#lang=fr&layer=-1", "#map=9-1,1-2", "#map=1-99,1-99", "#=&&=1&%00&place", "#x"],
+    [
+        "#place=99&layer=0&head=77&key=1e3",
+        "#lang=fr&layer=-1",
+        "#map=9-1,1-2",
+        "#map=1-99,1-99",
+        "#=&&=1&%00&place",
+        "#x",
+    ],
 )
 def test_an_address_that_names_nothing_gives_the_first_view(live, hash):
     text = document(seen())
