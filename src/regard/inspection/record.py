@@ -182,3 +182,10 @@ class Record:
     def query_items(self) -> tuple[str, ...]:
         """The text of each query item."""
         return self.items if self.queries is None else self.queries
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: the live page in a frame, and the terminal's summary as text."""
+        # Here and not above: a record is made without the views, which are made of records.
+        from regard.inspection.views.notebook import in_notebook
+
+        return in_notebook(self)
