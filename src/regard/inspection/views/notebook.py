@@ -22,8 +22,8 @@ _MOST_LISTS = 64
 def in_notebook(record: Record) -> dict[str, str]:
     """The forms in which a notebook can show a record, by their MIME types.
 
-    A record without attention has no page, and a page of more than five million characters isn't kept; the text is always
-    there.
+    A record without attention has no page, and a page of more than five million characters isn't kept. The text is
+    always there.
 
     Example:
         >>> import torch
