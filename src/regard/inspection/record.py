@@ -244,3 +244,10 @@ class Record:
     def every_layer(self) -> tuple[LayerRecord, ...]:
         """The layers of the encoder, those of the decoder, and `layers`."""
         return (*self.encoder, *self.decoder, *self.layers)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: the live page in a frame, and the terminal's summary as text."""
+        # Here and not above: a record is made without the views, which are made of records.
+        from regard.inspection.views.notebook import in_notebook
+
+        return in_notebook(self)

@@ -13,7 +13,7 @@ from regard.inspection.seen import Seen
 from regard.inspection.seen_layer import SeenLayer, checked_layer
 from regard.inspection.storage import read_layers
 
-__all__ = ["load_calls", "load_record", "save_record"]
+__all__ = ["load_calls", "load_record", "record_of", "save_record"]
 
 # What reading values that a program didn't write may raise.
 _DAMAGES = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RegardError)
@@ -75,7 +75,7 @@ def load_record(path: str | Path) -> Record:
     """
     seen = Seen.load(path)
     try:
-        return _unnamed(seen) if seen.about is None else _record(seen.about, seen)
+        return record_of(seen)
     except _DAMAGES as error:
         raise DataError(
             f"the file must say what its calls are about, but what it says is damaged ({_reason(error)}).", path=path
@@ -106,6 +106,11 @@ def load_calls(path: str | Path) -> tuple[Seen, str]:
 
 def _reason(error: Exception) -> str:
     return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def record_of(seen: Seen) -> Record:
+    """The record of calls: what they are about, if that is known, or items with numbers for names."""
+    return _unnamed(seen) if seen.about is None else _record(seen.about, seen)
 
 
 def _unnamed(seen: Seen) -> Record:

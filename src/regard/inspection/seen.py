@@ -169,3 +169,11 @@ class Seen(Sequence[SeenLayer]):
         if not self.layers:
             return self.nothing or "Nothing was seen yet: run the model inside of the block."
         return "\n".join(map(str, self.layers))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: the calls as text, and those with as many queries as keys as a live page."""
+        # Here and not above: records and their views are made of what is seen.
+        from regard.inspection.record_storage import record_of
+        from regard.inspection.views.notebook import in_notebook
+
+        return in_notebook(record_of(self)) | {"text/plain": str(self)}

@@ -2,9 +2,10 @@
 
 import base64
 import gzip
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Arrays"]
 
@@ -16,6 +17,7 @@ class Arrays:
     """Gathers arrays, and gives for each what stands in the page's JSON instead.
 
     Example:
+        >>> import numpy as np
         >>> arrays = Arrays()
         >>> arrays.add(np.zeros((2, 3), np.float32))
         {'at': 0, 'shape': [2, 3], 'kind': 'f32'}
@@ -27,9 +29,9 @@ class Arrays:
         self._parts: list[bytes] = []
         self.size = 0
 
-    def add(self, array: np.ndarray) -> dict[str, Any]:
+    def add(self, array: "np.ndarray") -> dict[str, Any]:
         """Keep an array; the result says where it is."""
-        data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         at = self.size
         # Typed arrays must begin at a multiple of the size of their numbers.
         data += bytes(-len(data) % 4)

@@ -64,7 +64,13 @@ def as_text(page: Page, *, width: int = 80, colour: bool = False, plain: bool = 
     Terminal(width)
     written = io.StringIO()
     console = Console(
-        file=written, width=width, force_terminal=colour, color_system="truecolor" if colour else None, no_color=False
+        file=written,
+        width=width,
+        force_terminal=colour,
+        # In a notebook rich would show it there instead of writing it.
+        force_jupyter=False,
+        color_system="truecolor" if colour else None,
+        no_color=False,
     )
     show(page, console, plain=plain)
     return written.getvalue()

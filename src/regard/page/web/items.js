@@ -180,6 +180,8 @@ function drawArcs({ box, arcs, view, chips, from }) {
   arcs.replaceChildren();
   if (!weights || !start) return;
   const area = box.getBoundingClientRect();
+  // A frame that isn't seen yet has no size; it is drawn when it has one.
+  if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   const joined = [...chips.keys()].filter((key) => key !== from && key !== "answer" && weights[key] >= LEAST)
     .sort((a, b) => weights[b] - weights[a]).slice(0, MOST_ARCS);
