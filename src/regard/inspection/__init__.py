@@ -11,6 +11,14 @@ from regard.inspection.across_layers import (
 from regard.inspection.attended import attended
 from regard.inspection.case import Case
 from regard.inspection.changes import Change, HideKey, HidePair, RemoveHead, Temperature, UniformHead, UniformRow
+from regard.inspection.drawn_inputs import (
+    DrawnGraph,
+    DrawnInput,
+    DrawnMolecule,
+    DrawnPicture,
+    DrawnSound,
+    DrawnTable,
+)
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
@@ -49,6 +57,12 @@ __all__ = [
     "Attribution",
     "Case",
     "Change",
+    "DrawnGraph",
+    "DrawnInput",
+    "DrawnMolecule",
+    "DrawnPicture",
+    "DrawnSound",
+    "DrawnTable",
     "Effect",
     "HeadPattern",
     "HideKey",

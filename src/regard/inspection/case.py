@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inspection.changes import Change, HideKey
+from regard.inspection.drawn_inputs import DrawnInput
 from regard.inspection.outcomes import Form, Kind
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen import Seen
@@ -43,6 +44,7 @@ class Case:
         batched: whether a batch may hold the input several times.
         queries: the text of each query of the layers, if queries and keys are different items; see `Record`.
         hide: the change that hides an item, given its number from 1; by default from all queries.
+        input: what is drawn of an input that is no text; see `Record`.
 
     Raises:
         ArgumentError: there are no items or no places.
@@ -66,6 +68,7 @@ class Case:
     batched: bool = True
     queries: tuple[str, ...] | None = None
     hide: Callable[[int], Change] = HideKey
+    input: DrawnInput | None = None
 
     def __post_init__(self) -> None:
         for name in ("items", "places"):

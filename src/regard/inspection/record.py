@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.inspection.drawn_inputs import DrawnInput
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.rules import AsScores
 from regard.inspection.seen import Seen
@@ -138,6 +139,7 @@ class Record:
         grid: (rows, columns) if the items form a grid, row by row, as the patches of a picture do.
         seen: all calls of attention, in their order; None if only those of `layers` and `pooling` are kept.
         outcomes: the predictions, and those after each item was hidden and each head removed, as `see` measures them.
+        input: what is drawn of an input that is no text; None: only the texts of its items are shown.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -160,6 +162,7 @@ class Record:
     grid: tuple[int, int] | None = None
     seen: Seen | None = None
     outcomes: Outcomes | None = None
+    input: DrawnInput | None = None
 
     def __post_init__(self) -> None:
         keys, queries = len(self.items), len(self.query_items)
@@ -177,6 +180,8 @@ class Record:
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
             raise ArgumentError(f"`grid` must have {keys} cells, one for each of `items`, but is {self.grid}.")
+        if self.input is not None:
+            self.input.check(keys)
 
     @property
     def query_items(self) -> tuple[str, ...]:

@@ -101,6 +101,7 @@ def see(
         grid=case.grid,
         seen=seen,
         outcomes=outcomes,
+        input=case.input,
     )
 
 
