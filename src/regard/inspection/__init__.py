@@ -20,6 +20,14 @@ from regard.inspection.changes import (
     UniformHead,
     UniformRow,
 )
+from regard.inspection.drawn_inputs import (
+    DrawnGraph,
+    DrawnInput,
+    DrawnMolecule,
+    DrawnPicture,
+    DrawnSound,
+    DrawnTable,
+)
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
@@ -58,6 +66,12 @@ __all__ = [
     "Attribution",
     "Case",
     "Change",
+    "DrawnGraph",
+    "DrawnInput",
+    "DrawnMolecule",
+    "DrawnPicture",
+    "DrawnSound",
+    "DrawnTable",
     "Effect",
     "HeadPattern",
     "HideKey",

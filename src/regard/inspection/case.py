@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inspection.changes import Change, HideKey
+from regard.inspection.drawn_inputs import DrawnInput
 from regard.inspection.outcomes import Form, Kind
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen import Seen
@@ -52,6 +53,7 @@ class Case:
         hide: the change that hides an item, given its number from 1; by default from all queries.
         previous: the text of what was written before each of `queries`, if `layers` makes those of a decoder.
         note: a sentence about what can't be measured; "" if all can.
+        input: what is drawn of an input that is no text; see `Record`.
 
     Raises:
         ArgumentError: there are no items or no places.
@@ -77,6 +79,7 @@ class Case:
     hide: Callable[[int], Change] = HideKey
     previous: tuple[str, ...] = ()
     note: str = ""
+    input: DrawnInput | None = None
 
     def __post_init__(self) -> None:
         for name in ("items", "places"):

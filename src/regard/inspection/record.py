@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.inspection.drawn_inputs import DrawnInput
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.rules import AsScores
 from regard.inspection.seen import Seen
@@ -187,6 +188,7 @@ class Record:
             them in `layers`; empty if they weren't recorded.
         decoder: of an encoder-decoder, the layers in which `previous` attend to each other; empty if not recorded.
         previous: the text of what was written before each of `queries`; empty without `decoder`.
+        input: what is drawn of an input that is no text; None: only the texts of its items are shown.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -212,6 +214,7 @@ class Record:
     encoder: tuple[LayerRecord, ...] = ()
     decoder: tuple[LayerRecord, ...] = ()
     previous: tuple[str, ...] = ()
+    input: DrawnInput | None = None
 
     def __post_init__(self) -> None:
         keys, queries, previous = len(self.items), len(self.query_items), len(self.previous)
@@ -234,6 +237,8 @@ class Record:
                     )
         if self.grid is not None and math.prod(self.grid) != keys:
             raise ArgumentError(f"`grid` must have {keys} cells, one for each of `items`, but is {self.grid}.")
+        if self.input is not None:
+            self.input.check(keys)
 
     @property
     def query_items(self) -> tuple[str, ...]:

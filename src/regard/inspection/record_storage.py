@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError, RegardError
+from regard.inspection.drawn_storage import drawn_from_json, drawn_to_json
 from regard.inspection.outcomes import Outcomes
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import Seen
@@ -48,6 +49,7 @@ def save_record(record: Record, path: str | Path) -> None:
         "previous": list(record.previous),
         "pooling": None if record.pooling is None else _described(record.pooling, numbers),
         "outcomes": None if record.outcomes is None else record.outcomes.to_json(),
+        "input": None if record.input is None else drawn_to_json(record.input),
     }
     Seen(calls, about=about).save(path)
 
@@ -144,6 +146,8 @@ def _record(about: dict[str, Any], seen: Seen) -> Record:
         grid=None if grid is None else tuple(grid),
         seen=seen,
         outcomes=None if about["outcomes"] is None else Outcomes.from_json(about["outcomes"]),
+        # Files of earlier versions have no such entry.
+        input=None if about.get("input") is None else drawn_from_json(about["input"]),
         **texts,
     )
     if record.outcomes is not None:

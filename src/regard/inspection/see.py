@@ -98,6 +98,7 @@ def see(
         grid=case.grid,
         seen=seen,
         outcomes=outcomes,
+        input=case.input,
     )
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection import Case, LayerRecord, Seen
-from regard.tasks.recording import side_by_side
+from regard.tasks.recording import drawn_input, side_by_side
 from regard.tasks.targets import Label, MultiLabel
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         layers=lambda seen: _layers(network, seen),
         # A graph's edges have no axis for a batch.
         batched=batch.mask is None,
+        input=drawn_input(model, source),
     )
 
 

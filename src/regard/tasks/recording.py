@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from regard.inspection import LayerRecord, Record, Seen, SeenLayer
+from regard.inspection import DrawnInput, LayerRecord, Record, Seen, SeenLayer
 from regard.inspection.watch import record_calls
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model
 
-__all__ = ["calls_inside", "look", "side_by_side"]
+__all__ = ["calls_inside", "drawn_input", "look", "side_by_side"]
 
 # The number of weights for one head and layer, in a batch over all members: as many as for one sentence of 500 words.
 _MOST_WEIGHTS = 500 * 500
+# The bytes of what is drawn, which a record's file holds in its header: 17 minutes of sound at 8 kHz.
+_MOST_DRAWN = 2**24
 
 
 def look(model: "Model[Any]", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
@@ -53,7 +55,14 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
             answer=answer,
             noun=kind.noun,
             grid=kind.grid(model.encoder, source),
+            input=drawn_input(model, source),
         )
+
+
+def drawn_input(model: "Model[Any]", source: Any) -> DrawnInput | None:
+    """What a page draws of a source; None if the names of its items say all, or if it would be too large to keep."""
+    found = model.recipe.input.drawn(model.encoder, source)
+    return found if found is None or found.size <= _MOST_DRAWN else None
 
 
 def _watched(

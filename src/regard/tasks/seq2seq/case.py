@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.inspection import Case, HideKey
 from regard.special_ids import END
+from regard.tasks.recording import drawn_input
 from regard.tasks.seq2seq.generation import generated
 from regard.tasks.seq2seq.recording import (
     layers_to_the_source,
@@ -62,4 +63,5 @@ def case_of(model: "Seq2SeqModel", source: Any, longest: int | None = None) -> C
         noun=kind.noun,
         layers=lambda seen: (layers_to_the_source(network, seen, len(names)), None),
         hide=lambda key: HideKey(key, layer=modules),
+        input=drawn_input(model, source),
     )

@@ -9,6 +9,7 @@ from regard.inspection import LayerRecord, Record, Seen
 from regard.inspection.watch import record_calls
 from regard.modules import AttentionSeq2Seq, Generated, TransformerSeq2Seq
 from regard.special_ids import END, PADDING, START
+from regard.tasks.recording import drawn_input
 from regard.tasks.seq2seq.generation import generated, text_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int |
             queries=piece_names(model, said),
             answer=text_of(said, model.target),
             noun=kind.noun,
+            input=drawn_input(model, source),
         )
 
 

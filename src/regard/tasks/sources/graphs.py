@@ -23,7 +23,10 @@ from regard.inputs import (
     graph_files,
     read_social_graph,
 )
+from regard.inputs.graph_layout import graph_layout
+from regard.inputs.molecule_drawing import molecule_drawing
 from regard.inputs.saved import Saved
+from regard.inspection import DrawnGraph, DrawnMolecule
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -32,6 +35,9 @@ __all__ = ["Graphs", "Molecules"]
 
 # A bias for all pairs of atoms and eight heads takes half a gigabyte.
 _MOST_RELATED = 4000
+# Of larger graphs nothing could be told apart.
+_MOST_LAID_OUT = 200
+_MOST_DRAWN = 300
 
 
 class _GraphSource(Source):
@@ -101,6 +107,11 @@ class Graphs(_GraphSource):
 
     def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
+
+    def drawn(self, encoder: "GraphEncoder", source: Graph | str | Path) -> DrawnGraph:
+        graph = encoder.graph(source)
+        edges = graph.edges[:, graph.edges[0] != graph.edges[1]].unique(dim=1).to("cpu", torch.int32).numpy()
+        return DrawnGraph(edges, *([graph_layout(len(graph), edges)] if len(graph) <= _MOST_LAID_OUT else []))
 
     def why_no_argument(self, encoder: "GraphEncoder") -> str | None:
         return None if encoder.profiles else "reads graphs whose nodes have vectors instead of profiles"
@@ -235,6 +246,10 @@ class Molecules(_GraphSource):
 
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
         return list(encoder.graph(source).names)
+
+    def drawn(self, encoder: MoleculeAtoms, source: str) -> DrawnMolecule | None:
+        drawing = molecule_drawing(source)
+        return DrawnMolecule(*drawing) if len(drawing.symbols) <= _MOST_DRAWN else None
 
 
 @dataclass(frozen=True, eq=False)

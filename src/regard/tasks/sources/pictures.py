@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
+from regard.inspection import DrawnPicture
 from regard.page.numbers import counted
 from regard.tasks.examples import spread
 from regard.tasks.out_of_distribution import Statistic
@@ -161,6 +162,11 @@ class Pictures(Source):
 
     def grid(self, encoder: PictureVectors, source: Any) -> tuple[int, int]:
         return encoder.grid(self._picture(source))
+
+    def drawn(self, encoder: PictureVectors, source: Any) -> DrawnPicture:
+        picture = self._picture(source)
+        grid = encoder.grid(picture)
+        return DrawnPicture.of_levels(encoder.to_picture(encoder.vectors(picture), grid), grid)
 
     def _picture(self, source: Any) -> Any:
         if not isinstance(source, str | Path):

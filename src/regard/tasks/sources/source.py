@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard.inputs import Batch
+from regard.inspection import DrawnInput
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
 
@@ -94,4 +95,8 @@ class Source(Settings):
 
     def grid(self, encoder: Any, source: Any) -> tuple[int, int] | None:
         """The (rows, columns) of the items of a source, if they form a grid; else None."""
+        return None
+
+    def drawn(self, encoder: Any, source: Any) -> DrawnInput | None:
+        """What a page draws of a source, as the model is given it; None if the names of its items say all."""
         return None

@@ -1,5 +1,6 @@
 """Recordings: frames of 25 ms every 10 ms, as filter banks, cepstra or samples."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, MissingExtraError
 from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
 from regard.inputs.sound_augmentation import (
     with_random_clipping,
@@ -17,11 +18,15 @@ from regard.inputs.sound_augmentation import (
     with_random_gain,
     with_random_noise,
 )
+from regard.inspection import DrawnSound
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
 from regard.tasks.sources.features import SpeechEmbedding, SpeechEncoder
 from regard.tasks.sources.source import Source
 
 __all__ = ["Speech"]
+
+# What is so many dB below the loudest moment is drawn as silence.
+_DRAWN_DB = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +171,23 @@ class Speech(Source):
     def names(self, encoder: SpeechEncoder, source: Any) -> list[str]:
         step = 0.01 * self.together
         return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
+
+    def drawn(self, encoder: SpeechEncoder, source: Any) -> DrawnSound:
+        sound = _sound(source)
+        heard = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].clamp(-1, 1)
+        frames = SpeechFrames(rate=self.rate, filters=self.filters, normalise=False, top_db=_DRAWN_DB)
+        try:
+            # From 0 for the loudest down to the quietest that is drawn.
+            loudness = 1 + frames.frames(sound) / (_DRAWN_DB / 10 * math.log(10))
+        except MissingExtraError:
+            # A model that reads samples needs no library for their spectrum.
+            loudness = torch.zeros(0, 0)
+        return DrawnSound(
+            (heard * 32768).round().clamp(max=32767).to(torch.int16).numpy(),
+            self.rate,
+            0.01 * self.together,
+            (255 * loudness.clamp(0, 1)).round().to(torch.uint8).numpy(),
+        )
 
     def _count(self, sound: Sound) -> int:
         """The number of items of a recording."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Standardise
+from regard.inspection import DrawnTable
 from regard.modules.dropout import Dropout
 from regard.tasks.settings import fraction
 from regard.tasks.sources.source import Source
@@ -53,6 +54,9 @@ class Vectors(Source):
 
     def names(self, encoder: Standardise, source: Any) -> list[str]:
         return [str(place) for place in range(1, len(_tensor(source)) + 1)]
+
+    def drawn(self, encoder: Standardise, source: Any) -> DrawnTable:
+        return DrawnTable(_tensor(source).detach().cpu().numpy())
 
 
 class VectorEmbedding(nn.Module):
