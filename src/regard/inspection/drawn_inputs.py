@@ -100,7 +100,7 @@ class DrawnPicture(DrawnInput):
         sides = [size // parts for size, parts in zip(levels.shape[:2], grid, strict=True)]
         fit = [min(side, max(1, _LONGEST // max(grid))) for side in sides]
         if fit != sides:
-            size = [parts * side for parts, side in zip(grid, fit, strict=True)]
+            size = grid[0] * fit[0], grid[1] * fit[1]
             channels = torch.nn.functional.adaptive_avg_pool2d(channels, size)
         pixels = (255 * channels.permute(1, 2, 0).clamp(0, 1)).round().to(torch.uint8).numpy()
         return cls(np.ascontiguousarray(pixels), grid, first)
