@@ -3,11 +3,13 @@
 - vectors: queries and keys of each head as they were multiplied, with scale, bias and mask as rules, and the logarithm
   of the sum of exp(score) of each row. A weight is exp(scale q . k + bias - log_sum). Linear in the length.
 - weights: the table, for short inputs and for scores that aren't products.
-- neither, if both are too large; then only the overview is shown.
+- the largest weights of each row, where neither fits.
+- an overview, which large layers have besides.
 
 The vectors are compared with the record's own weights before they are used, since they are rounded.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +26,16 @@ from regard.inspection.rules import AsScores
 from regard.inspection.seen_layer import SeenLayer
 from regard.page.arrays import Arrays
 
-__all__ = ["OVERVIEW", "hidden_pairs", "overview", "vectors", "weights_table"]
+__all__ = [
+    "OVERVIEW",
+    "are_products",
+    "hidden_pairs",
+    "mean_rows",
+    "overview",
+    "top_rows",
+    "vectors",
+    "weights_table",
+]
 
 OVERVIEW = 128
 """The most rows and columns of an overview."""
@@ -58,9 +69,42 @@ def overview(layer: LayerRecord, arrays: Arrays) -> dict[str, Any]:
     return {
         "overview": arrays.add(sums.numpy().astype(np.float16)),
         "largest": arrays.add(most.numpy().astype(np.float16)),
+        "overview_high": float(sums[sums.isfinite()].amax()) if sums.isfinite().any() else 0.0,
         "rows_joined": tall,
         "keys_joined": wide,
+        "rows_taken": len(range(0, tall, -(-tall // _ROWS_OF_A_CELL))),
     }
+
+
+def mean_rows(layer: LayerRecord) -> np.ndarray:
+    """The average of all rows of each head, (head, key)."""
+    found = sum(block.double().sum(1) for block in layer.blocks())
+    return (found / max(1, layer.shape[0])).numpy()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def top_rows(layer: LayerRecord, heads: Sequence[int | None], most: int, arrays: Arrays) -> list[dict[str, Any]]:
+    """The largest weights of each row of some heads, the largest first, with their keys.
+
+    Args:
+        layer: the layer.
+        heads: which heads; None: their average.
+        most: how many of each row.
+        arrays: where they are added.
+    """
+    queries, keys = layer.shape
+    most, index = min(most, keys), np.uint16 if keys <= 2**16 else np.int32
+    found = [(np.zeros((queries, most), index), np.zeros((queries, most), np.float16)) for _ in heads]
+    first = 0
+    for block in layer.blocks():
+        rows = slice(first, first + block.shape[1])
+        for head, (at, weights) in zip(heads, found, strict=True):
+            largest = (block.mean(0) if head is None else block[head]).topk(most)
+            at[rows], weights[rows] = largest.indices.numpy().astype(index), largest.values.numpy()
+        first = rows.stop
+    return [
+        {"head": head, "keys": arrays.add(at), "weights": arrays.add(weights)}
+        for head, (at, weights) in zip(heads, found, strict=True)
+    ]
 
 
 def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
@@ -93,6 +137,19 @@ def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
     return {"pair": allowed[:1] if (allowed == allowed[:1]).all() else allowed}
 
 
+def are_products(layer: LayerRecord, mask: dict[str, np.ndarray] | None) -> bool:
+    """Whether weights are those of inner products, of which a page can keep the vectors.
+
+    Args:
+        mask: the `hidden_pairs` of the layer.
+    """
+    if layer.along != "head" or len(layer.calls) != 1 or mask is None:
+        return False
+    call = layer.calls[0]
+    request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
+    return call.normaliser == "softmax" and type(request.parts.score) in (Dot, ScaledDot)
+
+
 def vectors(
     layer: LayerRecord, arrays: Arrays, heads: list[int], dtype: Any, mask: dict[str, np.ndarray] | None
 ) -> dict[str, Any] | None:
@@ -101,12 +158,11 @@ def vectors(
     Args:
         mask: the `hidden_pairs` of the layer.
     """
-    if layer.along != "head" or len(layer.calls) != 1 or mask is None:
+    if not are_products(layer, mask):
         return None
+    assert mask is not None
     call = layer.calls[0]
     request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
-    if call.normaliser != "softmax" or type(request.parts.score) not in (Dot, ScaledDot):
-        return None
     item, (queries, keys) = layer.item, layer.shape
     with torch.no_grad():
         query, key = _turned(request, item)

@@ -1,32 +1,30 @@
 """What the page of a record draws from: plain values, and arrays of numbers."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
-from regard.inspection.record import LayerRecord, Record
-from regard.inspection.views.layer_arrays import hidden_pairs, overview, vectors, weights_table
+from regard.inspection.record import Record
+from regard.inspection.views.kept_weights import kept_weights
+from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
 from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
 __all__ = ["MOST_BYTES", "page_data"]
 
-MOST_BYTES = 16 * 2**20
-"""The most bytes of arrays in a page; as text in the page they take a third more."""
+MOST_BYTES = 17_000_000
+"""The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
+is 2 MB at most.
+"""
 
-# Larger layers have an overview.
-_OVERVIEW_FROM = 64
 # Numbers are kept in full where they take no more than this.
 _SMALL = 2**19
-# Of longer inputs there are no tables, which grow with the square of the length.
-_TABLES = 512
-# Vectors beside a table, from which the steps are told.
-_FOR_STEPS = 2**17
 
 
 def page_data(
@@ -37,16 +35,18 @@ def page_data(
     head: int | None = None,
     query: int | None = None,
     most_bytes: int = MOST_BYTES,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[dict[str, Any], Arrays]:
     """The values and the arrays of a page.
 
-    What doesn't fit into `most_bytes` is left out, the layer that is shown first last, and a sentence says so.
+    What doesn't fit into `most_bytes` is left out, as `kept_weights` chooses; a sentence on the page says so.
 
     Args:
         records: the records, of which one is shown at a time.
         titles: the name of each.
         layer, head, query: what is shown first, as in `story_of`.
-        most_bytes: the most bytes of arrays.
+        most_bytes: the most bytes of arrays, compressed.
+        progress: called with how much is done, and of how much.
 
     Example:
         >>> import torch
@@ -56,36 +56,34 @@ def page_data(
         ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
     arrays = Arrays()
-    shown = {"layer": layer, "head": head, "place": query}
+    shown_layer, shown_head, place = (None if each is None else each - 1 for each in (layer, head, query))
+    total = sum(2 * len(each.layers) + 1 for each in records)
+    steps = itertools.count(1)
     found = []
     for number, (record, title) in enumerate(zip(records, titles, strict=True), start=1):
         # Each record gets the same part of what is left.
-        most = arrays.size + (most_bytes - arrays.size) // (len(records) - number + 1)
-        found.append({"title": visible(title)} | _record(record, arrays, most, layer, head))
-    first = {name: None if value is None else value - 1 for name, value in shown.items()}
-    return {"version": 1, "records": found, "shown": first}, arrays
+        most = arrays.packed_size + (most_bytes - arrays.packed_size) // (len(records) - number + 1)
+        told = _record(record, arrays, most, shown_layer, shown_head, place, lambda: progress(next(steps), total))
+        found.append({"title": visible(title)} | told)
+    first = {"layer": shown_layer, "head": shown_head, "place": place}
+    return {"version": 1, "records": found, "shown": first, "blocks": arrays.lengths()}, arrays
 
 
-def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, head: int | None) -> dict[str, Any]:
-    left_out: dict[str, list[str]] = {}
-    shown = len(record.layers) - 1 if layer is None else layer - 1
-    layers: list[dict[str, Any]] = [{} for _ in record.layers]
-    for number, each in enumerate(record.layers):
-        if max(each.shape) > _OVERVIEW_FROM:
-            layers[number] |= overview(each, arrays)
-    order = sorted(range(len(layers)), key=lambda number: (number != shown, number))
-    whole = sum(_cost(record.layers[number])[1] for number in order)
-    dtype: Any = np.float32 if whole <= _SMALL else np.float16
-    for number in order:
-        each = record.layers[number]
-        first = None if head is None or number != shown else head - 1
-        layers[number] |= _layer(each, arrays, most_bytes, dtype, first)
-        kept = layers[number].get("vectors", {}).get("heads", [])
-        if "table" not in layers[number] and len(kept) < each.heads:
-            what = f"{each.heads - len(kept)} of {each.heads} heads" if kept else "all heads"
-            left_out.setdefault(what, []).append(each.name)
-    for number, each in enumerate(record.layers):
-        layers[number] |= {
+def _record(
+    record: Record,
+    arrays: Arrays,
+    most_bytes: int,
+    layer: int | None,
+    head: int | None,
+    place: int | None,
+    done: Callable[[], None],
+) -> dict[str, Any]:
+    # First what must be there; the weights share the room that it leaves.
+    outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
+    row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
+    layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
+    for kept, each in zip(layers, record.layers, strict=True):
+        kept |= {
             "name": visible(each.name),
             "heads": each.heads,
             "queries": each.shape[0],
@@ -93,6 +91,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
             "patterns": head_names(each, record.items, record.queries is not None),
             "rule": visible(each.calls[0].rule_text),
         }
+        done()
     pooling = None
     if record.pooling is not None:
         pooling = weights_table(record.pooling, arrays) | {
@@ -116,14 +115,8 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "grid": None if record.grid is None else list(record.grid),
         "layers": layers,
         "pooling": pooling,
-        "outcomes": _outcomes(record.outcomes or _answered(record), len(record.layers), arrays),
+        "outcomes": outcomes,
         "difference": found if found is not None and math.isfinite(found) else None,
-        "left_out": [
-            visible(
-                f"Only the overview holds the weights of {what} of {', '.join(names)}: the page would be too large."
-            )
-            for what, names in left_out.items()
-        ],
     }
 
 
@@ -145,45 +138,6 @@ def _answered(record: Record) -> Outcomes:
     generated = record.queries is not None
     found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
     return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))
-
-
-def _cost(layer: LayerRecord) -> tuple[int, int]:
-    """The numbers of the table, and four bytes for each number of the cheaper form."""
-    queries, keys = layer.shape
-    table = layer.heads * queries * keys
-    feature = layer.calls[0].query.shape[3]
-    return table, 4 * min(table, layer.heads * (queries + keys) * feature)
-
-
-def _layer(layer: LayerRecord, arrays: Arrays, most_bytes: int, dtype: Any, first: int | None) -> dict[str, Any]:
-    """The layer's weights in the cheaper form that fits; {} if none does."""
-    queries, keys = layer.shape
-    table, _ = _cost(layer)
-    size = np.dtype(dtype).itemsize
-    feature = layer.calls[0].query.shape[3]
-
-    def bytes_of_a_head(number: int) -> int:
-        return (queries + keys) * feature * number + 4 * queries
-
-    mask = hidden_pairs(layer)
-    found: dict[str, Any] = {"mask": _added(mask, arrays)}
-    left = most_bytes - arrays.size
-    short = size * table <= max(layer.heads * bytes_of_a_head(size), 4 * _FOR_STEPS) and max(queries, keys) <= _TABLES
-    if short and size * table <= left:
-        found |= weights_table(layer, arrays, dtype)
-        left = min(left - size * table, _FOR_STEPS)
-    # Where rounding to 16 bits changes the weights, 32 bits are kept, of fewer heads if need be.
-    for kind in (dtype, *([np.float32] if dtype is not np.float32 else [])):
-        fit = min(layer.heads, max(0, left) // bytes_of_a_head(np.dtype(kind).itemsize))
-        if not fit or ("table" in found and fit < layer.heads):
-            break
-        heads = sorted(range(layer.heads), key=lambda number: (number != first, number))[:fit]
-        made = vectors(layer, arrays, sorted(heads), kind, mask)
-        if made is not None:
-            return found | {"vectors": made}
-    if "table" not in found and size * table <= left:
-        found |= weights_table(layer, arrays, dtype)
-    return found
 
 
 def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any]:

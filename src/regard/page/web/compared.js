@@ -1,9 +1,9 @@
 // Attended beside mattered: a row an item, one scale for each of the two.
 import { h, token } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
+import { changeSize, fullChange, orZero, weightText } from "./view.js";
+import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
-import { changeSize, fullChange, orZero } from "./view.js";
-import { hasHead, rowOf } from "./weights.js";
 
 const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
@@ -17,21 +17,21 @@ export function comparedView(root, choose) {
   return (view) => {
     const { data, weights, hidden, names, kind, state } = view, words = wordsOf(state.lang);
     if (!weights) {
-      root.replaceChildren(h("p", {}, words.missing));
+      root.replaceChildren(h("p", {}, words.missing(view)));
       return;
     }
     const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
     const high = Math.max(...rows.map((i) => orZero(weights[i])), 1e-12);
     const most = fullChange(hidden.length ? rows.map((i) => hidden[i]) : [], kind);
-    const { layer } = view, boxed = layer.heads > 1 && layer.heads <= MOST_BOXES && !view.pooled && hasHead(layer, null);
-    const byHead = boxed ? Array.from({ length: layer.heads }, (_, each) => rowOf(layer, each, view.place.query)) : null;
+    const { layer } = view, boxed = layer.heads > 1 && layer.heads <= MOST_BOXES && !view.pooled &&
+      known(layer, null) === "all";
     const head = [nounOf(data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(hidden.length ? [words.mattered] : []),
       ...(third ? [words.without] : [])];
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
       h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, onclick: () => choose({ key: i }) }, token(names[i]))),
-      h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, percent(weights[i])),
-        boxed ? boxes(byHead.map((row) => row[i]), view.head) : null),
+      h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, weightText(view, i)),
+        boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
       hidden.length ? h("td", {}, bar(changeSize(hidden[i]) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
       third ? h("td", { class: changed(hidden[i]) ? "changed" : "" }, token(hidden[i].label),
@@ -40,9 +40,16 @@ export function comparedView(root, choose) {
     root.replaceChildren(
       h("table", { class: "compared" },
         h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))), h("tbody", {}, body)),
-      ...(others ? [h("p", { class: "quiet" }, words.others(others))] : []),
+      ...(others ? [h("p", { class: "quiet" }, view.least === null ? words.others(others) : restOf(view))] : []),
       ...(hidden.length ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
   };
+}
+
+// What is known of a row of which the page holds the largest weights.
+function restOf({ weights, state, least }) {
+  const largest = weights.filter((each) => each > 0);
+  return wordsOf(state.lang).rest(largest.length, percent(largest.reduce((a, b) => a + b, 0)),
+    weights.filter(Number.isNaN).length, percent(least));
 }
 
 function bar(share, kind) {

@@ -11,12 +11,49 @@ export function readData(values, packed) {
   return unpacked(JSON.parse(values), packed);
 }
 
-/** The values with the arrays in their places. */
+/** The values with the arrays of the first block, without which there is nothing to show, in their places. */
 export async function unpacked(data, packed) {
-  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : bytesOf(atob(packed));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  unpack(data, await new Response(stream).arrayBuffer());
+  const ends = [];
+  for (const length of data.blocks || [packed.length]) ends.push((ends.at(-1) || 0) + length);
+  const texts = ends.map((end, i) => packed.slice(ends[i - 1] || 0, end));
+  const first = await bytesIn(texts[0]);
+  put(data, [first]);
+  unread.set(data, { texts, first });
   return data;
+}
+
+const unread = new WeakMap();
+
+/**
+ * Unpack the other blocks, those of `soon` first, and add to each layer what it has there.
+ *
+ * `soon` gives a layer, or nothing; `arrived` is called with each layer that has got something; `ended` says whether
+ * nobody waits any more.
+ */
+export async function readLater(data, soon, arrived, ended) {
+  const { texts, first } = unread.get(data) || { texts: [] };
+  const layers = data.records.flatMap((each) => each.layers);
+  const left = new Set(texts.keys());
+  left.delete(0);
+  while (left.size && !ended()) {
+    const wanted = soon()?.later?.[0]?.block, number = left.has(wanted) ? wanted : [...left][0];
+    left.delete(number);
+    const block = await bytesIn(texts[number]);
+    for (const layer of layers.filter(({ later }) => later?.some((each) => each.block === number))) {
+      for (const { block: own, ...what } of layer.later.filter((each) => each.block === number)) {
+        put(what, { 0: first, [own]: block });
+        Object.assign(layer, what);
+      }
+      layer.later = layer.later.filter((each) => each.block !== number);
+      if (!ended()) arrived(layer);
+    }
+  }
+}
+
+async function bytesIn(text) {
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : bytesOf(atob(text));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
 }
 
 function bytesOf(text) {
@@ -27,30 +64,44 @@ function bytesOf(text) {
 
 const KINDS = { f32: Float32Array, i32: Int32Array, u16: Uint16Array, u8: Uint8Array };
 
-/** Put the arrays in their places: {shape, data}. */
-function unpack(value, buffer) {
+// Put the arrays of some blocks in their places: {shape, data, part(i)}.
+function put(value, blocks) {
   if (value === null || typeof value !== "object") return;
   for (const [name, each] of Object.entries(value)) {
-    if (each && typeof each === "object" && "at" in each && "kind" in each) value[name] = array(each, buffer);
-    else unpack(each, buffer);
+    if (name === "later") continue;
+    if (each && typeof each === "object" && "at" in each && "kind" in each) value[name] = array(each, blocks[each.block || 0]);
+    else put(each, blocks);
   }
 }
 
-// An array is made when it is asked for first: a page may hold many that nobody looks at.
+// An array, or a part of it along its first axis, is made when it is asked for first: a page may hold many that nobody
+// looks at.
 function array({ at, shape, kind }, buffer) {
-  const size = shape.reduce((a, b) => a * b, 1);
-  let made = null;
-  return { shape, get data() {
-    made ??= kind === "f16" ? widened(new Uint16Array(buffer, at, size)) : new KINDS[kind](buffer, at, size);
-    return made;
-  } };
+  const size = shape.reduce((a, b) => a * b, 1), partSize = size / (shape[0] || 1);
+  const parts = new Map();
+  let whole = null;
+  const make = (from, count) => (kind === "f16"
+    ? widened(new Uint8Array(buffer, at + from, count), new Uint8Array(buffer, at + size + from, count))
+    : new KINDS[kind](buffer, at + from * KINDS[kind].BYTES_PER_ELEMENT, count));
+  return {
+    shape,
+    get data() {
+      whole ??= make(0, size);
+      return whole;
+    },
+    part(i) {
+      if (whole) return whole.subarray(i * partSize, (i + 1) * partSize);
+      if (!parts.has(i)) parts.set(i, make(i * partSize, partSize));
+      return parts.get(i);
+    },
+  };
 }
 
-/** float16 as float32. */
-function widened(halves) {
+/** float16 as float32; of each number the low and the high byte. */
+function widened(low, high) {
   const table = halfTable();
-  const found = new Float32Array(halves.length);
-  for (let i = 0; i < halves.length; i++) found[i] = table[halves[i]];
+  const found = new Float32Array(low.length);
+  for (let i = 0; i < low.length; i++) found[i] = table[high[i] << 8 | low[i]];
   return found;
 }
 

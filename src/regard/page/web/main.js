@@ -1,9 +1,11 @@
 // The page: keeps one state, and shows it in each part.
 import { address, goTo, wentTo } from "./address.js";
 import { comparedView } from "./compared.js";
+import { readLater } from "./data.js";
 import { h } from "./dom.js";
 import { headsView } from "./heads.js";
 import { itemsView } from "./items.js";
+import { leftOut } from "./left_out.js";
 import { mapView } from "./map.js";
 import { sentenceOf } from "./sentence.js";
 import { changed, firstState, hashOf, readState } from "./state.js";
@@ -47,7 +49,7 @@ export function start(all, signal) {
   document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
-  const views = [itemsView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose),
+  const views = [itemsView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
     mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
@@ -99,7 +101,7 @@ export function start(all, signal) {
     stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
-      words.about), ...data.left_out.map((each) => h("p", {}, each)),
+      words.about), ...leftOut(data, words).map((each) => h("p", {}, each)),
     ...(data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
   }
 
@@ -184,6 +186,11 @@ export function start(all, signal) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render, { signal });
   render();
   document.documentElement.classList.add("ready");
+  const shown = () => viewOf(data, state).layer;
+  readLater(all, shown, (layer) => {
+    if (layer === shown()) render();
+    else heads.dispatchEvent(new CustomEvent("arrived", { detail: layer }));
+  }, () => signal?.aborted);
 }
 
 // What a record is called among others: its text, or the name of its file.

@@ -1,21 +1,24 @@
 // All items against all items: a window of the weights, from the whole map down to single cells.
-import { colourOf, scaleOf } from "./colours.js";
+import { scaleOf } from "./colours.js";
 import { h } from "./dom.js";
-import { fromOverview, highOf, imageOf } from "./heads.js";
+import { fromOverview, highOf } from "./heads.js";
+import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
-import { cells } from "./tiles.js";
+import { cells, cellsOfTop } from "./tiles.js";
 import { placeAt } from "./view.js";
-import { HIDDEN, hasHead } from "./weights.js";
+import { HIDDEN, headsOf, known } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
 
 const CELLS = 256;
 // Pairs, over all heads, that are computed at once without the page standing still.
 const AT_ONCE = 2 ** 17;
-// Pairs that a worker computes in about a tenth of a second.
+// Where there is no overview, so many.
 const AT_MOST = 2 ** 21;
-const SIDE = 520;
-const LABELS = 92;
-const LEAST_LABEL = 13;
+// Pairs that a worker computes in less than a second; until then the overview is shown.
+const LATER = 2 ** 23;
+const FEWEST = 8;
+// A pointer that moves less was meant to click.
+const STILL = 5;
 
 /** The map; `tiles` computes cells away from the page's own thread. */
 export function mapView(root, choose, tiles) {
@@ -28,184 +31,227 @@ export function mapView(root, choose, tiles) {
   const whole = button("whole", () => look(null));
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   root.append(buttons, canvas, line, legend, note);
-  let view = null, shown = null, cursor = null, asked = 0;
+  // cursor: a query and a key; drag: what the pointer does since it was pressed.
+  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0;
 
-  canvas.addEventListener("pointermove", (event) => hover(cellAt(event)));
-  canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !shown || event.pointerType === "touch") return;
+    drag = { x: event.clientX, y: event.clientY, window: shown.asked, from: pairAt(event), moved: false,
+      pans: shown.asked !== null && view.state.window !== null && !event.shiftKey };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => (drag ? dragTo(event) : hover(pairAt(event))));
+  canvas.addEventListener("pointerup", (event) => drag && drop(event));
+  canvas.addEventListener("pointercancel", () => drag && stopDragging());
+  canvas.addEventListener("pointerleave", () => drag || hover(null));
   canvas.addEventListener("blur", () => hover(null));
-  canvas.addEventListener("click", (event) => pick(cellAt(event)));
+  canvas.addEventListener("click", (event) => pick(pairAt(event)));
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
-    zoom(event.deltaY > 0 ? 2 : 0.5, cellAt(event));
+    // A turn of the wheel is many events.
+    turned += Math.sign(event.deltaY) * Math.min(100, Math.abs(event.deltaY) * (event.deltaMode ? 33 : 1));
+    if (Math.abs(turned) < 80) return;
+    const factor = turned > 0 ? 2 : 0.5;
+    turned = 0;
+    zoom(factor, pairAt(event));
   }, { passive: false });
   canvas.addEventListener("keydown", (event) => {
     const step = event.shiftKey ? 10 : 1;
     const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) move(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") zoom(0.5);
     else if (event.key === "-") zoom(2);
     else if (event.key === "0") look(null);
-    else if (event.key === "Enter") pick(shown && spot());
+    else if (event.key === "Enter") pick(spot());
+    else if (event.key === "Escape" && drag) stopDragging();
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
 
   return (next) => {
+    if (view && (next.layer !== view.layer || next.state.record !== view.state.record)) cursor = null;
     view = next;
-    const words = wordsOf(view.state.lang);
+    drag = null;
+    const words = wordsOf(view.state.lang), { layer } = view;
     closer.textContent = words.closer;
     wider.textContent = words.wider;
     whole.textContent = words.whole;
-    const { layer } = view, window = windowOf(view);
     buttons.hidden = Math.max(layer.queries, layer.keys) <= 16;
+    canvas.classList.toggle("zoomed", view.state.window !== null);
     canvas.setAttribute("aria-label", `${words.map(nounOf(view.data.noun, view.state.lang, true))}: ${words.mapNote}`);
-    const heads = view.head === null ? [...Array(layer.heads).keys()] : [view.head];
-    const pairs = heads.length * (window.bottom - window.top) * (window.right - window.left);
-    const there = hasHead(layer, view.head);
-    shown = null;
-    // What a worker was asked for before is of another view.
-    asked += 1;
-    if (there && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) {
-      show(cells(layer, heads, window, CELLS, CELLS), window);
+    lookAt(windowOf(view), true);
+  };
+
+  // Show a window: at once what is there, and single pairs when a worker has computed them, if it may.
+  function lookAt(window, later) {
+    const { layer, head } = view, there = known(layer, head), heads = headsOf(layer, head);
+    const size = [window.bottom - window.top, window.right - window.left], pairs = heads.length * size[0] * size[1];
+    const number = ++asked;
+    if (there === "all" && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) {
+      show(cells(layer, heads, window, CELLS, CELLS), window, window, "all");
+    } else if (there === "largest" && Math.max(...size) <= CELLS) {
+      show(cellsOfTop(layer, head, window, CELLS, CELLS), window, window, "largest");
     } else if (layer.overview) {
-      show(...cropped(fromOverview(layer, heads), layer, window));
-      if (there && pairs <= AT_MOST) {
-        const number = ++asked;
-        tiles(view.number, heads, window, CELLS).then((found) => number === asked && show(found, window));
+      const [found, aligned] = cropped(overviewOf(layer, head), window, layer);
+      show(found, aligned, window, "overview");
+      if (there === "all" && pairs <= LATER && later) {
+        tiles(view.number, heads, window, CELLS).then((exact) => number === asked && show(exact, window, window, "all"));
       }
     } else {
-      note.textContent = words.missing;
+      shown = null;
       canvas.hidden = true;
+      note.textContent = wordsOf(view.state.lang).missing(view);
       legend.replaceChildren();
       line.textContent = "";
     }
-    if (!there && layer.overview) note.textContent = words.missing;
-  };
+  }
 
-  function show(found, window) {
-    asked += 1;
+  function show(found, window, wanted, kind) {
     canvas.hidden = false;
-    shown = { found, window, high: highOf(found) };
-    const { tall, wide } = found;
-    note.textContent = tall * wide > 1 ? wordsOf(view.state.lang).joined(tall, wide) : "";
+    shown = { found, window, asked: wanted, high: highOf(found) };
+    const { tall, wide } = found, words = wordsOf(view.state.lang), said = [];
+    if (tall * wide > 1) said.push(words.joined(tall, wide));
+    if (kind === "overview" && view.layer.rows_taken < tall) said.push(words.taken(view.layer.rows_taken, tall));
+    if (kind === "largest") said.push(words.largestOnly);
+    note.textContent = said.join(" ");
     draw();
   }
 
   function draw() {
     if (!shown) return;
-    const { found, window, high } = shown, scale = scaleOf(root);
-    const labels = namesOf(view), width = Math.min(SIDE, Math.max(180, root.clientWidth - LABELS - 8));
-    const side = Math.max(1, Math.floor(Math.min(44, width / found.columns)) || 1);
-    const cell = found.columns * side > width ? width / found.columns : side;
-    const [wide, high_] = [found.columns * cell, found.rows * cell];
+    const { found, window, high } = shown, scale = scaleOf(root), style = getComputedStyle(root);
+    const place = shown.place = layoutOf(found, root.clientWidth);
     const ratio = globalThis.devicePixelRatio || 1;
-    const top = cell >= 40 ? 26 : cell >= LEAST_LABEL ? LABELS : 6, left = cell >= LEAST_LABEL ? LABELS : 6;
-    canvas.width = Math.round((left + wide + 4) * ratio);
-    canvas.height = Math.round((top + high_ + 4) * ratio);
-    canvas.style.width = `${left + wide + 4}px`;
-    canvas.style.height = `${top + high_ + 4}px`;
-    shown.place = { top, left, cell };
-    const context = canvas.getContext("2d"), style = getComputedStyle(root);
+    canvas.width = Math.round(place.width * ratio);
+    canvas.height = Math.round(place.height * ratio);
+    canvas.style.width = `${place.width}px`;
+    canvas.style.height = `${place.height}px`;
+    const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
-    context.imageSmoothingEnabled = false;
-    const image = imageOf(found, scale, high);
-    const small = new OffscreenCanvas(found.columns, found.rows);
-    small.getContext("2d").putImageData(image, 0, 0);
-    context.drawImage(small, left, top, wide, high_);
-    hatch(context, found, shown.place, style);
-    if (cell >= 30 && found.tall * found.wide === 1) numbers(context, found, shown.place, scale, high);
-    if (cell >= LEAST_LABEL && found.tall * found.wide === 1) {
-      context.fillStyle = style.getPropertyValue("--ink");
-      context.font = "13px system-ui, sans-serif";
-      context.textBaseline = "middle";
-      for (let row = 0; row < found.rows; row++) {
-        context.textAlign = "right";
-        context.fillText(cut(labels.rows[window.top + row]), left - 6, top + (row + 0.5) * cell, LABELS - 8);
-      }
-      for (let column = 0; column < found.columns; column++) {
-        context.save();
-        context.translate(left + (column + 0.5) * cell, top - 6);
-        context.rotate(cell >= 40 ? 0 : -Math.PI / 3);
-        context.textAlign = cell >= 40 ? "center" : "left";
-        context.textBaseline = cell >= 40 ? "bottom" : "middle";
-        context.fillText(cut(labels.columns[window.left + column]), 0, 0, cell >= 40 ? cell : LABELS - 8);
-        context.restore();
-      }
-    }
-    frame(context, style);
+    const dots = drawCells(context, found, place, scale, high, style);
+    if (place.labels) drawLabels(context, found, window, place, namesOf(view), style);
+    else drawRulers(context, found, window, place, view.layer, style);
+    drawFrame(context, found, window, place, row(), cursor || !view.pooled || found.rows === 1 ? spot() : null, style);
+    if (drag?.moved && !drag.pans) drawBrush(context, style);
     const words = wordsOf(view.state.lang);
     legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`,
-      ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []));
+      ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []),
+      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot(percent(dots))}`] : []));
   }
 
-  function frame(context, style) {
-    const { found, window, place: { top, left, cell } } = shown;
-    const row = view.pooled ? -1 : Math.floor((view.place.query - window.top) / found.tall);
-    context.strokeStyle = style.getPropertyValue("--weight-ink");
-    context.lineWidth = 2;
-    if (row >= 0 && row < found.rows) {
-      context.strokeRect(left - 1, top + row * cell - 1, found.columns * cell + 2, Math.max(cell, 2) + 2);
-    }
-    if (!cursor && view.pooled && found.rows > 1) return;
-    const { row: line, column } = spot();
-    if (line >= 0 && line < found.rows && column >= 0 && column < found.columns) {
-      context.strokeRect(left + column * cell, top + line * cell, cell, cell);
-    }
+  // The query of the chosen item, if it has a row.
+  function row() {
+    return view.layer.queries === 1 ? 0 : view.pooled ? -1 : view.place.query;
   }
 
-  // The cell of the pointer or the arrow keys; without one, that of the chosen pair.
+  // The pair of the pointer or the arrow keys; without one, the chosen pair.
   function spot() {
-    const { found, window } = shown;
-    return cursor || { row: view.pooled ? 0 : Math.floor((view.place.query - window.top) / found.tall),
-      column: Math.floor((view.key - window.left) / found.wide) };
+    return cursor || { query: Math.max(0, row()), key: view.key };
   }
 
-  function cellAt(event) {
+  function drawBrush(context, style) {
+    const box = canvas.getBoundingClientRect();
+    context.strokeStyle = style.getPropertyValue("--ink");
+    context.lineWidth = 1;
+    context.setLineDash([4, 3]);
+    context.strokeRect(drag.x - box.left, drag.y - box.top, drag.toX - drag.x, drag.toY - drag.y);
+    context.setLineDash([]);
+  }
+
+  // The query and the key under the pointer; `inside`: the nearest ones, if it is outside of the map.
+  function pairAt(event, inside = false) {
     if (!shown) return null;
-    const { left, top } = canvas.getBoundingClientRect(), { found, place } = shown;
-    const column = Math.floor((event.clientX - left - place.left) / place.cell);
-    const row = Math.floor((event.clientY - top - place.top) / place.cell);
-    return row < 0 || column < 0 || row >= found.rows || column >= found.columns ? null : { row, column };
+    const { left, top } = canvas.getBoundingClientRect(), { found, window, place } = shown;
+    let column = Math.floor((event.clientX - left - place.left) / place.cell);
+    let row = Math.floor((event.clientY - top - place.top) / place.cell);
+    if (inside) [row, column] = [clamp(row, 0, found.rows - 1), clamp(column, 0, found.columns - 1)];
+    if (row < 0 || column < 0 || row >= found.rows || column >= found.columns) return null;
+    return { query: window.top + row * found.tall, key: window.left + column * found.wide };
   }
 
-  function hover(cell) {
-    cursor = cell;
+  function dragTo(event) {
+    Object.assign(drag, { toX: event.clientX, toY: event.clientY });
+    const right = event.clientX - drag.x, down = event.clientY - drag.y;
+    drag.moved ||= Math.max(Math.abs(right), Math.abs(down)) >= STILL;
+    if (!drag.moved) return;
+    cursor = null;
+    if (!drag.pans) return draw();
+    const { found, place } = shown;
+    drag.to = shifted(drag.window, -down / place.cell * found.tall, -right / place.cell * found.wide, view.layer);
+    lookAt(drag.to, false);
+  }
+
+  function drop(event) {
+    const { moved, pans, to, from } = drag;
+    if (moved && !pans) {
+      const last = pairAt(event, true), { found } = shown;
+      stopDragging();
+      if (!from) return;
+      const rows = widenedTo(Math.min(from.query, last.query), Math.max(from.query, last.query) + found.tall, view.layer.queries);
+      const columns = widenedTo(Math.min(from.key, last.key), Math.max(from.key, last.key) + found.wide, view.layer.keys);
+      look({ top: rows[0], bottom: rows[1], left: columns[0], right: columns[1] });
+    } else if (moved) {
+      drag = null;
+      look(to);
+    } else drag = null;
+    // The click that ends a drag chooses nothing.
+    if (moved) canvas.addEventListener("click", (click) => click.stopImmediatePropagation(), { once: true, capture: true });
+  }
+
+  function stopDragging() {
+    const { window, pans } = drag;
+    drag = null;
+    if (pans) lookAt(window, true);
+    else draw();
+  }
+
+  function hover(pair) {
+    cursor = pair;
     draw();
-    line.textContent = cell ? said(cell) : "";
-    root.dispatchEvent(new CustomEvent("lit", { bubbles: true,
-      detail: { key: cell ? shown.window.left + cell.column * shown.found.wide : null } }));
+    line.textContent = pair ? said(pair) : "";
+    root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: pair ? pair.key : null } }));
   }
 
-  function said({ row, column }) {
-    const { found, window } = shown, names = namesOf(view);
+  function said({ query, key }) {
+    const { found, window } = shown, names = namesOf(view), words = wordsOf(view.state.lang);
     const span = (labels, first, size) => (size === 1 ? labels[first]
       : `${labels[first]} … ${labels[Math.min(labels.length, first + size) - 1]}`);
-    const value = found.sums[row * found.columns + column];
-    return `${wordsOf(view.state.lang).query(span(names.rows, window.top + row * found.tall, found.tall))} ` +
-      `${span(names.columns, window.left + column * found.wide, found.wide)}: ` +
-      `${value === HIDDEN ? wordsOf(view.state.lang).masked : percent(value)}`;
+    const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
+    const value = found.sums[cell], single = found.tall * found.wide === 1;
+    return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +
+      `${value === HIDDEN ? words.masked : percent(value)}` +
+      `${single || value === HIDDEN ? "" : `, ${words.largestOne(percent(found.most[cell]))}`}`;
   }
 
+  // By cells; beyond the edge of the window the window goes along.
   function move(down, right) {
     if (!shown) return;
-    const { found } = shown, start = spot();
-    hover({ row: clamp(start.row + down, 0, found.rows - 1), column: clamp(start.column + right, 0, found.columns - 1) });
+    const { found, window } = shown, { layer } = view, start = spot();
+    const query = clamp(start.query + down * found.tall, 0, layer.queries - 1);
+    const key = clamp(start.key + right * found.wide, 0, layer.keys - 1);
+    const beyond = (at, first, last) => (at < first ? at - first : at >= last ? at - last + 1 : 0);
+    const [below, beside] = [beyond(query, window.top, window.bottom), beyond(key, window.left, window.right)];
+    cursor = { query, key };
+    if ((below || beside) && view.state.window) choose({ window: shifted(view.state.window, below, beside, layer) });
+    // The cell that the pair is in.
+    const { top, left } = shown.window, { tall, wide } = shown.found;
+    hover({ query: top + Math.floor((query - top) / tall) * tall, key: left + Math.floor((key - left) / wide) * wide });
   }
 
-  function pick(cell) {
-    if (!cell || !shown || cell.row < 0 || cell.column < 0) return;
-    const query = shown.window.top + cell.row * shown.found.tall, key = shown.window.left + cell.column * shown.found.wide;
-    const place = view.pooled ? -1 : placeAt(view.data, query);
-    choose(place < 0 ? { key } : { place, key });
+  function pick(pair) {
+    if (!pair || !shown) return;
+    const place = view.pooled ? -1 : placeAt(view.data, pair.query);
+    choose(place < 0 ? { key: pair.key } : { place, key: pair.key });
   }
 
-  function zoom(factor, cell = cursor) {
+  function zoom(factor, pair = cursor) {
     const { layer } = view, window = windowOf(view), found = shown ? shown.found : { tall: 1, wide: 1 };
-    const centre = cell ? { query: window.top + (cell.row + 0.5) * found.tall, key: window.left + (cell.column + 0.5) * found.wide }
+    const centre = pair ? { query: pair.query + found.tall / 2, key: pair.key + found.wide / 2 }
       : { query: view.pooled ? layer.queries / 2 : view.place.query, key: view.key };
-    const span = (size, most) => clamp(Math.round(size * factor), Math.min(8, most), most);
+    const span = (size, most) => clamp(Math.round(size * factor), Math.min(FEWEST, most), most);
     const tall = span(window.bottom - window.top, layer.queries), wide = span(window.right - window.left, layer.keys);
     if (tall === layer.queries && wide === layer.keys) return look(null);
     const top = clamp(Math.round(centre.query - tall / 2), 0, layer.queries - tall);
@@ -223,54 +269,43 @@ function windowOf({ layer, state }) {
   return state.window || { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
 }
 
+function shifted({ top, bottom, left, right }, down, beside, { queries, keys }) {
+  const rows = clamp(Math.round(down), -top, queries - bottom), columns = clamp(Math.round(beside), -left, keys - right);
+  return { top: top + rows, bottom: bottom + rows, left: left + columns, right: right + columns };
+}
+
+// From first to last, or a few more.
+function widenedTo(first, last, count) {
+  const more = Math.max(0, Math.min(FEWEST, count) - (Math.min(last, count) - first));
+  const from = clamp(first - Math.floor(more / 2), 0, count);
+  return [from, Math.min(count, Math.max(last + Math.ceil(more / 2), from + Math.min(FEWEST, count)))];
+}
+
 function namesOf({ data, layer, place }) {
   const columns = data.numbered;
   if (layer.queries === 1) return { rows: [place.name], columns };
   return { rows: data.numbered_queries || columns, columns };
 }
 
-// The cells of a window, and the window that they fill.
-function cropped(found, layer, window) {
-  const rows = [Math.floor(window.top / found.tall), Math.ceil(window.bottom / found.tall)];
-  const columns = [Math.floor(window.left / found.wide), Math.ceil(window.right / found.wide)];
+let last = { layer: null, head: null, found: null };
+
+// While a window is moved, the cells stay the same.
+function overviewOf(layer, head) {
+  if (last.layer !== layer || last.head !== head) last = { layer, head, found: fromOverview(layer, head) };
+  return last.found;
+}
+
+// The cells of the overview that a window touches, and the window that they fill.
+function cropped(found, window, { queries, keys }) {
+  const { tall, wide } = found;
+  const rows = [Math.floor(window.top / tall), Math.ceil(window.bottom / tall)];
+  const columns = [Math.floor(window.left / wide), Math.ceil(window.right / wide)];
   const high = rows[1] - rows[0], broad = columns[1] - columns[0];
-  const part = (numbers) => Float32Array.from({ length: high * broad }, (_, i) =>
+  const part = (numbers) => Float64Array.from({ length: high * broad }, (_, i) =>
     numbers[(rows[0] + Math.floor(i / broad)) * found.columns + columns[0] + i % broad]);
-  const filled = { top: rows[0] * found.tall, bottom: Math.min(rows[1] * found.tall, layer.queries),
-    left: columns[0] * found.wide, right: Math.min(columns[1] * found.wide, layer.keys) };
-  return [{ ...found, rows: high, columns: broad, sums: part(found.sums), most: part(found.most) }, filled];
-}
-
-function hatch(context, found, { top, left, cell }, style) {
-  if (cell < 4) return;
-  context.strokeStyle = style.getPropertyValue("--line");
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let i = 0; i < found.sums.length; i++) {
-    if (found.sums[i] !== HIDDEN) continue;
-    const x = left + (i % found.columns) * cell, y = top + Math.floor(i / found.columns) * cell;
-    context.moveTo(x + 1, y + cell - 1);
-    context.lineTo(x + cell - 1, y + 1);
-  }
-  context.stroke();
-}
-
-function numbers(context, found, { top, left, cell }, scale, high) {
-  context.font = "12px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  for (let i = 0; i < found.sums.length; i++) {
-    const value = found.sums[i];
-    if (value === HIDDEN) continue;
-    const [red, green, blue] = colourOf(value, high, scale);
-    context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff";
-    context.fillText(percent(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
-      top + (Math.floor(i / found.columns) + 0.5) * cell);
-  }
-}
-
-function cut(text) {
-  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+  return [{ ...found, rows: high, columns: broad, sums: part(found.sums), most: part(found.most) },
+    { top: rows[0] * tall, bottom: Math.min(queries, rows[1] * tall), left: columns[0] * wide,
+      right: Math.min(keys, columns[1] * wide) }];
 }
 
 function clamp(value, low, high) {

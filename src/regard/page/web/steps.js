@@ -1,7 +1,8 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { brief, percent, short } from "./numbers.js";
-import { allowedKeys, biasOf, headVectors, isAllowed, product, rowOf } from "./weights.js";
+import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, product, weightAt } from "./weights.js";
+import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const FEW = 3;
@@ -12,17 +13,25 @@ export function stepsView(root, title) {
   let open = false;
   return (view) => {
     const { layer, state, key } = view, words = wordsOf(state.lang);
-    title.textContent = view.weights ? words.steps(percent(view.weights[key])) : words.steps("");
+    title.textContent = words.steps(view.weights ? weightText(view, key) : words.aWeight);
     if (!view.weights || view.pooled) {
-      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : words.missing));
+      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : words.missing(view)));
       return;
     }
     const query = view.place.query;
     const rows = [];
     // Of an average the head with the largest weight is told.
-    const every = layer.heads > 1 && view.head === null
-      ? Array.from({ length: layer.heads }, (_, head) => rowOf(layer, head, query)[key]) : null;
+    const every = layer.heads > 1 && view.head === null && known(layer, null) === "all"
+      ? headsOf(layer, null).map((head) => weightAt(layer, head, query, key)) : null;
     const head = every ? every.indexOf(Math.max(...every)) : view.head;
+    if (isComing(layer) && !known(layer, view.head)) {
+      root.replaceChildren(h("p", { class: "quiet" }, words.missing(view)));
+      return;
+    }
+    if (view.there === "largest") {
+      root.replaceChildren(h("p", { class: "quiet" }, words.noVectors(view)));
+      return;
+    }
     if (!layer.vectors || !layer.vectors.heads.includes(head)) {
       root.replaceChildren(h("p", { class: "quiet" }, words.noSteps(layer.rule || "")));
       return;

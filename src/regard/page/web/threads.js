@@ -1,4 +1,5 @@
 // Cells that are computed by a worker, so that the page doesn't stand still.
+import { headPart } from "./weights.js";
 
 /**
  * A function that computes cells of a layer: it gives a promise. The worker starts when it is needed first, and ends
@@ -18,16 +19,19 @@ export function tilesOf(records, signal) {
       signal?.addEventListener("abort", () => worker.terminate());
     }
     count += 1;
-    const name = `${record} ${layer}`, known = sent.has(name);
-    if (!known) sent.add(name);
-    worker.postMessage({ number: count, name, layer: known ? null : plain(records[record].layers[layer]), heads, window, most });
+    const names = heads.map((head) => `${record} ${layer} ${head}`), parts = {};
+    for (const [i, name] of names.entries()) {
+      if (!sent.has(name)) parts[name] = alone(headPart(records[record].layers[layer], heads[i]));
+      sent.add(name);
+    }
+    worker.postMessage({ number: count, names, parts, window, most });
     return new Promise((resolve) => waiting.set(count, resolve));
   };
 }
 
-// What a worker can be sent: arrays instead of what makes them.
-function plain(value) {
-  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  if (Array.isArray(value)) return value.map(plain);
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each)]));
+// A view of an array is sent with all that it is a view of, so it is copied first.
+function alone(value) {
+  if (ArrayBuffer.isView(value)) return value.slice();
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, alone(each)]));
 }

@@ -1,5 +1,6 @@
 // What is shown, computed once for all parts of the page: the chosen place, the weights of its row, the effects.
-import { hasHead, meanRow, rowOf } from "./weights.js";
+import { percent } from "./numbers.js";
+import { hasMeanRow, knownOfRow, leastOfTop, meanRow, rowOf } from "./weights.js";
 
 /** The view of a state. */
 export function viewOf(data, state) {
@@ -10,9 +11,11 @@ export function viewOf(data, state) {
   const layer = usesPooling ? data.pooling : data.layers[number];
   // A layer with one head has no average.
   const head = layer.heads === 1 ? 0 : state.head;
-  const there = hasHead(layer, head);
-  const weights = !there ? null : pooled && !usesPooling ? meanRow(layer, head)
-    : rowOf(layer, head, usesPooling ? 0 : place.query);
+  // Whether all weights of the row are there, its largest, or none.
+  const averaged = pooled && !usesPooling, row = usesPooling ? 0 : place.query;
+  const there = averaged ? (hasMeanRow(layer, head) ? "all" : "") : knownOfRow(layer, head, row);
+  const weights = !there ? null : averaged ? meanRow(layer, head) : rowOf(layer, head, row);
+  const least = there === "largest" ? leastOfTop(layer, head, row) : null;
   const at = (rows, change) => outcomeOf(outcomes, rows, change, state.place);
   const hidden = outcomes.hidden ? data.items.map((_, key) => at(outcomes.hidden, key)) : [];
   let before = 0;
@@ -22,7 +25,7 @@ export function viewOf(data, state) {
     return found;
   });
   const key = state.key === null ? (weights ? largest(weights) : 0) : state.key;
-  return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, hidden, removed, key,
+  return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, least, hidden, removed, key,
     kind: outcomes.kind, form: outcomes.form, names: data.numbered };
 }
 
@@ -33,6 +36,12 @@ export function largest(numbers, sizes = (value) => value) {
     if (orZero(sizes(numbers[i])) > orZero(sizes(numbers[best]))) best = i;
   }
   return best;
+}
+
+/** A weight in words; of one that isn't known what it is at most. */
+export function weightText({ weights, least }, key) {
+  if (least === null || !Number.isNaN(weights[key])) return percent(weights[key]);
+  return least < 0.005 ? percent(least) : `≤ ${percent(least)}`;
 }
 
 /** The value, or 0 if it isn't finite. */
@@ -58,9 +67,16 @@ export function placesOf(data) {
   return data.outcomes.places.length;
 }
 
+const places = new WeakMap();
+
 /** The number of the place that is predicted from a query; -1 if there is none. */
 export function placeAt(data, query) {
-  return data.outcomes.places.findIndex((each) => each.query === query);
+  if (!places.has(data)) {
+    const found = new Map();
+    data.outcomes.places.forEach((each, i) => found.has(each.query) || found.set(each.query, i));
+    places.set(data, found);
+  }
+  return places.get(data).get(query) ?? -1;
 }
 
 function outcomeOf(outcomes, rows, change, place) {

@@ -1,76 +1,153 @@
-// The weights of a layer: from its table, or from the vectors of queries and keys.
+// The weights of a layer: from its table, from the vectors of queries and keys, or the largest ones of each row.
 
 /** What stands in a map instead of the weight of a pair that the mask hides. */
 export const HIDDEN = -Infinity;
 
-/** Whether the page holds the weights of a head; null: of all heads, whose average is wanted. */
-export function hasHead(layer, head) {
-  if (layer.table) return true;
-  if (!layer.vectors) return false;
-  return head === null ? layer.vectors.heads.length === layer.heads : layer.vectors.heads.includes(head);
+/**
+ * What the page knows of the weights of a head; null: of the average of all heads.
+ *
+ * "all" of them, the "largest" of each row, or "" for the overview, if there is one.
+ */
+export function known(layer, head) {
+  if (layer.table) return "all";
+  const exact = layer.vectors?.heads ?? [];
+  if (head === null ? exact.length === layer.heads : exact.includes(head)) return "all";
+  return topOf(layer, head) ? "largest" : "";
 }
 
-/** One row of weights of a head, or of the average of the heads: Float64Array of the keys. */
+function topOf(layer, head) {
+  return layer.top?.find((each) => each.head === head);
+}
+
+/** Whether the page is still unpacking what it holds of a layer. */
+export function isComing(layer) {
+  return layer.later?.length > 0;
+}
+
+/** The same of one row, of which there may be more than of others. */
+export function knownOfRow(layer, head, query) {
+  return known(layer, head) || (firstRow(layer, head, query) ? "all" : "");
+}
+
+// The row that the page shows first is there before the rest.
+function firstRow({ row }, head, query) {
+  return row && row.head === head && row.query === query ? row.weights.data : null;
+}
+
+/** The numbers of all heads, or of the one. */
+export function headsOf(layer, head) {
+  return head === null ? [...Array(layer.heads).keys()] : [head];
+}
+
+/** One row of weights of a head, or of the average of the heads: Float64Array of the keys. NaN isn't known. */
 export function rowOf(layer, head, query) {
+  const there = known(layer, head);
+  if (!there) return Float64Array.from(firstRow(layer, head, query));
   const found = new Float64Array(layer.keys);
-  const heads = head === null ? [...Array(layer.heads).keys()] : [head];
-  for (const each of heads) addRow(layer, each, query, found, 1 / heads.length);
+  if (there === "largest") {
+    const part = { mask: sharedMask(layer, head), keys: layer.keys };
+    for (let key = 0; key < layer.keys; key++) found[key] = isAllowed(part, query, key) ? NaN : 0;
+    eachOfTop(topRow(layer, head, query), (key, weight) => {
+      found[key] = weight;
+    });
+    return found;
+  }
+  const heads = headsOf(layer, head);
+  for (const each of heads) addRow(headPart(layer, each), query, found, 1 / heads.length);
   return found;
+}
+
+/** The largest weights of a row of a head, or of the average, and their keys. */
+export function topRow(layer, head, query) {
+  const { keys, weights } = topOf(layer, head);
+  return { keys: keys.part(query), weights: weights.part(query) };
+}
+
+/** The smallest of them: no other weight of the row is larger. */
+export function leastOfTop(layer, head, query) {
+  return topRow(layer, head, query).weights.at(-1);
+}
+
+/** Call `use` with each key and weight of a row of the largest ones. */
+export function eachOfTop({ keys, weights }, use) {
+  for (let i = 0; i < keys.length; i++) use(keys[i], weights[i]);
+}
+
+/** Whether the average of all rows of a head is known, or computed in no time. */
+export function hasMeanRow(layer, head) {
+  if (layer.mean) return true;
+  return known(layer, head) === "all" && layer.heads * layer.queries * layer.keys <= 2 ** 22;
 }
 
 /** The average of all rows. */
 export function meanRow(layer, head) {
-  const found = new Float64Array(layer.keys);
-  const heads = head === null ? [...Array(layer.heads).keys()] : [head];
-  for (let query = 0; query < layer.queries; query++) {
-    for (const each of heads) addRow(layer, each, query, found, 1 / heads.length / layer.queries);
+  const found = new Float64Array(layer.keys), heads = headsOf(layer, head);
+  for (const each of heads) {
+    if (layer.mean) layer.mean.part(each).forEach((weight, key) => (found[key] += weight / heads.length));
+    else {
+      const part = headPart(layer, each);
+      for (let query = 0; query < layer.queries; query++) addRow(part, query, found, 1 / heads.length / layer.queries);
+    }
   }
   return found;
 }
 
-/** Add the weights of a row of a head, times a factor. */
-function addRow(layer, head, query, found, factor) {
-  if (layer.table) {
-    const { data } = layer.table, from = (head * layer.queries + query) * layer.keys;
-    for (let key = 0; key < layer.keys; key++) found[key] += factor * data[from + key];
-    return;
-  }
-  const part = headVectors(layer, head), { from, to } = allowedKeys(part, query);
+/** Add the weights of a row, times a factor. */
+function addRow(part, query, found, factor) {
+  const { from, to } = allowedKeys(part, query);
   for (let key = from; key < to; key++) {
     if (isAllowed(part, query, key)) found[key] += factor * weightOf(part, query, key);
   }
 }
 
-/** What computes the scores of a head: views of its arrays. */
+const made = new WeakMap();
+
+/** What the weights of a head are computed from: views of its arrays. */
+export function headPart(layer, head) {
+  if (!made.has(layer)) made.set(layer, new Map());
+  const parts = made.get(layer);
+  if (!parts.has(head)) {
+    parts.set(head, layer.table
+      ? { queries: layer.queries, keys: layer.keys, mask: maskOf(layer, head), table: partOf(layer.table, head) }
+      : headVectors(layer, head));
+  }
+  return parts.get(head);
+}
+
+/** What computes the scores of a head. */
 export function headVectors(layer, head) {
   const { vectors } = layer, place = vectors.heads.indexOf(head);
   const [, queries, size] = vectors.query.shape, [, keys] = vectors.key.shape;
   const bias = {};
   if (vectors.bias.distance) {
-    bias.distance = slice(vectors.bias.distance, place);
+    bias.distance = partOf(vectors.bias.distance, place);
     bias.first = vectors.bias.first;
   }
   if (vectors.bias.near) {
-    bias.near = slice(vectors.bias.near, place);
+    bias.near = partOf(vectors.bias.near, place);
     bias.reach = vectors.bias.reach;
   }
-  if (vectors.bias.pair) bias.pair = slice(vectors.bias.pair, place);
+  if (vectors.bias.pair) bias.pair = partOf(vectors.bias.pair, place);
   return {
     queries, keys, size, bias, mask: maskOf(layer, head), scale: vectors.scale,
-    query: slice(vectors.query, place), key: slice(vectors.key, place), logSum: slice(vectors.log_sum, place),
+    query: partOf(vectors.query, place), key: partOf(vectors.key, place), logSum: partOf(vectors.log_sum, place),
   };
 }
 
 /** Which keys the queries of a head may attend to. */
 export function maskOf({ mask }, head) {
   if (mask.start) return { start: mask.start.data, stop: mask.stop.data };
-  return mask.pair ? { pair: slice(mask.pair, head) } : {};
+  return mask.pair ? { pair: partOf(mask.pair, head) } : {};
 }
 
-function slice({ shape, data }, place) {
-  const size = data.length / (shape[0] || 1);
+/** Which keys the queries of all heads, or of the one, may attend to; {} if that depends on the head. */
+export function sharedMask(layer, head) {
+  return head === null && layer.mask.pair?.shape[0] > 1 ? {} : maskOf(layer, head || 0);
+}
+
+function partOf(array, place) {
   // One row may stand for all heads.
-  return shape[0] === 1 ? data : data.subarray(place * size, (place + 1) * size);
+  return array.part(array.shape[0] === 1 ? 0 : place);
 }
 
 /** The keys between which all allowed ones lie; part: {mask, keys}. */
@@ -106,6 +183,13 @@ export function isAllowed(part, query, key) {
 
 /** The weight of a pair that the mask allows. */
 export function weightOf(part, query, key) {
+  if (part.table) return part.table[query * part.keys + key];
   const score = part.scale * product(part, query, key) + biasOf(part, query, key), sum = part.logSum[query];
   return sum === -Infinity ? 0 : Math.exp(score - sum);
+}
+
+/** The weight of any pair of a head of which all are known. */
+export function weightAt(layer, head, query, key) {
+  const part = headPart(layer, head);
+  return isAllowed(part, query, key) ? weightOf(part, query, key) : 0;
 }

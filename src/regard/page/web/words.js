@@ -38,13 +38,36 @@ const ENGLISH = {
   checked: (difference) => `Checked: the layers' own outputs, computed again from this record, differ by at most ` +
     `${difference}.`,
   about: "A weight says how much was attended to, an effect what changes without it.",
-  missing: "The weights of this head are in the overview only.",
+  aWeight: "weight",
+  missing: ({ layer, number, head }) => {
+    const held = layer.vectors?.heads ?? [];
+    if (layer.later?.length) return "…";
+    if (head !== null || !held.length) return "The page holds no single weights of this head, only its overview: the map.";
+    return `The page holds ${held.length} of the ${layer.heads} heads, so their average has an overview only: the map. ` +
+      `Choose ${held.map((each) => `${number + 1}.${each + 1}`).join(", ")}.`;
+  },
+  noVectors: ({ head }) => (head === null
+    ? "Of this average the page holds the largest weights of each row, and not the vectors of all heads."
+    : "Of this head the page holds the largest weights of each row, and not its vectors."),
+  rest: (count, sum, others, least) => `The page holds the ${count} largest weights of this row, which sum to ${sum}. ` +
+    `The other ${others.toLocaleString("en")} are at most ${least} each.`,
+  leftOut: ({ layers, exact, largest, heads }) => {
+    const name = /[–,]/.test(layers) ? `Layers ${layers}` : `Layer ${layers}`, rest = heads - exact - largest;
+    const parts = [exact ? `the weights of ${exact} of ${heads} heads` : "",
+      largest ? `the largest weights of each row of ${largest}${exact ? "" : ` of ${heads}`} heads` : "",
+      rest ? `of ${exact || largest ? rest : "all"} heads the overview only` : ""].filter(Boolean);
+    return `${name}: the page holds ${parts.join(", ")}. With more it would be too large.`;
+  },
   legend: "weight",
   masked: "hidden by the mask",
   whole: "whole map",
   closer: "closer",
   wider: "wider",
   joined: (tall, wide) => `A cell joins ${tall} × ${wide}: summed over keys, averaged over queries.`,
+  taken: (rows, tall) => `Of its ${tall} queries ${rows} were taken.`,
+  largestOnly: "Only the largest weights of each row are here; the others are drawn as 0.",
+  largestOne: (percent) => `of which the largest weight is ${percent}`,
+  dot: (percent) => `a single weight, of up to ${percent}, that the colour of its cell hides`,
   before: (percent, text, distance) => `${percent} from ${text}, ${distance} back`,
   after: (percent, text, distance) => `${percent} from ${text}, ${distance} on`,
   hide: "hidden from all",
@@ -103,13 +126,34 @@ const CHINESE = {
   pooledSteps: "这是所有行的平均，没有自己的步骤。请在图中选一格。",
   checked: (difference) => `已核对：由这份记录重新算出的各层输出，与原来最多相差 ${difference}。`,
   about: "权重说明注意了多少，作用说明没有它会怎样。",
-  missing: "这个头的权重只在概览图里。",
+  aWeight: "权重",
+  missing: ({ layer, number, head }) => {
+    const held = layer.vectors?.heads ?? [];
+    if (layer.later?.length) return "……";
+    if (head !== null || !held.length) return "页面里没有这个头的各个权重，只有概览图。";
+    return `页面里只有 ${layer.heads} 个头中的 ${held.length} 个，所以它们的平均只有概览图。` +
+      `请选 ${held.map((each) => `${number + 1}.${each + 1}`).join("、")}。`;
+  },
+  noVectors: ({ head }) => (head === null ? "页面里有这个平均每行最大的权重，没有所有头的向量。"
+    : "页面里有这个头每行最大的权重，没有它的向量。"),
+  rest: (count, sum, others, least) => `页面里有这一行最大的 ${count} 个权重，合计 ${sum}。` +
+    `其余 ${others.toLocaleString("en")} 个每个最多 ${least}。`,
+  leftOut: ({ layers, exact, largest, heads }) => {
+    const rest = heads - exact - largest;
+    const parts = [exact ? `${heads} 个头中 ${exact} 个的权重` : "", largest ? `${largest} 个头每行最大的权重` : "",
+      rest ? `${rest} 个头只有概览图` : ""].filter(Boolean);
+    return `第 ${layers} 层：页面里有${parts.join("，")}。再多就太大了。`;
+  },
   legend: "权重",
   masked: "被掩码遮住",
   whole: "整张图",
   closer: "放大",
   wider: "缩小",
   joined: (tall, wide) => `每格合并 ${tall} × ${wide}：对键求和，对查询求平均。`,
+  taken: (rows, tall) => `其中 ${tall} 个查询取了 ${rows} 个。`,
+  largestOnly: "这里只有每行最大的权重，其余画成 0。",
+  largestOne: (percent) => `其中最大的权重是 ${percent}`,
+  dot: (percent) => `格子的颜色看不出的单个权重，最大 ${percent}`,
   before: (percent, text, distance) => `${percent} 来自 ${text}，往前 ${distance}`,
   after: (percent, text, distance) => `${percent} 来自 ${text}，往后 ${distance}`,
   hide: "对所有词遮住",

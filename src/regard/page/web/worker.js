@@ -1,9 +1,9 @@
-// The worker: gets each layer once, and computes the cells that it is asked for.
-import { cells } from "./tiles.js";
+// The worker: gets each head once, and computes the cells that it is asked for.
+import { cellsOfParts } from "./tiles.js";
 
-const layers = new Map();
+const received = new Map();
 
-onmessage = ({ data: { number, name, layer, heads, window, most } }) => {
-  if (layer !== null) layers.set(name, layer);
-  postMessage({ number, found: cells(layers.get(name), heads, window, most, most) });
+onmessage = ({ data: { number, names, parts, window, most } }) => {
+  for (const [name, part] of Object.entries(parts)) received.set(name, part);
+  postMessage({ number, found: cellsOfParts(names.map((name) => received.get(name)), window, most, most) });
 };

@@ -1,0 +1,159 @@
+// Drawing a map on its canvas: cells, names or rulers at its edges, and the frame of what is chosen.
+import { colourOf } from "./colours.js";
+import { imageOf } from "./heads.js";
+import { percent } from "./numbers.js";
+import { HIDDEN } from "./weights.js";
+
+const SIDE = 520;
+const LABELS = 92;
+const LEAST_LABEL = 13;
+const RULER = { left: 46, top: 22 };
+// Between two numbers of a ruler.
+const APART = { left: 26, top: 56 };
+// Of cells whose largest weight can't be seen in their sum, so many have a dot.
+const DOTS = 40;
+const LEAST_DOT = 0.1;
+
+/** Where the cells are: {top, left, cell, labels, width, height}, in pixels of the page. */
+export function layoutOf(found, room) {
+  const width = Math.min(SIDE, Math.max(180, room - LABELS - 8)), single = found.tall * found.wide === 1;
+  const fitting = Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
+  const cell = fitting >= 1 ? fitting : Math.min(width / found.columns, SIDE / found.rows);
+  const labels = single && cell >= LEAST_LABEL;
+  const [top, left] = labels ? [cell >= 40 ? 26 : LABELS, LABELS] : [RULER.top, RULER.left];
+  return { top, left, cell, labels, width: left + found.columns * cell + 4, height: top + found.rows * cell + 4 };
+}
+
+/** The cells, hatched where the mask hides; what is the largest weight that a dot stands for, or 0. */
+export function drawCells(context, found, { top, left, cell }, scale, high, style) {
+  context.imageSmoothingEnabled = false;
+  const small = new OffscreenCanvas(found.columns, found.rows);
+  small.getContext("2d").putImageData(imageOf(found, scale, high), 0, 0);
+  context.drawImage(small, left, top, found.columns * cell, found.rows * cell);
+  hatch(context, found, { top, left, cell }, style);
+  if (cell >= 30 && found.tall * found.wide === 1) numbers(context, found, { top, left, cell }, scale, high);
+  return dots(context, found, { top, left, cell }, scale);
+}
+
+function hatch(context, found, { top, left, cell }, style) {
+  if (cell < 4) return;
+  context.strokeStyle = style.getPropertyValue("--line");
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let i = 0; i < found.sums.length; i++) {
+    if (found.sums[i] !== HIDDEN) continue;
+    const x = left + (i % found.columns) * cell, y = top + Math.floor(i / found.columns) * cell;
+    context.moveTo(x + 1, y + cell - 1);
+    context.lineTo(x + cell - 1, y + 1);
+  }
+  context.stroke();
+}
+
+function numbers(context, found, { top, left, cell }, scale, high) {
+  context.font = "12px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (let i = 0; i < found.sums.length; i++) {
+    const value = found.sums[i];
+    if (value === HIDDEN) continue;
+    const [red, green, blue] = colourOf(value, high, scale);
+    context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff";
+    context.fillText(percent(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
+      top + (Math.floor(i / found.columns) + 0.5) * cell);
+  }
+}
+
+/** The cells with a single weight far above what their colour says, the largest first. */
+export function dotted({ tall, wide, sums, most }) {
+  if (tall * wide === 1) return [];
+  return [...most.keys()].filter((i) => most[i] >= LEAST_DOT && sums[i] < most[i] / 4)
+    .sort((a, b) => most[b] - most[a]).slice(0, DOTS);
+}
+
+function dots(context, found, { top, left, cell }, scale) {
+  const where = dotted(found);
+  for (const i of where) {
+    context.fillStyle = `rgb(${colourOf(found.most[i], 1, scale).join(" ")})`;
+    context.beginPath();
+    context.arc(left + (i % found.columns + 0.5) * cell, top + (Math.floor(i / found.columns) + 0.5) * cell,
+      Math.max(1.5, Math.min(4, cell / 3)), 0, 2 * Math.PI);
+    context.fill();
+  }
+  return where.length ? found.most[where[0]] : 0;
+}
+
+/** The names of the rows and columns. */
+export function drawLabels(context, found, window, { top, left, cell }, labels, style) {
+  context.fillStyle = style.getPropertyValue("--ink");
+  context.font = "13px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  for (let row = 0; row < found.rows; row++) {
+    context.textAlign = "right";
+    context.fillText(cut(labels.rows[window.top + row]), left - 6, top + (row + 0.5) * cell, LABELS - 8);
+  }
+  for (let column = 0; column < found.columns; column++) {
+    context.save();
+    context.translate(left + (column + 0.5) * cell, top - 6);
+    context.rotate(cell >= 40 ? 0 : -Math.PI / 3);
+    context.textAlign = cell >= 40 ? "center" : "left";
+    context.textBaseline = cell >= 40 ? "bottom" : "middle";
+    context.fillText(cut(labels.columns[window.left + column]), 0, 0, cell >= 40 ? cell : LABELS - 8);
+    context.restore();
+  }
+}
+
+/** Numbers of items along both edges, counted from 1. */
+export function drawRulers(context, found, window, { top, left, cell }, layer, style) {
+  context.fillStyle = context.strokeStyle = style.getPropertyValue("--quiet");
+  context.font = "12px system-ui, sans-serif";
+  context.lineWidth = 1;
+  context.beginPath();
+  context.textBaseline = "alphabetic";
+  context.textAlign = "center";
+  for (const item of ticks(window.left, window.right, found.columns * cell / APART.top)) {
+    const x = left + (item - 1 - window.left + 0.5) / found.wide * cell;
+    context.moveTo(x, top - 5);
+    context.lineTo(x, top - 1);
+    context.fillText(item.toLocaleString("en"), x, top - 8);
+  }
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  const rows = layer.queries === 1 ? [] : ticks(window.top, window.bottom, found.rows * cell / APART.left);
+  for (const item of rows) {
+    const y = top + (item - 1 - window.top + 0.5) / found.tall * cell;
+    context.moveTo(left - 5, y);
+    context.lineTo(left - 1, y);
+    context.fillText(item.toLocaleString("en"), left - 8, y);
+  }
+  context.stroke();
+}
+
+/** Round numbers between two, and the first one: at most so many; from 0 without the end, counted from 1. */
+export function ticks(from, to, most) {
+  const least = (to - from) / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least);
+  const found = [];
+  for (let item = Math.ceil((from + 1) / step) * step; item <= to; item += step) found.push(item);
+  const first = from + 1;
+  if (found[0] !== first && (!found.length || found[0] - first >= 0.6 * step)) found.unshift(first);
+  return found;
+}
+
+/** The frame of a query's row and of the cell of a pair; query: -1 for none; spot: null for none. */
+export function drawFrame(context, found, window, { top, left, cell }, query, spot, style) {
+  const rowOfQuery = (each) => (each < window.top || each >= window.bottom ? -1 : Math.floor((each - window.top) / found.tall));
+  const row = rowOfQuery(query);
+  context.strokeStyle = style.getPropertyValue("--weight-ink");
+  context.lineWidth = 2;
+  if (row >= 0) context.strokeRect(left - 1, top + row * cell - 1, found.columns * cell + 2, Math.max(cell, 2) + 2);
+  if (spot === null) return;
+  const own = rowOfQuery(spot.query), column = Math.floor((spot.key - window.left) / found.wide);
+  if (own >= 0 && column >= 0 && column < found.columns) {
+    context.strokeRect(left + column * cell, top + own * cell, Math.max(cell, 2), Math.max(cell, 2));
+  }
+}
+
+function cut(text) {
+  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+}
