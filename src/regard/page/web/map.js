@@ -1,6 +1,6 @@
 // All items against all items: a window of the weights, from the whole map down to single cells.
 import { colourOf, scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { fromOverview, highOf, imageOf } from "./heads.js";
 import { percent } from "./numbers.js";
 import { cells } from "./tiles.js";
@@ -122,7 +122,7 @@ export function mapView(root, choose, tiles) {
       context.textBaseline = "middle";
       for (let row = 0; row < found.rows; row++) {
         context.textAlign = "right";
-        context.fillText(cut(labels.rows[window.top + row]), left - 6, top + (row + 0.5) * cell, LABELS - 8);
+        context.fillText(clipped(labels.rows[window.top + row], 14), left - 6, top + (row + 0.5) * cell, LABELS - 8);
       }
       for (let column = 0; column < found.columns; column++) {
         context.save();
@@ -130,7 +130,7 @@ export function mapView(root, choose, tiles) {
         context.rotate(cell >= 40 ? 0 : -Math.PI / 3);
         context.textAlign = cell >= 40 ? "center" : "left";
         context.textBaseline = cell >= 40 ? "bottom" : "middle";
-        context.fillText(cut(labels.columns[window.left + column]), 0, 0, cell >= 40 ? cell : LABELS - 8);
+        context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, cell >= 40 ? cell : LABELS - 8);
         context.restore();
       }
     }
@@ -267,10 +267,6 @@ function numbers(context, found, { top, left, cell }, scale, high) {
     context.fillText(percent(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
       top + (Math.floor(i / found.columns) + 0.5) * cell);
   }
-}
-
-function cut(text) {
-  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
 }
 
 function clamp(value, low, high) {
