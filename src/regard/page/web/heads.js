@@ -4,7 +4,7 @@ import { clipped, h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { cells } from "./tiles.js";
 import { changeSize, fullChange } from "./view.js";
-import { hasHead } from "./weights.js";
+import { HIDDEN, hasHead } from "./weights.js";
 import { patternOf, wordsOf } from "./words.js";
 
 const THUMBNAIL = 64;
@@ -108,14 +108,41 @@ function thumbnail(layer, head) {
 /** The cells of the overview, averaged over heads. */
 export function fromOverview(layer, heads) {
   const [, rows, columns] = layer.overview.shape, size = rows * columns;
+  const own = layer.overview.data, largest = layer.largest.data, seen = allowedCells(layer, rows, columns);
   const sums = new Float32Array(size), most = new Float32Array(size);
   for (const head of heads) {
     for (let i = 0; i < size; i++) {
-      sums[i] += layer.overview.data[head * size + i] / heads.length;
-      most[i] = Math.max(most[i], layer.largest.data[head * size + i]);
+      sums[i] += own[head * size + i] / heads.length;
+      most[i] = Math.max(most[i], largest[head * size + i]);
     }
   }
+  if (seen) for (let i = 0; i < size; i++) if (!seen[i]) sums[i] = HIDDEN;
   return { rows, columns, tall: layer.rows_joined, wide: layer.keys_joined, sums, most };
+}
+
+const allowed = new WeakMap();
+
+// Which cells of the overview hold a pair that the mask allows in some head; null: all.
+function allowedCells(layer, rows, columns) {
+  const { mask, rows_joined: tall, keys_joined: wide, queries, keys } = layer;
+  if (!mask.start && !mask.pair) return null;
+  if (allowed.has(layer)) return allowed.get(layer);
+  const found = new Uint8Array(rows * columns);
+  for (let query = 0; query < queries; query++) {
+    const before = Math.floor(query / tall) * columns;
+    if (mask.start) {
+      const from = mask.start.data[query], to = mask.stop.data[query];
+      if (from < to) found.fill(1, before + Math.floor(from / wide), before + Math.ceil(to / wide));
+      continue;
+    }
+    for (let head = 0; head < mask.pair.shape[0]; head++) {
+      for (let key = 0; key < keys; key++) {
+        if (mask.pair.data[(head * queries + query) * keys + key]) found[before + Math.floor(key / wide)] = 1;
+      }
+    }
+  }
+  allowed.set(layer, found);
+  return found;
 }
 
 /** The largest number that is drawn in full colour. */
