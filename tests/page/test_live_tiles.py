@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from page.live_records import record_of_calls
+from page.live_records import document, record_of_calls
 from regard.attention import Alibi, Causal, Edges, Lengths, Relative, Rotary, ScaledDot, Window
 from regard.attention.masks import KeyRange
 from regard.inspection import LayerRecord
 from regard.inspection.seen_layer import SeenLayer
 from regard.inspection.views.page_data import page_data
 from regard.page.modules import joined
+from regard.page.numbers import percent
 
 # The cells of some windows, from the form that the page would take, or from vectors alone.
 CELLS = """
@@ -171,3 +172,19 @@ def test_of_long_inputs_vectors_of_16_bits_are_kept_instead_of_weights(script, n
     assert "table" not in layer
     assert layer["vectors"]["query"]["kind"] == "f16"
     assert {"overview", "largest"} <= set(layer)
+
+
+def test_a_worker_computes_the_tiles_of_a_long_input(live):
+    """The overview joins 4 x 4 pairs; a closer look joins 2 x 2, which the page's worker computes from the vectors."""
+    layer = layer_of(FORMS["causal"], 530, 32)
+    page = live(document(record_of_calls(layer)), "#map=1-400,1-400")
+    page.locator(".map-part p", has_text="A cell joins 2 × 2").wait_for()
+    page.focus("canvas.map")
+    for key in [*["Shift+ArrowUp", "Shift+ArrowLeft"] * 40, *["Shift+ArrowDown"] * 15, "ArrowRight"]:
+        page.keyboard.press(key)
+    weights = layer.weights(range(300, 302)).double().mean(0)
+    found = float(weights[:, 2:4].sum(1).mean())
+    assert page.locator(".line").text_content() == f"301 … 302 attends to 3 … 4: {percent(found)}"
+    for key in ("+", "-", "0"):
+        page.keyboard.press(key)
+    assert "map=" not in page.evaluate("location.hash")

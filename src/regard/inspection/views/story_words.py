@@ -72,19 +72,19 @@ def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
             return f"{_quoted(name)} was written{score}."
         case _:
             subject = "The answer" if name == "the whole" else _quoted(name)
-            return f"{subject} is {place.label}{score}."
+            return f"{subject} is {visible(place.label)}{score}."
 
 
 def _becomes(place: Place, outcome: Outcome, kind: str) -> str:
     if kind == "vectors":
         return f"the vector changes by {size_text(outcome.change, kind)} of its length"
     if kind == "numbers":
-        return f"{place.label} becomes {outcome.label}"
+        return f"{visible(place.label)} becomes {visible(outcome.label)}"
     if outcome.label != place.label:
         return f"{_with_score(place.label, place.score)} becomes {_with_score(outcome.label, outcome.score)}"
     before, after = place.score or 0.0, outcome.score or 0.0
     verb = "falls" if after < before else "rises"
-    return f"{place.label} {verb} from {probability(before)} to {probability(after)}"
+    return f"{visible(place.label)} {verb} from {probability(before)} to {probability(after)}"
 
 
 def said(outcome: Outcome) -> str:
@@ -93,7 +93,7 @@ def said(outcome: Outcome) -> str:
 
 
 def _with_score(label: str, score: float | None) -> str:
-    return label if score is None else f"{label} {probability(score)}"
+    return visible(label) if score is None else f"{visible(label)} {probability(score)}"
 
 
 def change_text(outcome: Outcome, kind: str) -> str:

@@ -34,7 +34,7 @@ export function comparedView(root, choose) {
         boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
       hidden.length ? h("td", {}, bar(changeSize(hidden[i]) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
-      third ? h("td", { class: changed(hidden[i]) ? "changed" : "" }, token(hidden[i].label),
+      third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said" }, token(hidden[i].label),
         hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));
     const others = data.items.length - rows.length;
     root.replaceChildren(

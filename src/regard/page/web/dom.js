@@ -29,3 +29,10 @@ function filled(element, properties, children) {
 export function token(text) {
   return h("bdi", {}, text);
 }
+
+/** Text of at most so many characters, with an ellipsis where it was cut. */
+export function clipped(text, most) {
+  if (text.length <= most) return text;
+  const characters = [...text];
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
+}

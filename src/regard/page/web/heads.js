@@ -1,6 +1,6 @@
 // All heads, small, each with its pattern and the answer without it; one is chosen, or their average.
 import { paint, scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { cells, hideMasked } from "./tiles.js";
 import { changeSize, fullChange } from "./view.js";
@@ -122,7 +122,7 @@ export function headsView(root, choose, signal) {
 function answer({ kind, place }, outcome) {
   if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind)}`;
   const score = outcome.score === null ? "" : probability(outcome.score);
-  return outcome.label === place.label ? ` ${score}` : ` ${outcome.label} ${score}`;
+  return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }
 
 function draw(picture, found, scale, high) {

@@ -1,5 +1,5 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
-import { h, s, token } from "./dom.js";
+import { clipped, h, s, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { wordsOf } from "./words.js";
 import { orZero, placeAt } from "./view.js";
@@ -69,7 +69,7 @@ export function itemsView(root, choose, peek) {
     const label = data.labels[i], score = data.scores[i];
     const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
-      : h("span", { class: "label" }, label, score === undefined ? "" : scoreText(score));
+      : h("span", { class: "label" }, token(clipped(label, 60)), score === undefined ? "" : scoreText(score));
     const text = h("span", { class: "text" }, token(shownText(data.items[i])));
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     const main = alone
@@ -108,8 +108,8 @@ export function itemsView(root, choose, peek) {
         h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
           "data-place": canPeek(view.data) ? i : null,
           onclick: () => choose({ place: i, key: null }) },
-        h("span", { class: "text" }, token(label || wordsOf(view.state.lang).answer)),
-        h("span", { class: "label" }, name === "the whole" ? "" : `${name} `, score === null ? "" : probability(score))));
+        h("span", { class: "text" }, token(clipped(label, 60) || wordsOf(view.state.lang).answer)),
+        h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, 60)} `, score === null ? "" : probability(score))));
       if (chosen) chips.set("answer", element);
       return element;
     });
@@ -162,9 +162,9 @@ function around(count, centre) {
   return { from, to: from + WINDOW };
 }
 
-// Pieces of words begin with their space.
+// Pieces of words begin with their space. The table has all of a long text.
 function shownText(text) {
-  return text.trim() || text;
+  return clipped(text.trim() || text, 60);
 }
 
 function range(from, to) {
