@@ -150,6 +150,34 @@ def converted(tmp_path_factory) -> str:
     return path.with_suffix(".html").as_uri()
 
 
+def fits(frame) -> None:
+    """Wait until a frame is as high as the page in it."""
+    gap = "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight)"
+    for _ in range(100):
+        if frame.evaluate(gap) <= 1:
+            return
+        frame.wait_for_timeout(50)
+    raise AssertionError(f"{frame.evaluate(gap)} pixels are missing or too many")
+
+
+def test_frames_that_are_not_in_sight_are_as_high_as_their_pages(context, tmp_path):
+    html = regard.load("english-pos").see("I saw a saw .")._repr_mimebundle_()["text/html"]
+    file = tmp_path / "around.html"
+    file.write_text(f"<!doctype html><div style='height: 9000px'></div>{html}<div id=folded hidden>{html}</div>")
+    page, said = context().new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelector('iframe').offsetHeight > 1000")
+    # One that had no size at first, in an output that was folded, is drawn when it is seen.
+    page.evaluate("document.getElementById('folded').hidden = false")
+    page.evaluate("document.querySelectorAll('iframe')[1].scrollIntoView()")
+    page.wait_for_function("document.querySelectorAll('iframe')[1].offsetHeight > 1000")
+    assert page.frames[2].locator(".arcs path").count() > 2
+    for frame in page.frames[1:]:
+        fits(frame)
+    assert said == []
+
+
 def test_a_notebook_that_was_executed_shows_its_pages(converted, context):
     page, said = context().new_page(), []
     page.on("console", lambda message: said.append(message.text))
@@ -171,7 +199,7 @@ def test_a_notebook_that_was_executed_shows_its_pages(converted, context):
     )
     # As high as what is in it, also where it isn't in sight.
     for frame in page.frames[1:]:
-        assert frame.evaluate("Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight)") <= 1
+        fits(frame)
     # One goes on without the other, though neither has an address of its own.
     before = second.locator(".sentence").inner_text()
     first.locator(".chips .chip").first.click()
@@ -181,9 +209,7 @@ def test_a_notebook_that_was_executed_shows_its_pages(converted, context):
     assert second.locator(".sentence").inner_text() == before
     # What stands in a frame grows with its content.
     page.set_viewport_size({"width": 500, "height": 900})
-    page.wait_for_timeout(300)
-    frame = page.frames[1]
-    assert frame.evaluate("Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight)") <= 1
+    fits(page.frames[1])
     # The converter's own page loads libraries from elsewhere, which is refused here; ours says nothing.
     assert {each for each in said if "ERR_INTERNET_DISCONNECTED" not in each} == set()
     assert "english-pos" in page.locator(".jp-OutputArea-output pre").last.inner_text()
