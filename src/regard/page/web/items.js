@@ -19,7 +19,7 @@ export function itemsView(root, choose, peek) {
   const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
   const box = h("div", { class: "items" }, arcs, list, written);
   root.append(box);
-  let drawn = null, width = null;
+  let drawn = null, fitted = null, width = null;
   const redraw = () => drawn && drawArcs(drawn);
   new ResizeObserver(() => {
     if (drawn && width !== box.clientWidth) fit();
@@ -59,7 +59,9 @@ export function itemsView(root, choose, peek) {
     }
     written.hidden = !written.firstChild;
     box.classList.toggle("two", !written.hidden);
-    fit();
+    // The same items are as wide whichever is chosen.
+    if (fitted !== data || width !== box.clientWidth) fit();
+    fitted = data;
     drawn = { box, arcs, view, chips, from: pair || selected === null ? "answer" : selected };
     redraw();
   };
