@@ -1,5 +1,6 @@
 // Drawing a map on its canvas: cells, names or rulers at its edges, and the frame of what is chosen.
 import { colourOf } from "./colours.js";
+import { clipped } from "./dom.js";
 import { imageOf } from "./heads.js";
 import { percent } from "./numbers.js";
 import { HIDDEN } from "./weights.js";
@@ -89,7 +90,7 @@ export function drawLabels(context, found, window, { top, left, cell }, labels, 
   context.textBaseline = "middle";
   for (let row = 0; row < found.rows; row++) {
     context.textAlign = "right";
-    context.fillText(cut(labels.rows[window.top + row]), left - 6, top + (row + 0.5) * cell, LABELS - 8);
+    context.fillText(clipped(labels.rows[window.top + row], 14), left - 6, top + (row + 0.5) * cell, LABELS - 8);
   }
   for (let column = 0; column < found.columns; column++) {
     context.save();
@@ -97,7 +98,7 @@ export function drawLabels(context, found, window, { top, left, cell }, labels, 
     context.rotate(cell >= 40 ? 0 : -Math.PI / 3);
     context.textAlign = cell >= 40 ? "center" : "left";
     context.textBaseline = cell >= 40 ? "bottom" : "middle";
-    context.fillText(cut(labels.columns[window.left + column]), 0, 0, cell >= 40 ? cell : LABELS - 8);
+    context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, cell >= 40 ? cell : LABELS - 8);
     context.restore();
   }
 }
@@ -152,8 +153,4 @@ export function drawFrame(context, found, window, { top, left, cell }, query, sp
   if (own >= 0 && column >= 0 && column < found.columns) {
     context.strokeRect(left + column * cell, top + own * cell, Math.max(cell, 2), Math.max(cell, 2));
   }
-}
-
-function cut(text) {
-  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
 }
