@@ -87,11 +87,11 @@ FORMS = {
 }
 
 
-def layer_of(form: Form, keys: int = SIZE, feature: int = 8) -> LayerRecord:
+def layer_of(form: Form, keys: int = SIZE, feature: int = 8, strength: float = 1.0) -> LayerRecord:
     torch.manual_seed(0)
     made = form.parts(feature)
     queries = keys if form.queries == SIZE else form.queries
-    query = torch.randn(1, 4, queries, feature)
+    query = strength * torch.randn(1, 4, queries, feature)
     key, value = torch.randn(2, 1, form.key_heads, keys, feature)
     rows = torch.arange(0)
     parts = made.get("mask"), made.get("position")
@@ -188,3 +188,13 @@ def test_a_worker_computes_the_tiles_of_a_long_input(live):
     for key in ("+", "-", "0"):
         page.keyboard.press(key)
     assert "map=" not in page.evaluate("location.hash")
+
+
+def test_a_weight_of_1_is_written_as_one_however_large_the_scores(live):
+    layer = layer_of(FORMS["causal"], 530, 32, strength=30)
+    page = live(document(record_of_calls(layer)))
+    largest = layer.weights(range(20)).double().amax(2).tolist()
+    for head, row in enumerate(largest, start=1):
+        for place, weight in enumerate(row, start=1):
+            page.evaluate(f"location.replace('#place={place}&head={head}'); dispatchEvent(new Event('popstate'))")
+            assert f"({percent(weight)})" in page.locator(".sentence").text_content()

@@ -182,6 +182,8 @@ def vectors(
             "pair": (scores - _Vectors(query, key, scale, {}, {}).scores(np.arange(queries))).astype(np.float32)
         }
     log_sums = found.log_sums()
+    rounded = log_sums.astype(np.float32)
+    rest = np.subtract(log_sums, rounded, out=np.zeros_like(log_sums), where=np.isfinite(log_sums))
     if not found.agrees(log_sums, layer, heads):
         return None
     return {
@@ -189,7 +191,9 @@ def vectors(
         "query": arrays.add(query),
         "key": arrays.add(key),
         "scale": scale,
-        "log_sum": arrays.add(log_sums.astype(np.float32)),
+        # In two parts, since a weight of 1 would else print as ">99%" where scores are large.
+        "log_sum": arrays.add(rounded),
+        "log_sum_rest": arrays.add(rest.astype(np.float32)),
         "bias": {name: arrays.add(value) if isinstance(value, np.ndarray) else value for name, value in bias.items()},
     }
 

@@ -1,7 +1,7 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { brief, percent, short } from "./numbers.js";
-import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, product, weightAt } from "./weights.js";
+import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -55,11 +55,11 @@ export function stepsView(root, title) {
     }
     rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
     if (allowed) {
-      const weight = Math.exp(score - part.logSum[query]);
+      const weight = Math.exp(score - logSumOf(part, query));
       const { from, to } = allowedKeys(part, query);
       let count = 0;
       for (let i = from; i < to; i++) if (isAllowed(part, query, i)) count += 1;
-      rows.push(step(words.softmax(count), `e^${short(score)} ÷ ${short(Math.exp(part.logSum[query]))} = `, percent(weight)));
+      rows.push(step(words.softmax(count), `e^${short(score)} ÷ ${short(Math.exp(logSumOf(part, query)))} = `, percent(weight)));
     }
     if (every) {
       rows.push(step(words.mean, `${every.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}` +

@@ -131,6 +131,7 @@ export function headVectors(layer, head) {
   return {
     queries, keys, size, bias, mask: maskOf(layer, head), scale: vectors.scale,
     query: partOf(vectors.query, place), key: partOf(vectors.key, place), logSum: partOf(vectors.log_sum, place),
+    logSumRest: partOf(vectors.log_sum_rest, place),
   };
 }
 
@@ -184,7 +185,7 @@ export function isAllowed(part, query, key) {
 /** The weight of a pair that the mask allows. */
 export function weightOf(part, query, key) {
   if (part.table) return part.table[query * part.keys + key];
-  const score = part.scale * product(part, query, key) + biasOf(part, query, key), sum = part.logSum[query];
+  const score = part.scale * product(part, query, key) + biasOf(part, query, key), sum = logSumOf(part, query);
   return sum === -Infinity ? 0 : Math.exp(score - sum);
 }
 
@@ -192,4 +193,9 @@ export function weightOf(part, query, key) {
 export function weightAt(layer, head, query, key) {
   const part = headPart(layer, head);
   return isAllowed(part, query, key) ? weightOf(part, query, key) : 0;
+}
+
+/** The logarithm of the sum of exp(score) over a row, more exact than one number of 32 bits. */
+export function logSumOf(part, query) {
+  return part.logSum[query] + part.logSumRest[query];
 }
