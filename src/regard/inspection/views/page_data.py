@@ -9,6 +9,7 @@ import numpy as np
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.layer_arrays import hidden_pairs, overview, vectors, weights_table
 from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
@@ -67,6 +68,8 @@ def page_data(
 
 
 def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, head: int | None) -> dict[str, Any]:
+    # First, since it is what is looked at first.
+    drawn = drawn_values(record.input, arrays)
     left_out: dict[str, list[str]] = {}
     shown = len(record.layers) - 1 if layer is None else layer - 1
     layers: list[dict[str, Any]] = [{} for _ in record.layers]
@@ -113,6 +116,7 @@ def _record(record: Record, arrays: Arrays, most_bytes: int, layer: int | None, 
         "labels": list(record.labels),
         "scores": list(record.scores),
         "grid": None if record.grid is None else list(record.grid),
+        "input": drawn,
         "layers": layers,
         "pooling": pooling,
         "outcomes": _outcomes(record.outcomes or _answered(record), arrays),

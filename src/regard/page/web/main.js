@@ -3,7 +3,7 @@ import { address, goTo } from "./address.js";
 import { comparedView } from "./compared.js";
 import { h } from "./dom.js";
 import { headsView } from "./heads.js";
-import { itemsView } from "./items.js";
+import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { sentenceOf } from "./sentence.js";
 import { changed, firstState, hashOf, readState } from "./state.js";
@@ -46,7 +46,7 @@ export function start(all, signal) {
   document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
-  const views = [itemsView(items, choose), comparedView(compared, choose), headsView(heads, choose),
+  const views = [inputView(items, choose), comparedView(compared, choose), headsView(heads, choose),
     mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
