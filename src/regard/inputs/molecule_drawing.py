@@ -59,13 +59,8 @@ def molecule_drawing(smiles: str) -> MoleculeDrawing:
 def _symbol(atom: Any, positions: np.ndarray) -> str:
     """The element with its isotope, hydrogens and charge; the hydrogens stand where no bond is."""
     element, hydrogens, charge = atom.GetSymbol(), atom.GetTotalNumHs(), atom.GetFormalCharge()
-    if (
-        element == "C"
-        and atom.GetDegree()
-        and not charge
-        and not atom.GetIsotope()
-        and not atom.GetNumRadicalElectrons()
-    ):
+    plain = not (charge or atom.GetIsotope() or atom.GetNumRadicalElectrons())
+    if element == "C" and atom.GetDegree() and plain:
         return ""
     isotope = str(atom.GetIsotope() or "").translate(_HIGH)
     count = str(abs(charge)) if abs(charge) > 1 else ""

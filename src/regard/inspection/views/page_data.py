@@ -10,6 +10,7 @@ import numpy as np
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import Record
+from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.kept_weights import kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
 from regard.inspection.views.story import difference, head_names
@@ -79,6 +80,7 @@ def _record(
     done: Callable[[], None],
 ) -> dict[str, Any]:
     # First what must be there; the weights share the room that it leaves.
+    drawn = drawn_values(record.input, arrays)
     outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
@@ -113,6 +115,7 @@ def _record(
         "labels": list(map(visible, record.labels)),
         "scores": list(record.scores),
         "grid": None if record.grid is None else list(record.grid),
+        "input": drawn,
         "layers": layers,
         "pooling": pooling,
         "outcomes": outcomes,

@@ -8,6 +8,11 @@ export function scaleOf(element) {
   return { low: read("--weight-low"), high: read("--weight-high"), masked: read("--masked"), broken: read("--broken") };
 }
 
+/** A colour of the style sheet as three numbers. */
+export function colourNamed(element, name) {
+  return rgb(getComputedStyle(element).getPropertyValue(name).trim());
+}
+
 function rgb(text) {
   return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
 }

@@ -1,11 +1,10 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
+import { answerChips, around, canPeek, range, shownText } from "./answers.js";
 import { clipped, h, s, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { wordsOf } from "./words.js";
 import { orZero, placeAt } from "./view.js";
 
-// More items than that are shown as a window around the chosen one.
-const WINDOW = 80;
 // Arcs below this weight would be hairs.
 const LEAST = 0.02;
 const MOST_ARCS = 8;
@@ -50,13 +49,9 @@ export function itemsView(root, choose, peek) {
     const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
     list.replaceChildren(...edge(view, shown, true),
       ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false));
-    written.replaceChildren();
-    if (pair) {
-      const other = around(data.queries.length, selected || 0);
-      written.append(...range(other.from, other.to).map((i) => writtenChip(view, i, selected, chips)));
-    } else if (selected === null) {
-      written.append(...answers(view, chips));
-    }
+    written.replaceChildren(...answerChips(view, choose));
+    const chosen = written.querySelector(".selected");
+    if (chosen) chips.set("answer", chosen);
     written.hidden = !written.firstChild;
     box.classList.toggle("two", !written.hidden);
     // The same items are as wide whichever is chosen.
@@ -87,34 +82,6 @@ export function itemsView(root, choose, peek) {
     if (i === view.key && weights) element.classList.add("key");
     chips.set(i, element);
     return element;
-  }
-
-  function writtenChip(view, i, selected, chips) {
-    const place = placeAt(view.data, i);
-    const found = view.data.outcomes.places[place];
-    const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
-    const element = h("li", { class: i === selected ? "selected" : "" },
-      h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
-        "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, onclick: () => choose({ place, key: null }) },
-      h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
-    if (i === selected) chips.set("answer", element);
-    return element;
-  }
-
-  function answers(view, chips) {
-    const { places } = view.data.outcomes;
-    const shown = around(places.length, view.state.place);
-    return range(shown.from, shown.to).map((i) => {
-      const { name, label, score } = places[i], chosen = i === view.state.place;
-      const element = h("li", { class: chosen ? "selected" : "" },
-        h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
-          "data-place": canPeek(view.data) ? i : null,
-          onclick: () => choose({ place: i, key: null }) },
-        h("span", { class: "text" }, token(clipped(label, 60) || wordsOf(view.state.lang).answer)),
-        h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, 60)} `, score === null ? "" : probability(score))));
-      if (chosen) chips.set("answer", element);
-      return element;
-    });
   }
 
   function light(i, on) {
@@ -149,28 +116,8 @@ function isOneLine({ firstElementChild: first, lastElementChild: last }) {
   return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
 }
 
-// Not of a window around the chosen item, which would move away from the mouse.
-function canPeek({ items, outcomes }) {
-  return Math.max(items.length, outcomes.places.length) <= WINDOW;
-}
-
 function heaviest({ weights, key }) {
   return weights ? key : 0;
-}
-
-function around(count, centre) {
-  if (count <= WINDOW) return { from: 0, to: count };
-  const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
-  return { from, to: from + WINDOW };
-}
-
-// Pieces of words begin with their space. The table has all of a long text.
-function shownText(text) {
-  return clipped(text.trim() || text, 60);
-}
-
-function range(from, to) {
-  return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
 function shade(weight) {

@@ -4,7 +4,7 @@ import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
 import { h } from "./dom.js";
 import { headsView } from "./heads.js";
-import { itemsView } from "./items.js";
+import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
 import { mapView } from "./map.js";
 import { sentenceOf } from "./sentence.js";
@@ -49,7 +49,7 @@ export function start(all, signal) {
   document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
-  const views = [itemsView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
+  const views = [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
     mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");

@@ -87,6 +87,16 @@ const ENGLISH = {
   measure: "Measure what mattered",
   busy: "The model is running …",
   noServer: "The server doesn't answer. Is regard serve still running?",
+  picture: (rows, columns) => `The picture in ${rows} by ${columns} patches. Arrow keys choose another one.`,
+  sound: (seconds, count) => `The sound of ${seconds} seconds in ${count} frames. Arrow keys choose another one.`,
+  play: "The sound as the model was given it",
+  spectrogram: (bands, highest) => `Waveform above ${bands} mel bands up to ${highest.toLocaleString("en")} Hz.`,
+  silent: (size) => `The page leaves the sound itself out: it takes ${size} MB, and a page plays 2 MB at most.`,
+  graph: (nodes, edges) => `The graph of ${nodes.toLocaleString("en")} nodes and ${edges.toLocaleString("en")} edges.`,
+  adjacency: "Each row has a mark for each node that it can attend to. Below: the chosen row.",
+  molecule: (atoms) => `The molecule of ${atoms} atoms.`,
+  rows: (rows, columns) => `A table of ${rows.toLocaleString("en")} rows and ${columns.toLocaleString("en")} columns.`,
+  columns: (shown, all) => `The page shows the first ${shown} of ${all.toLocaleString("en")} columns.`,
 };
 
 const CHINESE = {
@@ -173,6 +183,16 @@ const CHINESE = {
   measure: "测量作用",
   busy: "模型正在运行……",
   noServer: "服务器没有回答。regard serve 还在运行吗？",
+  picture: (rows, columns) => `图片，${rows} × ${columns} 块。用方向键换一块。`,
+  sound: (seconds, count) => `声音，${seconds} 秒，${count} 帧。用方向键换一帧。`,
+  play: "模型得到的声音",
+  spectrogram: (bands, highest) => `上面是波形，下面是 ${bands} 个梅尔频带，最高 ${highest.toLocaleString("en")} Hz。`,
+  silent: (size) => `页面里没有声音本身：它有 ${size} MB，页面最多放 2 MB。`,
+  graph: (nodes, edges) => `图，${nodes.toLocaleString("en")} 个节点，${edges.toLocaleString("en")} 条边。`,
+  adjacency: "每一行标出它能注意的节点。下面是选中的那一行。",
+  molecule: (atoms) => `分子，${atoms} 个原子。`,
+  rows: (rows, columns) => `表，${rows.toLocaleString("en")} 行，${columns.toLocaleString("en")} 列。`,
+  columns: (shown, all) => `页面显示 ${all.toLocaleString("en")} 列中的前 ${shown} 列。`,
 };
 
 /** The words of a language. */

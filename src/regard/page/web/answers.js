@@ -1,0 +1,60 @@
+// What the model says, as chips: the answers for the whole, or what it wrote, of which one is chosen.
+import { clipped, h, token } from "./dom.js";
+import { probability } from "./numbers.js";
+import { placeAt } from "./view.js";
+import { wordsOf } from "./words.js";
+
+// More items than that are shown as a window around the chosen one.
+const WINDOW = 80;
+
+/** The chips; none where each item has an answer of its own. */
+export function answerChips(view, choose) {
+  const { queries, outcomes } = view.data, selected = view.pooled ? null : view.place.query;
+  if (queries !== null) {
+    const shown = around(queries.length, selected || 0);
+    return range(shown.from, shown.to).map((i) => writtenChip(view, i, selected, choose));
+  }
+  if (selected !== null) return [];
+  const shown = around(outcomes.places.length, view.state.place);
+  return range(shown.from, shown.to).map((i) => answerChip(view, i, choose));
+}
+
+function writtenChip(view, i, selected, choose) {
+  const place = placeAt(view.data, i), found = view.data.outcomes.places[place];
+  const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
+  return h("li", { class: i === selected ? "selected" : "" },
+    h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
+      "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, onclick: () => choose({ place, key: null }) },
+    h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
+}
+
+function answerChip(view, i, choose) {
+  const { name, label, score } = view.data.outcomes.places[i], chosen = i === view.state.place;
+  return h("li", { class: chosen ? "selected" : "" },
+    h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
+      "data-place": canPeek(view.data) ? i : null, onclick: () => choose({ place: i, key: null }) },
+    h("span", { class: "text" }, token(clipped(label, 60) || wordsOf(view.state.lang).answer)),
+    h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, 60)} `, score === null ? "" : probability(score))));
+}
+
+/** A window of a list, around one of its items. */
+export function around(count, centre) {
+  if (count <= WINDOW) return { from: 0, to: count };
+  const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
+  return { from, to: from + WINDOW };
+}
+
+/** Whether the mouse shows what it is on: not in a window around the chosen item, which would move away from it. */
+export function canPeek({ items, outcomes }) {
+  return Math.max(items.length, outcomes.places.length) <= WINDOW;
+}
+
+/** Pieces of words begin with their space. The table has all of a long text. */
+export function shownText(text) {
+  return clipped(text.trim() || text, 60);
+}
+
+/** The numbers from one to another. */
+export function range(from, to) {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}

@@ -1,0 +1,105 @@
+// What all drawn inputs have: the sheet that is drawn on, a line about one item, a legend, the answers; and how an item
+// is chosen.
+import { answerChips } from "./answers.js";
+import { h, token } from "./dom.js";
+import { changeText, percent, probability } from "./numbers.js";
+import { orZero, placeAt } from "./view.js";
+import { wordsOf } from "./words.js";
+
+// As many numbers as there are arcs above a text, and of the same weights.
+const MOST_NUMBERS = 8;
+const LEAST_NUMBER = 0.02;
+
+/** The parts around a sheet. `draw` is called with the view and the item under the pointer, or null. */
+export function drawingOf(root, choose, kind, draw) {
+  const sheet = h("div", { class: "sheet" }), line = h("p", { class: "quiet line", "aria-live": "polite" });
+  const legend = h("p", { class: "legend" }), note = h("p", { class: "quiet" });
+  const answers = h("ol", { class: "chips written", role: "list" });
+  const figure = h("div", { class: "figure" }, sheet, line, legend, note);
+  root.append(h("div", { class: `drawn ${kind}` }, figure, answers));
+  let view = null, hovered = null, width = 0;
+  new ResizeObserver(() => {
+    if (!view || !sheet.clientWidth || sheet.clientWidth === width) return;
+    width = sheet.clientWidth;
+    draw(view, hovered);
+  }).observe(sheet);
+
+  return {
+    sheet,
+    /** Draw a view, with some sentences below. */
+    show(next, notes = []) {
+      view = next;
+      const words = wordsOf(view.state.lang), chips = answerChips(view, choose);
+      answers.replaceChildren(...chips);
+      answers.hidden = !chips.length;
+      answers.classList.toggle("several", chips.length > 4);
+      note.textContent = notes.filter(Boolean).join(" ");
+      note.hidden = !note.textContent;
+      legend.hidden = !view.weights;
+      if (view.weights) {
+        legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }),
+          ` ${percent(highest(view))}`);
+      }
+      tell();
+      width = sheet.clientWidth;
+      draw(view, hovered);
+    },
+    /** Say what an item got, and show it in the other parts of the page; null: the chosen one again. */
+    light(item) {
+      if (item === hovered) return;
+      hovered = item;
+      tell();
+      draw(view, hovered);
+      root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: item } }));
+    },
+    /** What is predicted from an item, or else the weight of the item. */
+    pick(item) {
+      const place = view.data.queries === null ? placeAt(view.data, item) : -1;
+      choose(place >= 0 ? { place, key: null } : { key: item });
+    },
+    get view() {
+      return view;
+    },
+  };
+
+  function tell() {
+    line.replaceChildren(...aboutItem(view, hovered ?? ownItem(view) ?? view.key));
+  }
+}
+
+/** The item for which is predicted; null if it is none of those that are attended to. */
+export function ownItem(view) {
+  return view.pooled || view.data.queries !== null ? null : view.place.query;
+}
+
+/** The item that is chosen, as what is predicted for or as what is attended to. */
+export function chosenItem(view) {
+  return ownItem(view) ?? view.key;
+}
+
+/** The largest weight of the row, which has the full colour. */
+export function highest({ weights }) {
+  return (weights ?? []).reduce((high, each) => Math.max(high, orZero(each)), 1e-9);
+}
+
+/** How much of its colour an item has, from 0 to 1; the root, as in the map. */
+export function strengthOf({ weights }, item, high) {
+  return weights ? Math.sqrt(Math.max(0, Math.min(1, orZero(weights[item]) / high))) : 0;
+}
+
+/** The items with the largest weights, whose numbers are shown. */
+export function heaviestItems({ weights }) {
+  if (!weights) return [];
+  return [...weights.keys()].filter((i) => weights[i] >= LEAST_NUMBER).sort((a, b) => weights[b] - weights[a]).slice(0, MOST_NUMBERS);
+}
+
+function aboutItem(view, item) {
+  const { data, weights, hidden, kind, names } = view, words = wordsOf(view.state.lang);
+  const label = data.labels[item], score = data.scores[item];
+  const parts = [
+    label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
+    weights ? `${words.attended} ${percent(weights[item])}` : "",
+    hidden.length ? `${words.mattered} ${changeText(hidden[item].change, kind)}` : "",
+  ];
+  return [token(names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
+}

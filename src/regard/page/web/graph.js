@@ -1,0 +1,96 @@
+// A graph, drawn where its layout says: edges as wide as the weights along them, and the chosen node framed.
+import { adjacencyOf } from "./adjacency.js";
+import { s } from "./dom.js";
+import { drawingOf, heaviestItems, ownItem } from "./drawing.js";
+import { discs, nodesSheet, sizeSheet } from "./nodes.js";
+import { percent } from "./numbers.js";
+import { orZero } from "./view.js";
+import { hasHead, rowOf } from "./weights.js";
+import { wordsOf } from "./words.js";
+
+const GRAPH_WIDTH = 860;
+const GRAPH_MARGIN = 36;
+// Pixels of the sheet for each node, from which on all of them are named.
+const ROOM = 5200;
+
+/** The graph; `choose` is called with what changes in the state. */
+export function graphView(root, choose) {
+  const drawing = drawingOf(root, choose, "graph", draw), sheet = nodesSheet(drawing, "graph");
+  const adjacency = adjacencyOf(drawing);
+
+  return (view) => {
+    const { input, items } = view.data, words = wordsOf(view.state.lang), large = input.positions === null;
+    sheet.toggleAttribute("hidden", large);
+    adjacency.canvas.hidden = !large;
+    (large ? adjacency.canvas : sheet).setAttribute("aria-label", words.graph(items.length, input.edges.shape[1]));
+    drawing.show(view, [large ? words.adjacency : ""]);
+  };
+
+  function draw(view, hovered) {
+    const { input, items } = view.data;
+    if (input.positions === null) {
+      adjacency.draw(view, hovered);
+      return;
+    }
+    const width = Math.min(GRAPH_WIDTH, drawing.sheet.clientWidth || GRAPH_WIDTH);
+    const height = Math.round(Math.max(260, Math.min(460, 0.55 * width)));
+    const { data } = input.positions;
+    const spots = items.map((_, i) => ({ x: GRAPH_MARGIN + data[2 * i] * (width - 2 * GRAPH_MARGIN),
+      y: GRAPH_MARGIN + data[2 * i + 1] * (height - 2 * GRAPH_MARGIN - 10) }));
+    sizeSheet(sheet, width, height);
+    const radius = items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
+    const most = heaviestItems(view), named = new Set([...most, view.key, ownItem(view), hovered]);
+    const all = (width * height) / items.length >= ROOM;
+    sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered),
+      ...items.map((text, i) => ({ text, i })).filter(({ i }) => all || named.has(i)).map(({ text, i }) =>
+        s("text", { x: spots[i].x, y: spots[i].y + radius + 14, class: "name", "data-item": i }, cutName(text))),
+      ...most.map((i) => s("text", { x: spots[i].x, y: spots[i].y - radius - 6, class: "number" }, percent(view.weights[i]))));
+  }
+}
+
+// The edges of the graph, and over them those that were attended along.
+function edgesOf(view, spots, hovered) {
+  const found = [], widths = edgeWeights(view), own = ownItem(view);
+  const line = (from, to, more) => s("line", { x1: spots[from].x, y1: spots[from].y, x2: spots[to].x, y2: spots[to].y, ...more });
+  const [lined, edges] = [new Set(), edgesOfInput(view.data.input)];
+  for (const [from, to] of edges) {
+    const name = from < to ? `${from} ${to}` : `${to} ${from}`;
+    if (!lined.has(name)) found.push(line(from, to, { class: from === hovered || to === hovered ? "edge lit" : "edge" }));
+    lined.add(name);
+  }
+  if (own !== null) {
+    // What a node attends to may be no neighbour of it.
+    for (const from of heaviestItems(view)) {
+      const name = from < own ? `${from} ${own}` : `${own} ${from}`;
+      if (from !== own && !lined.has(name)) {
+        found.push(line(from, own, { class: "far", "stroke-width": 1.5 + 9 * view.weights[from] }));
+      }
+    }
+  }
+  const weighed = edges.map(([from, to], i) => ({ from, to, weight: widths[i] })).filter(({ weight }) => weight > 0);
+  for (const { from, to, weight } of weighed.sort((a, b) => a.weight - b.weight)) {
+    found.push(line(from, to, { class: "along", "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
+  }
+  return found;
+}
+
+/** The weight along each edge: of the chosen node those that lead to it, and without one all. */
+export function edgeWeights(view) {
+  const edges = edgesOfInput(view.data.input), own = ownItem(view);
+  if (view.weights && own !== null) return edges.map(([from, to]) => (to === own ? orZero(view.weights[from]) : 0));
+  if (!view.weights || view.usesPooling || view.data.queries !== null || !hasHead(view.layer, view.head)) return edges.map(() => 0);
+  const rows = new Map();
+  return edges.map(([from, to]) => {
+    if (!rows.has(to)) rows.set(to, rowOf(view.layer, view.head, to));
+    return orZero(rows.get(to)[from]);
+  });
+}
+
+/** The edges as pairs: from what is attended to, to what attends. */
+export function edgesOfInput({ edges: { shape: [, count], data } }) {
+  return Array.from({ length: count }, (_, i) => [data[i], data[count + i]]);
+}
+
+function cutName(text) {
+  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+}

@@ -1,0 +1,86 @@
+// A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
+import { s } from "./dom.js";
+import { drawingOf, heaviestItems } from "./drawing.js";
+import { discs, nodesSheet, sizeSheet } from "./nodes.js";
+import { percent } from "./numbers.js";
+import { wordsOf } from "./words.js";
+
+const MOLECULE_WIDTH = 680;
+const MOLECULE_HEIGHT = 380;
+const MOLECULE_MARGIN = 34;
+// The longest a bond is drawn, in pixels.
+const BOND = 64;
+
+/** The molecule; `choose` is called with what changes in the state. */
+export function moleculeView(root, choose) {
+  const drawing = drawingOf(root, choose, "molecule", draw), sheet = nodesSheet(drawing, "molecule");
+
+  return (view) => {
+    sheet.setAttribute("aria-label", wordsOf(view.state.lang).molecule(view.data.items.length));
+    drawing.show(view);
+  };
+
+  function draw(view, hovered) {
+    const { input } = view.data, width = Math.min(MOLECULE_WIDTH, drawing.sheet.clientWidth || MOLECULE_WIDTH);
+    const { spots, height, length } = placed(input, width);
+    sizeSheet(sheet, width, height);
+    const radius = Math.max(4, Math.min(0.36 * length, 20)), size = Math.max(9, Math.min(0.4 * length, 19));
+    const bonds = bondsOf(input.bonds, spots, input.symbols, size);
+    const most = heaviestItems(view);
+    sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds,
+      ...input.symbols.flatMap((text, i) => (text ? [s("text", { x: spots[i].x, y: spots[i].y, class: "symbol", "data-item": i,
+        "font-size": size }, text)] : [])),
+      ...most.map((i) => s("text", { ...besideOf(i, spots, radius), class: "number" }, percent(view.weights[i]))));
+  }
+}
+
+// Where atoms stand in a sheet of this width: no bond is longer than wanted, and all fit.
+function placed({ positions: { data, shape: [count] } }, width) {
+  const [xs, ys] = [0, 1].map((axis) => Array.from({ length: count }, (_, i) => data[2 * i + axis]));
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  const [wide, tall] = [Math.max(...xs) - left, Math.max(...ys) - top];
+  // RDKit's bonds are 1.5 long.
+  const scale = Math.min(BOND / 1.5, (width - 2 * MOLECULE_MARGIN) / Math.max(wide, 1e-6), (MOLECULE_HEIGHT - 2 * MOLECULE_MARGIN) / Math.max(tall, 1e-6));
+  const across = (width - wide * scale) / 2;
+  return { length: 1.5 * scale, height: Math.max(110, tall * scale + 2 * MOLECULE_MARGIN),
+    spots: xs.map((x, i) => ({ x: across + (x - left) * scale,
+      y: (Math.max(110, tall * scale + 2 * MOLECULE_MARGIN) - tall * scale) / 2 + (ys[i] - top) * scale })) };
+}
+
+function bondsOf({ shape: [count], data }, spots, symbols, size) {
+  const bonds = Array.from({ length: count }, (_, i) => [data[3 * i], data[3 * i + 1], data[3 * i + 2]]);
+  const neighbours = spots.map(() => []);
+  for (const [a, b] of bonds) {
+    neighbours[a].push(b);
+    neighbours[b].push(a);
+  }
+  return bonds.flatMap(([a, b, lines]) => {
+    const dx = spots[b].x - spots[a].x, dy = spots[b].y - spots[a].y, length = Math.hypot(dx, dy) || 1;
+    const [along, across] = [{ x: dx / length, y: dy / length }, { x: -dy / length, y: dx / length }];
+    // The second line stands inside of a ring, or on both sides of the middle where there is no inside.
+    const side = [...neighbours[a], ...neighbours[b]].filter((each) => each !== a && each !== b)
+      .reduce((sum, each) => sum + Math.sign((spots[each].x - spots[a].x) * across.x + (spots[each].y - spots[a].y) * across.y), 0);
+    const gap = Math.max(2.5, 0.1 * length);
+    const shifts = lines === 2 ? (Math.abs(side) > 0.5 ? [0, Math.sign(side) * 1.6 * gap] : [-gap / 1.2, gap / 1.2])
+      : lines === 3 ? [-1.3 * gap, 0, 1.3 * gap] : [0];
+    return shifts.map((shift) => {
+      const inner = shift && Math.abs(side) > 0.5 && lines === 2 ? 0.12 * length : 0;
+      const [from, to] = [a, b].map((atom) => (symbols[atom] ? 0.62 * size : inner));
+      return s("line", { class: lines === 0 ? "bond other" : "bond",
+        x1: spots[a].x + along.x * from + across.x * shift, y1: spots[a].y + along.y * from + across.y * shift,
+        x2: spots[b].x - along.x * to + across.x * shift, y2: spots[b].y - along.y * to + across.y * shift });
+    });
+  });
+}
+
+// Beside an atom, away from the middle of the molecule.
+function besideOf(i, spots, radius) {
+  const middle = { x: 0, y: 0 };
+  for (const { x, y } of spots) {
+    middle.x += x / spots.length;
+    middle.y += y / spots.length;
+  }
+  const dx = spots[i].x - middle.x, dy = spots[i].y - middle.y, length = Math.hypot(dx, dy);
+  const away = length < 1 ? { x: 0, y: -1 } : { x: dx / length, y: dy / length };
+  return { x: spots[i].x + away.x * (radius + 18), y: spots[i].y + away.y * (radius + 12) + 5 };
+}

@@ -1,0 +1,32 @@
+// What graphs and molecules have in common: nodes that are shaded by weights, framed where chosen, and lit by the pointer.
+import { s } from "./dom.js";
+import { chosenItem, highest, ownItem, strengthOf } from "./drawing.js";
+
+/** A drawing whose elements with `data-item` are items; they call `drawing` where the pointer is on them. */
+export function nodesSheet(drawing, id) {
+  const sheet = s("svg", { class: "nodes", tabindex: 0, role: "img", "data-id": id });
+  drawing.sheet.append(sheet);
+  const itemOf = ({ target }) => {
+    const item = target.closest?.("[data-item]")?.getAttribute("data-item");
+    return item === undefined || item === null ? null : Number(item);
+  };
+  sheet.addEventListener("pointermove", (event) => drawing.light(itemOf(event)));
+  sheet.addEventListener("pointerleave", () => drawing.light(null));
+  sheet.addEventListener("click", (event) => itemOf(event) !== null && drawing.pick(itemOf(event)));
+  return sheet;
+}
+
+/** The discs of all nodes, at {x, y}. */
+export function discs(view, spots, radius, hovered) {
+  const high = highest(view), own = ownItem(view), key = chosenItem(view) === own ? null : view.key;
+  return spots.map(({ x, y }, i) => s("circle", { cx: x, cy: y, r: radius, "data-item": i,
+    class: ["node", i === own ? "own" : "", i === key ? "key" : "", i === hovered ? "lit" : ""].filter(Boolean).join(" "),
+    style: { "--weight-value": strengthOf(view, i, high).toFixed(3) } }));
+}
+
+/** Give a drawing its size in pixels. */
+export function sizeSheet(sheet, width, height) {
+  sheet.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  sheet.setAttribute("width", width);
+  sheet.setAttribute("height", height);
+}

@@ -1,0 +1,106 @@
+// A picture whose patches are lit by the weights of the chosen row; items that are no patch stand above it.
+import { shownText } from "./answers.js";
+import { frameOf, haloed, pictureOf, sized } from "./canvas.js";
+import { h, token } from "./dom.js";
+import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
+import { percent } from "./numbers.js";
+import { wordsOf } from "./words.js";
+
+const PICTURE_SIDE = 420;
+// How much of the picture the blue of the largest weight hides.
+const PICTURE_COVER = 0.72;
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** The picture; `choose` is called with what changes in the state. */
+export function pictureView(root, choose) {
+  const apart = h("ol", { class: "chips apart", role: "list" });
+  const canvas = h("canvas", { tabindex: 0, role: "img", class: "patches", "data-id": "picture" });
+  const drawing = drawingOf(root, choose, "picture", draw);
+  drawing.sheet.append(apart, canvas);
+  let input = null, pixels = null, patch = null;
+
+  canvas.addEventListener("pointermove", (event) => drawing.light(itemAt(event)));
+  canvas.addEventListener("pointerleave", () => drawing.light(null));
+  canvas.addEventListener("click", (event) => drawing.pick(itemAt(event)));
+  canvas.addEventListener("keydown", (event) => {
+    if (!(event.key in STEPS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { first, grid: [rows, columns] } = input, now = chosenItem(drawing.view) - first;
+    const [down, right] = STEPS[event.key];
+    const inside = now >= 0 && now < rows * columns;
+    const row = inside ? Math.floor(now / columns) + down : 0, column = inside ? (now % columns) + right : 0;
+    if (row < 0 || row >= rows || column < 0 || column >= columns) return;
+    drawing.light(null);
+    drawing.pick(first + row * columns + column);
+  });
+
+  return (view) => {
+    if (view.data.input !== input) {
+      input = view.data.input;
+      pixels = painted(input.pixels);
+    }
+    const words = wordsOf(view.state.lang), { first, grid: [rows, columns] } = input;
+    canvas.setAttribute("aria-label", words.picture(rows, columns));
+    const others = view.data.items.map((_, i) => i).filter((i) => i < first || i >= first + rows * columns);
+    const high = highest(view);
+    apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",
+      style: { "--weight-value": strengthOf(view, i, high).toFixed(3) } },
+    h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === ownItem(view)),
+      onclick: () => drawing.pick(i), onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
+    h("span", { class: "text" }, token(shownText(view.data.items[i]))),
+    view.weights ? h("span", { class: "label" }, percent(view.weights[i])) : null))));
+    apart.hidden = !others.length;
+    drawing.show(view);
+  };
+
+  function draw(view, hovered) {
+    const { first, grid: [rows, columns] } = input, style = getComputedStyle(root);
+    const room = Math.min(PICTURE_SIDE, drawing.sheet.clientWidth || PICTURE_SIDE);
+    let scale = room / Math.max(pixels.width, pixels.height);
+    if (scale > 2) scale = Math.floor(scale);
+    const width = pixels.width * scale, height = pixels.height * scale, context = sized(canvas, width, height);
+    patch = { wide: width / columns, high: height / rows };
+    context.imageSmoothingEnabled = scale < 3;
+    context.drawImage(pixels, 0, 0, width, height);
+    const high = highest(view);
+    context.fillStyle = style.getPropertyValue("--weight-high");
+    for (let i = 0; i < rows * columns; i++) {
+      context.globalAlpha = PICTURE_COVER * strengthOf(view, first + i, high);
+      context.fillRect(...boxOf(i));
+    }
+    context.globalAlpha = 1;
+    const isPatch = (item) => item !== null && item >= first && item < first + rows * columns;
+    if (isPatch(view.key)) frameOf(context, style, boxOf(view.key - first), 1.5);
+    if (isPatch(ownItem(view))) frameOf(context, style, boxOf(ownItem(view) - first), 3);
+    if (isPatch(hovered)) {
+      const [x, y, wide, tall] = boxOf(hovered - first);
+      frameOf(context, style, [x, y, wide, tall], 1.5);
+      if (view.weights) {
+        const at = tall >= 24 ? y + tall / 2 : y < 20 ? y + tall + 12 : y - 12;
+        haloed(context, style, percent(view.weights[hovered]), Math.max(22, Math.min(width - 22, x + wide / 2)), at);
+      }
+    }
+  }
+
+  function boxOf(i) {
+    const { wide, high } = patch, columns = input.grid[1];
+    return [(i % columns) * wide, Math.floor(i / columns) * high, wide, high];
+  }
+
+  function itemAt({ offsetX, offsetY }) {
+    const { first, grid: [rows, columns] } = input;
+    const row = Math.max(0, Math.min(rows - 1, Math.floor(offsetY / patch.high)));
+    const column = Math.max(0, Math.min(columns - 1, Math.floor(offsetX / patch.wide)));
+    return first + row * columns + column;
+  }
+}
+
+function painted({ shape: [height, width, channels], data }) {
+  const bytes = new Uint8ClampedArray(4 * height * width);
+  for (let i = 0; i < height * width; i++) {
+    for (let channel = 0; channel < 3; channel++) bytes[4 * i + channel] = data[i * channels + (channels === 1 ? 0 : channel)];
+    bytes[4 * i + 3] = 255;
+  }
+  return pictureOf(bytes, width, height);
+}
