@@ -8,7 +8,7 @@ import { HIDDEN } from "./weights.js";
 const SIDE = 520;
 const LABELS = 92;
 const LEAST_LABEL = 13;
-const RULER = { left: 46, top: 22 };
+const MAP_RULER = { left: 46, top: 22 };
 // Between two numbers of a ruler.
 const APART = { left: 26, top: 56 };
 // Of cells whose largest weight can't be seen in their sum, so many have a dot.
@@ -21,7 +21,7 @@ export function layoutOf(found, room) {
   const fitting = Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
   const cell = fitting >= 1 ? fitting : Math.min(width / found.columns, SIDE / found.rows);
   const labels = single && cell >= LEAST_LABEL;
-  const [top, left] = labels ? [cell >= 40 ? 26 : LABELS, LABELS] : [RULER.top, RULER.left];
+  const [top, left] = labels ? [cell >= 40 ? 26 : LABELS, LABELS] : [MAP_RULER.top, MAP_RULER.left];
   return { top, left, cell, labels, width: left + found.columns * cell + 4, height: top + found.rows * cell + 4 };
 }
 
