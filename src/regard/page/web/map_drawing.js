@@ -10,7 +10,7 @@ const LABELS = 92;
 const LEAST_LABEL = 13;
 const MAP_RULER = { left: 46, top: 22 };
 // Between two numbers of a ruler.
-const APART = { left: 26, top: 56 };
+const MARKS_APART = { left: 26, top: 56 };
 // Of cells whose largest weight can't be seen in their sum, so many have a dot.
 const DOTS = 40;
 const LEAST_DOT = 0.1;
@@ -111,7 +111,7 @@ export function drawRulers(context, found, window, { top, left, cell }, layer, s
   context.beginPath();
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
-  for (const item of ticks(window.left, window.right, found.columns * cell / APART.top)) {
+  for (const item of ticks(window.left, window.right, found.columns * cell / MARKS_APART.top)) {
     const x = left + (item - 1 - window.left + 0.5) / found.wide * cell;
     context.moveTo(x, top - 5);
     context.lineTo(x, top - 1);
@@ -119,7 +119,7 @@ export function drawRulers(context, found, window, { top, left, cell }, layer, s
   }
   context.textBaseline = "middle";
   context.textAlign = "right";
-  const rows = layer.queries === 1 ? [] : ticks(window.top, window.bottom, found.rows * cell / APART.left);
+  const rows = layer.queries === 1 ? [] : ticks(window.top, window.bottom, found.rows * cell / MARKS_APART.left);
   for (const item of rows) {
     const y = top + (item - 1 - window.top + 0.5) / found.tall * cell;
     context.moveTo(left - 5, y);
