@@ -4,11 +4,8 @@ A peak is counted from what the process holds after a small call of the same kin
 compiled kernels need for themselves.
 """
 
-import ctypes
 import random
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +23,7 @@ from attention.cases import (
     numbers,
     seeded,
 )
+from attention.peaks import peak, printed
 from regard.attention import Bilinear, Causal, Edges, attend, plan
 
 pytestmark = [
@@ -88,33 +86,12 @@ def report(length: int, engine: str, orders: int, count: int | None = None) -> N
     torch.set_num_threads(1)
     for case in cases:
         call(case, 64, engine, orders)
-    system = ctypes.CDLL(None)
-    # M_MMAP_THRESHOLD: from here on what is freed is given back at once, so that holes in the heap aren't counted.
-    system.mallopt(-3, 1 << 18)
     for case in cases:
-        system.malloc_trim(0)
-        # 5 sets the process's high-water mark back to what it holds now: see proc(5), clear_refs.
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        before = held("VmRSS")
-        call(case, length, engine, orders)
-        print(round((held("VmHWM") - before) / 1024), case)
-
-
-def held(field: str) -> int:
-    """A field of the process's own status, in KiB."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+        print(round(peak(lambda case=case: call(case, length, engine, orders))), case)
 
 
 def peaks(**arguments) -> str:
-    return printed(f"report(**{arguments!r})")
-
-
-def printed(*calls: str) -> str:
-    """What a fresh process prints in these calls of functions of this file."""
-    code = "\n".join(["from attention.test_memory import *", *calls])
-    tests = str(Path(__file__).parents[1])
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tests).stdout
+    return printed("from attention.test_memory import report", f"report(**{arguments!r})")
 
 
 CALLS = {
@@ -132,7 +109,8 @@ def said() -> dict[str, str]:
 
     One process makes them all: each peak is counted from what it holds before, and importing takes longer than most.
     """
-    parts = printed(*(f"{call}; print('-')" for call in CALLS.values())).split("-\n")
+    code = ["from attention.test_memory import *", *(f"{call}; print('-')" for call in CALLS.values())]
+    parts = printed(*code).split("-\n")
     return dict(zip(CALLS, parts[:-1], strict=True))
 
 
@@ -169,7 +147,6 @@ PLANNED = [
 def planned(length: int) -> None:
     """In a process of its own: what `plan` says of a forward pass, and what it takes, both MiB."""
     torch.set_num_threads(1)
-    system = ctypes.CDLL(None)
     for case in PLANNED:
         size = Size(length, length, (length,), (length,), items=(1,), value=FEATURE)
         three = [numbers(1, HEADS, length, FEATURE, seed=seed, dtype=torch.float32, grad=False) for seed in range(3)]
@@ -184,12 +161,8 @@ def planned(length: int) -> None:
             mask = MASK_EXAMPLES[case.mask](size)
         with torch.no_grad():
             attend(*three, **parts, mask=mask)
-            system.mallopt(-3, 1 << 18)
-            system.malloc_trim(0)
-            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-            before = held("VmRSS")
-            attend(*three, **parts, mask=mask)
-        print((held("VmHWM") - before) / 1024, plan(*three, **parts, mask=mask).memory / 2**20, case)
+            took = peak(lambda three=three, parts=parts, mask=mask: attend(*three, **parts, mask=mask))
+        print(took, plan(*three, **parts, mask=mask).memory / 2**20, case)
 
 
 def test_the_peak_is_what_the_plan_says(said):
@@ -210,12 +183,7 @@ def careful(length: int) -> None:
         three[1][:, :, ::2] = torch.inf
     few = [t.detach()[:, :, :16].requires_grad_() for t in three]
     attend(*few, score=Bilinear(matrix), mask="causal").sum().backward()
-    ctypes.CDLL(None).mallopt(-3, 1 << 18)
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = held("VmRSS")
-    attend(*three, score=Bilinear(matrix), mask="causal").sum().backward()
-    print((held("VmHWM") - before) / 1024)
+    print(peak(lambda: attend(*three, score=Bilinear(matrix), mask="causal").sum().backward()))
 
 
 def test_pairs_that_are_scored_by_themselves_share_what_their_head_has(said):
