@@ -27,7 +27,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -54,13 +53,20 @@ PIPED = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 @functools.cache
 def run(command: str, **settings: str) -> str:
-    """A command's output, 100 columns wide; as it looks piped, if the settings don't say otherwise."""
-    environment = os.environ | PIPED | settings
-    arguments = [sys.executable, "-m", "regard", *shlex.split(command)[1:]]
-    ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, cwd=ROOT)
-    if ran.returncode:
-        raise SystemExit(f"docs: `{command}` failed: {ran.stderr}")
-    return "\n".join(line.rstrip() for line in ran.stdout.splitlines())
+    """A command's output in the project's folder, as it looks piped, if the settings don't say otherwise."""
+    with contextlib.chdir(ROOT):
+        return run_here(command, **settings)
+
+
+def run_here(command: str, **settings: str) -> str:
+    """A command's output, 100 columns wide, as it looks piped; in this process and folder: torch is there already."""
+    from regard.cli.main import main as regard
+
+    with mock.patch.dict(os.environ, PIPED | settings), contextlib.redirect_stdout(io.StringIO()) as printed:
+        code = regard(shlex.split(command)[1:])
+    if code:
+        raise SystemExit(f"docs: `{command}` failed with {code}")
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
 
 
 def shown(command: str) -> str:
@@ -164,17 +170,6 @@ def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
                 exec(compile(code, str(path or "document"), "exec"), namespace)
             found.append((block.end(), printed.getvalue()))
     return found
-
-
-def run_here(command: str) -> str:
-    """A command's output, 100 columns wide, as it looks piped; in this process and folder: torch is there already."""
-    from regard.cli.main import main as regard
-
-    with mock.patch.dict(os.environ, PIPED), contextlib.redirect_stdout(io.StringIO()) as printed:
-        code = regard(shlex.split(command)[1:])
-    if code:
-        raise SystemExit(f"docs: `{command}` failed with {code}")
-    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
 
 
 def original(path: Path | None) -> Path | None:

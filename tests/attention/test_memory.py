@@ -4,11 +4,8 @@ A peak is counted from what the process holds after a small call of the same kin
 compiled kernels need for themselves.
 """
 
-import ctypes
 import random
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +23,7 @@ from attention.cases import (
     numbers,
     seeded,
 )
+from attention.peaks import peak, printed
 from regard.attention import Bilinear, Causal, Edges, attend, plan
 
 pytestmark = [
@@ -88,29 +86,32 @@ def report(length: int, engine: str, orders: int, count: int | None = None) -> N
     torch.set_num_threads(1)
     for case in cases:
         call(case, 64, engine, orders)
-    system = ctypes.CDLL(None)
-    # M_MMAP_THRESHOLD: from here on what is freed is given back at once, so that holes in the heap aren't counted.
-    system.mallopt(-3, 1 << 18)
     for case in cases:
-        system.malloc_trim(0)
-        # 5 sets the process's high-water mark back to what it holds now: see proc(5), clear_refs.
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        before = held("VmRSS")
-        call(case, length, engine, orders)
-        print(round((held("VmHWM") - before) / 1024), case)
-
-
-def held(field: str) -> int:
-    """A field of the process's own status, in KiB."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+        print(round(peak(lambda case=case: call(case, length, engine, orders))), case)
 
 
 def peaks(**arguments) -> str:
-    code = f"from attention.test_memory import report; report(**{arguments!r})"
-    tests = str(Path(__file__).parents[1])
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tests).stdout
+    return printed("from attention.test_memory import report", f"report(**{arguments!r})")
+
+
+CALLS = {
+    "of a forward pass": "planned(8192)",
+    "of pairs by themselves": "careful(256)",
+    "auto": "report(length=4096, engine='auto', orders=1, count=6)",
+    "second order": "report(length=4096, engine='auto', orders=2, count=1)",
+    "dense": "report(length=2048, engine='dense', orders=1, count=1)",
+}
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What each of `CALLS` prints.
+
+    One process makes them all: each peak is counted from what it holds before, and importing takes longer than most.
+    """
+    code = ["from attention.test_memory import *", *(f"{call}; print('-')" for call in CALLS.values())]
+    parts = printed(*code).split("-\n")
+    return dict(zip(CALLS, parts[:-1], strict=True))
 
 
 def most(report: str) -> int:
@@ -120,8 +121,9 @@ def most(report: str) -> int:
 # The weights of 4 heads of 4,096 items are 256 MiB of float32, those of 8,192 are 1 GiB; the definition holds several.
 
 
-def test_the_peak_is_far_below_all_pairs():
-    found = peaks(length=4096, engine="auto", orders=1, count=6)
+def test_the_peak_is_far_below_all_pairs(said):
+    found = said["auto"]
+    assert len(found.splitlines()) == 6
     assert most(found) < 160, found
 
 
@@ -145,7 +147,6 @@ PLANNED = [
 def planned(length: int) -> None:
     """In a process of its own: what `plan` says of a forward pass, and what it takes, both MiB."""
     torch.set_num_threads(1)
-    system = ctypes.CDLL(None)
     for case in PLANNED:
         size = Size(length, length, (length,), (length,), items=(1,), value=FEATURE)
         three = [numbers(1, HEADS, length, FEATURE, seed=seed, dtype=torch.float32, grad=False) for seed in range(3)]
@@ -154,26 +155,19 @@ def planned(length: int) -> None:
             "weights": WEIGHTS_EXAMPLES[case.weights](torch.float32),
         }
         parts["position"] = POSITION_EXAMPLES[case.position](size, torch.float32)
-        mask = MASK_EXAMPLES[case.mask](size)
-        if "edges" in case.mask:
+        if "edges" in case.mask:  # the example would make a table of all pairs
             mask = Edges(torch.randint(length, (2, 40 * length), generator=seeded(0))) & Causal()
+        else:
+            mask = MASK_EXAMPLES[case.mask](size)
         with torch.no_grad():
             attend(*three, **parts, mask=mask)
-            system.mallopt(-3, 1 << 18)
-            system.malloc_trim(0)
-            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-            before = held("VmRSS")
-            attend(*three, **parts, mask=mask)
-        print((held("VmHWM") - before) / 1024, plan(*three, **parts, mask=mask).memory / 2**20, case)
+            took = peak(lambda three=three, parts=parts, mask=mask: attend(*three, **parts, mask=mask))
+        print(took, plan(*three, **parts, mask=mask).memory / 2**20, case)
 
 
-def test_the_peak_is_what_the_plan_says():
+def test_the_peak_is_what_the_plan_says(said):
     """Up to a few MiB that depend on nothing; Python's own, and what libraries keep for themselves."""
-    code = "from attention.test_memory import planned; planned(8192)"
-    command = [sys.executable, "-c", code]
-    found = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=str(Path(__file__).parents[1])
-    ).stdout
+    found = said["of a forward pass"]
     assert len(found.splitlines()) == len(PLANNED)
     for line in found.splitlines():
         took, said = map(float, line.split()[:2])
@@ -189,23 +183,16 @@ def careful(length: int) -> None:
         three[1][:, :, ::2] = torch.inf
     few = [t.detach()[:, :, :16].requires_grad_() for t in three]
     attend(*few, score=Bilinear(matrix), mask="causal").sum().backward()
-    ctypes.CDLL(None).mallopt(-3, 1 << 18)
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = held("VmRSS")
-    attend(*three, score=Bilinear(matrix), mask="causal").sum().backward()
-    print((held("VmHWM") - before) / 1024)
+    print(peak(lambda: attend(*three, score=Bilinear(matrix), mask="causal").sum().backward()))
 
 
-def test_pairs_that_are_scored_by_themselves_share_what_their_head_has():
+def test_pairs_that_are_scored_by_themselves_share_what_their_head_has(said):
     """A matrix of 64 x 64 for each of 256 x 256 / 2 pairs and 4 heads would be 2 GiB."""
-    command = [sys.executable, "-c", "from attention.test_memory import careful; careful(256)"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=str(Path(__file__).parents[1]))
-    assert float(ran.stdout) < 96
+    assert float(said["of pairs by themselves"]) < 96
 
 
-def test_the_peak_of_the_second_order_is_far_below_all_pairs():
-    found = peaks(length=4096, engine="auto", orders=2, count=1)
+def test_the_peak_of_the_second_order_is_far_below_all_pairs(said):
+    found = said["second order"]
     assert most(found) < 128, found
 
 
@@ -215,6 +202,6 @@ def test_the_peak_of_the_second_order_of_more_is_far_below_all_pairs():
     assert most(found) < 360, found
 
 
-def test_the_measure_can_fail():
+def test_the_measure_can_fail(said):
     """The definition does take all pairs: 64 MiB at 2,048 items."""
-    assert most(peaks(length=2048, engine="dense", orders=1, count=1)) > 150
+    assert most(said["dense"]) > 150

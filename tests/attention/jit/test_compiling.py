@@ -1,10 +1,12 @@
 """Compiled loops: what they run on, what they leave behind, and what they do where nothing can be compiled."""
 
+import importlib.util
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +86,11 @@ def test_a_forked_child_runs_alone(on_threads):
 def run(code: str, **environment: str) -> str:
     """What a fresh Python prints."""
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        cwd=Path(__file__).parents[2],
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
@@ -104,47 +110,80 @@ def test_machine_code_is_kept_on_disk(tmp_path):
     assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 1"
 
 
-def test_where_nothing_can_be_kept_kernels_run_all_the_same():
-    code = "from numba.core.caching import CacheImpl; CacheImpl._locator_classes = []" + SPARSEMAX
-    assert run(code) == WEIGHTS
+KERNEL = """
+from regard.attention.engines.jit.compiling import compiled
 
-
-def test_a_full_disk_is_no_error(tmp_path):
-    code = """
-from numba.core.caching import IndexDataCacheFile
-def full(*arguments):
-    raise OSError(28, "No space left on device")
-IndexDataCacheFile.save = full
+@compiled()
+def double(numbers):
+    for i in range(len(numbers)):
+        numbers[i] *= 2
 """
-    assert run(code + SPARSEMAX, NUMBA_CACHE_DIR=str(tmp_path)) == WEIGHTS
 
 
-def test_without_openmp_python_threads_do_it(tmp_path):
+def doubled(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a kernel that has never been compiled does its work; its code would be kept in that folder."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(folder))
+    path = folder / f"{name}.py"
+    path.write_text(KERNEL)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    numbers = np.ones(3)
+    module.double(numbers)
+    return numbers.tolist() == [2.0] * 3
+
+
+def kept(folder: Path) -> bool:
+    return any(path.suffix in (".nbi", ".nbc") for path in folder.rglob("*"))
+
+
+def test_a_kernel_of_a_users_folder_is_kept_there(tmp_path, monkeypatch):
+    """So that the next two tests can see that nothing was."""
+    assert doubled(tmp_path, "kernel_that_is_kept", monkeypatch)
+    assert kept(tmp_path)
+
+
+def test_where_nothing_can_be_kept_kernels_run_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert doubled(tmp_path, "kernel_without_a_folder", monkeypatch)
+    assert not kept(tmp_path)
+
+
+def test_a_full_disk_is_no_error(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    assert doubled(tmp_path, "kernel_on_a_full_disk", monkeypatch)
+    assert not kept(tmp_path)
+
+
+def test_without_openmp_python_threads_do_it():
     code = """
-import ctypes, llvmlite.binding, torch
+import ctypes, llvmlite.binding, numpy, threading, torch
 from regard.attention.engines.jit import compiling
-llvmlite.binding.add_symbol("regard_parallel", ctypes.cast(compiling._on_python_threads, ctypes.c_void_p).value)
+ran = set()
+def on_python_threads(*arguments):
+    ran.add(threading.get_ident())
+    compiling._on_python_threads(*arguments)
+replacement = type(compiling._on_python_threads)(on_python_threads)
+llvmlite.binding.add_symbol("regard_parallel", ctypes.cast(replacement, ctypes.c_void_p).value)
 torch.set_num_threads(3)
-from regard.attention.engines.jit import entmax
-rows = torch.randn(1000, 101)
-print(torch.allclose(entmax.entmax(rows, 2.0).sum(1), torch.ones(1000)))
+from attention.jit.test_compiling import LENGTH, counted
+times, pieces = counted(7, compiling.threads())
+print((times == numpy.arange(LENGTH)).all() and (pieces == numpy.arange(LENGTH) // 7 * 7).all(), len(ran))
 """
-    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == "True"
+    assert run(code) == "True 1"
 
 
-def test_numba_is_imported_late():
-    assert run("import regard.attention.engines.jit, sys; print('numba' in sys.modules)") == "False"
-
-
-def test_without_numba_there_is_a_reason():
-    code = "import sys; sys.modules['numba'] = None; from regard.attention.engines.jit import missing; print(missing())"
-    assert run(code).startswith("Numba can't be used here (ModuleNotFoundError")
-
-
-def test_without_numba_everything_still_runs():
+def test_without_numba_there_is_a_reason_and_everything_still_runs():
+    """And where it is installed, it is imported late."""
     code = """
 import sys
+from regard.attention.engines import jit
+print('numba' in sys.modules)
 sys.modules["numba"] = sys.modules["llvmlite"] = None
+print(jit.missing())
 import torch
 from regard.attention import Edges, attend, plan
 x = torch.ones(1, 2, 6, 4)
@@ -154,7 +193,9 @@ for parts in ({"mask": Edges(torch.tensor([[0, 1], [2, 3]]))}, {"weights": "entm
     assert said.engine == "blocked" and said.refused["jit"].startswith("Numba can't be used here"), said
 print("all ran")
 """
-    assert run(code) == "all ran"
+    late, reason, ran = run(code).splitlines()
+    assert (late, ran) == ("False", "all ran")
+    assert reason.startswith("Numba can't be used here (ModuleNotFoundError")
 
 
 def test_with_numba_there_is_none():
