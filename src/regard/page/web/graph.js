@@ -5,7 +5,7 @@ import { drawingOf, heaviestItems, ownItem } from "./drawing.js";
 import { discs, nodesSheet, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
 import { orZero } from "./view.js";
-import { hasHead, rowOf } from "./weights.js";
+import { known, rowOf } from "./weights.js";
 import { wordsOf } from "./words.js";
 
 const GRAPH_WIDTH = 860;
@@ -78,7 +78,7 @@ function edgesOf(view, spots, hovered) {
 export function edgeWeights(view) {
   const edges = edgesOfInput(view.data.input), own = ownItem(view);
   if (view.weights && own !== null) return edges.map(([from, to]) => (to === own ? orZero(view.weights[from]) : 0));
-  if (!view.weights || view.usesPooling || view.data.queries !== null || !hasHead(view.layer, view.head)) return edges.map(() => 0);
+  if (!view.weights || view.usesPooling || view.data.queries !== null || known(view.layer, view.head) !== "all") return edges.map(() => 0);
   const rows = new Map();
   return edges.map(([from, to]) => {
     if (!rows.has(to)) rows.set(to, rowOf(view.layer, view.head, to));
