@@ -123,12 +123,13 @@ def test_pixels_of_joined_cells_are_those_of_their_sums(live):
     sums = weights.reshape(150, 2, 150, 2).sum(3).mean(1)
     high = float(sums.max())
     image = image_of(page, "canvas.map")
-    # The cells fill the canvas but for a margin of 6 px before and 4 px after; the chosen row, the first, has a frame.
-    side = (image.shape[1] - 10) / 150
+    # The cells fill the canvas but for the rulers above and on the left, and a margin of 4 px after them; the chosen
+    # row, the first, has a frame.
+    side = (image.shape[1] - 46 - 4) / 150
     large = [cell for cell in np.argwhere(sums > 0.2 * high).tolist() if cell[0] > 2][:40]
     assert len(large) == 40
     for row, column in [(149, 149), (3, 140), *large]:
-        x, y = (int(6 + (each + 0.5) * side) for each in (column, row))
+        x, y = (int(before + (each + 0.5) * side) for before, each in ((46, column), (22, row)))
         found = weight_of(image[y, x], high, "light")
         assert found == pytest.approx(sums[row, column], abs=0.02 * high)
 

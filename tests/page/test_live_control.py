@@ -238,7 +238,10 @@ def test_the_keys_can_be_switched_off(live):
     page.click('[data-id="help"]')
     page.click("dialog[open] input")
     page.keyboard.press("Escape")
+    # The button was drawn anew while the dialog was open.
+    page.locator('[data-id="help"]:focus').wait_for()
     page.keyboard.press(".")
+    page.locator('[data-id="head 1 0"][aria-pressed="true"]').wait_for()
     assert "head=1" in hash_of(page)
 
 

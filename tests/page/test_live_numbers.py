@@ -74,7 +74,7 @@ def test_each_view_says_what_python_says(live, record):
             if kind != "vectors":
                 row.append(said(outcome))
         assert found["table"] == rows
-        for layer, head, _, outcome in told.removed:
+        for layer, head, _, outcome, _ in told.removed:
             same = outcome.label == told.place.label
             label = typographic(change_text(outcome, kind)) if kind != "labels" else said(outcome)
             if kind == "labels" and same and outcome.score is not None:

@@ -183,8 +183,10 @@ def test_a_worker_computes_the_tiles_of_a_long_input(live):
     for key in [*["Shift+ArrowUp", "Shift+ArrowLeft"] * 40, *["Shift+ArrowDown"] * 15, "ArrowRight"]:
         page.keyboard.press(key)
     weights = layer.weights(range(300, 302)).double().mean(0)
-    found = float(weights[:, 2:4].sum(1).mean())
-    assert page.locator(".line").text_content() == f"301 … 302 attends to 3 … 4: {percent(found)}"
+    found = percent(float(weights[:, 2:4].sum(1).mean()))
+    most = percent(float(layer.weights(range(300, 302))[:, :, 2:4].max()))
+    said = f"301 … 302 attends to 3 … 4: {found}, of which the largest weight is {most}"
+    assert page.locator(".line").text_content() == said
     for key in ("+", "-", "0"):
         page.keyboard.press(key)
     assert "map=" not in page.evaluate("location.hash")

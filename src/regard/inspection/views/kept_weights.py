@@ -250,7 +250,7 @@ class _Room:
 
     def _vector_bytes(self, layer: _Layer, size: int) -> int:
         """The bytes of the vectors of a head."""
-        return size * layer.of_a_head + 4 * layer.record.shape[0]
+        return size * layer.of_a_head + 8 * layer.record.shape[0]
 
     def _head_cost(self, layer: _Layer, size: int | None = None) -> int:
         """About how many bytes a head takes, compressed."""

@@ -108,8 +108,9 @@ export function start(all, signal) {
   // The control of a name; what is chosen, if the control has gone with its part of the page.
   function focusOn(id) {
     for (const name of [`[data-id="${id}"]`, ".chips .selected button", '[data-id="help"]']) {
-      page.querySelector(name)?.focus({ preventScroll: true });
-      if (document.activeElement !== document.body) return;
+      const found = page.querySelector(name);
+      found?.focus({ preventScroll: true });
+      if (found && document.activeElement === found) return;
     }
   }
 
@@ -121,6 +122,16 @@ export function start(all, signal) {
       h("select", { "data-id": "record", onchange: ({ target }) => choose({ record: Number(target.value) }) }, options)));
   }
 
+  // A choice in a dialog draws anew what had the focus before.
+  function opened(dialog) {
+    const before = document.activeElement?.dataset.id;
+    dialog.showModal();
+    dialog.addEventListener("close", () => {
+      const now = document.activeElement;
+      if (before && (now === document.body || dialog.contains(now))) focusOn(before);
+    }, { once: true });
+  }
+
   function showHelp() {
     const words = wordsOf(state.lang);
     help.replaceChildren(h("h2", {}, words.keys), h("dl", { class: "keys" }, words.help.map(([keys, what]) =>
@@ -128,7 +139,7 @@ export function start(all, signal) {
     h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: state.keys,
       onchange: ({ target }) => choose({ keys: target.checked }) }), ` ${words.keysWork}`)),
     h("form", { method: "dialog" }, h("button", {}, words.close)));
-    help.showModal();
+    opened(help);
   }
 
   function showFind() {
@@ -152,7 +163,7 @@ export function start(all, signal) {
       if (box.value && found.length) go(found[0][1]);
     } }, h("label", {}, words.find, " ", box));
     find.replaceChildren(form, options);
-    find.showModal();
+    opened(find);
   }
 
   const step = (by) => choose({ place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
