@@ -1,11 +1,12 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
 import { clipped, h, s, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
-import { wordsOf } from "./words.js";
+import { nounOf, wordsOf } from "./words.js";
 import { orZero, placeAt } from "./view.js";
 
 // More items than that are shown as a window around the chosen one.
 const WINDOW = 80;
+const LINES = 140;
 // Arcs below this weight would be hairs.
 const LEAST = 0.02;
 const MOST_ARCS = 8;
@@ -48,8 +49,9 @@ export function itemsView(root, choose, peek) {
     const pair = data.queries !== null, chips = new Map();
     const selected = view.pooled ? null : view.place.query;
     const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
-    list.replaceChildren(...edge(view, shown, true),
-      ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false));
+    box.classList.toggle("long", Math.max(data.items.length, (data.queries || []).length) > WINDOW);
+    list.replaceChildren(...edge(view, shown, true, chips),
+      ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false, chips));
     written.replaceChildren();
     if (pair) {
       const other = around(data.queries.length, selected || 0);
@@ -123,7 +125,7 @@ export function itemsView(root, choose, peek) {
   }
 
   // What is outside of the window, at its edge: the largest weights there, which lead to their items.
-  function edge(view, shown, before) {
+  function edge(view, shown, before, all) {
     const { data, weights } = view;
     const [from, to] = before ? [0, shown.from] : [shown.to, data.items.length];
     if (from >= to) return [];
@@ -132,10 +134,18 @@ export function itemsView(root, choose, peek) {
     const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
     // Where the item can be chosen, its chip there will have the name of this one, and with it the focus.
     const alone = data.queries !== null || view.pooled;
-    const chips = far.map((i) => h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
+    const chips = far.map((i) => farChip(all, i, h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
       onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
-    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i))));
-    return [h("li", { class: "edge" }, `… ${(to - from).toLocaleString("en")}`, ...chips)];
+    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i)))));
+    const others = words[before ? "moreBefore" : "moreAfter"](to - from, nounOf(data.noun, view.state.lang, true));
+    return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
+  }
+
+  // An arc leads to it as to an item; its text says the weight.
+  function farChip(all, i, element) {
+    all.set(i, element);
+    element.dataset.key = i;
+    return element;
   }
 }
 
@@ -160,8 +170,8 @@ function heaviest({ weights, key }) {
 
 function around(count, centre) {
   if (count <= WINDOW) return { from: 0, to: count };
-  const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
-  return { from, to: from + WINDOW };
+  const size = Math.min(LINES, count), from = Math.min(Math.max(0, centre - size / 2), count - size);
+  return { from, to: from + size };
 }
 
 // Pieces of words begin with their space. The table has all of a long text.
@@ -197,7 +207,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
     const weight = weights[key];
     arcs.append(
       s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
-    numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
+    if (chips.get(key).className !== "far") numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
   }
   arcs.append(...numbers);
 }
