@@ -123,9 +123,9 @@ def test_pixels_of_joined_cells_are_those_of_their_sums(live):
     sums = weights.reshape(150, 2, 150, 2).sum(3).mean(1)
     high = float(sums.max())
     image = image_of(page, "canvas.map")
-    # The cells fill the canvas but for the rulers above and on the left, and a margin of 4 px after them; the chosen
+    # The cells fill the canvas but for the rulers above and on the left, and a margin of 24 px on the right; the chosen
     # row, the first, has a frame.
-    side = (image.shape[1] - 46 - 4) / 150
+    side = (image.shape[1] - 46 - 24) / 150
     large = [cell for cell in np.argwhere(sums > 0.2 * high).tolist() if cell[0] > 2][:40]
     assert len(large) == 40
     for row, column in [(149, 149), (3, 140), *large]:

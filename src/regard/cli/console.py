@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -12,7 +13,10 @@ from regard.cli.reading import Line
 from regard.errors import ArgumentError
 from regard.page.terminal import NARROWEST
 
-__all__ = ["output_console", "progress_over"]
+__all__ = ["output_console", "progress_of", "progress_over"]
+
+# In seconds: less is over before anybody has read a progress bar.
+_WORTH_A_BAR = 5.0
 
 
 def output_console(*, width: int | None = None, colour: bool | None = None) -> Console:
@@ -76,3 +80,27 @@ def progress_over(
                 yield line
 
         yield passing()
+
+
+@contextmanager
+def progress_of(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error, if that is a terminal, for work that will take more than some seconds.
+
+    Args:
+        doing: a verb for the work, such as "making the page".
+
+    Yields:
+        what is called with how much is done, and of how much.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    begin = time.monotonic()
+    with Progress(console=Console(file=sys.stderr), transient=True) as progress:
+        task = progress.add_task(doing, total=None, visible=False)
+
+        def show(done: int, total: int) -> None:
+            takes = (time.monotonic() - begin) / max(1, done) * total
+            progress.update(task, completed=done, total=total, visible=takes > _WORTH_A_BAR)
+
+        yield show

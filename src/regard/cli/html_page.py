@@ -97,10 +97,13 @@ class HtmlPage:
         if not self.records:
             self._save(as_html(page, language=language), first)
             return
+        from regard.cli.console import progress_of
         from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        text = live_page(records, titles, still=page, language=language, layer=layer, head=head, query=query)
+        chosen = {"layer": layer, "head": head, "query": query}
+        with progress_of("making the page") as progress:
+            text = live_page(records, titles, still=page, language=language, progress=progress, **chosen)
         self._save(text, first)
 
     def _save(self, text: str, what: str) -> None:

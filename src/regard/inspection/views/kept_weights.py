@@ -189,11 +189,11 @@ class _Room:
             heads: all its heads, those that are kept rather first.
             named: whether the first of them is the one that is shown.
         """
-        fit = len(heads)
-        if not self.is_table(layer) and fit * self._head_cost(layer) > self.left:
-            # Room for the largest weights of all heads and of the average comes first.
-            rest = self.left - (fit + 1) * self._rows_cost(layer)
-            fit = max(int(named), min(fit, int(rest // max(1, self._head_cost(layer) - self._rows_cost(layer)))))
+        fit, cost, rows = len(heads), self._head_cost(layer), self._rows_cost(layer)
+        if not self.is_table(layer) and fit * cost > self.left:
+            # Room for the largest weights of the other heads and of the average comes first.
+            fit = min(fit, int((self.left - (fit + 1) * rows) // (cost - rows)) if cost > rows else self.left // cost)
+            fit = max(int(named), fit)
         self._keep_exactly(layer, heads[:fit])
         if missing := [each for each in heads if not layer.has(each)]:
             self._keep_rows(layer, [None, *missing])

@@ -1,6 +1,6 @@
 """The page of a record as one HTML file, live where there is a script and still to be read where there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from regard.errors import ArgumentError
@@ -22,6 +22,7 @@ def live_page(
     layer: int | None = None,
     head: int | None = None,
     query: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> str:
     """The page of one or several records: self-contained, offline, with everything that can be chosen in it.
 
@@ -31,6 +32,7 @@ def live_page(
         still: the title, and what can be read without a script; by default the stories of the records.
         language: the language that the page begins in, "en" or "zh-Hans".
         layer, head, query: what is shown first, from 1, as in `story_of`.
+        progress: called with how much is done, and of how much; of 8,192 items the page takes minutes.
 
     Raises:
         ArgumentError: there is no record, or one without attention; or `titles` are not as many.
@@ -51,7 +53,7 @@ def live_page(
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
     if still is None:
         still = _stories(records, titles, layer, head, query)
-    data, arrays = page_data(records, titles, layer=layer, head=head, query=query)
+    data, arrays = page_data(records, titles, layer=layer, head=head, query=query, progress=progress)
     return as_live_html(still, data, arrays, language=language)
 
 

@@ -6,6 +6,7 @@ import { wordsOf } from "./words.js";
 
 // More items than that are shown as a window around the chosen one.
 const WINDOW = 80;
+const LINES = 140;
 
 /** The chips; none where each item has an answer of its own. */
 export function answerChips(view, choose) {
@@ -40,8 +41,13 @@ function answerChip(view, i, choose) {
 /** A window of a list, around one of its items. */
 export function around(count, centre) {
   if (count <= WINDOW) return { from: 0, to: count };
-  const from = Math.min(Math.max(0, centre - WINDOW / 2), count - WINDOW);
-  return { from, to: from + WINDOW };
+  const size = Math.min(LINES, count), from = Math.min(Math.max(0, centre - size / 2), count - size);
+  return { from, to: from + size };
+}
+
+/** Whether a window of the items is shown, as lines. */
+export function isLong({ items, queries }) {
+  return Math.max(items.length, (queries || []).length) > WINDOW;
 }
 
 /** Whether the mouse shows what it is on: not in a window around the chosen item, which would move away from it. */

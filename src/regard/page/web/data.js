@@ -27,8 +27,8 @@ const unread = new WeakMap();
 /**
  * Unpack the other blocks, those of `soon` first, and add to each layer what it has there.
  *
- * `soon` gives a layer, or nothing; `arrived` is called with each layer that has got something; `ended` says whether
- * nobody waits any more.
+ * `soon` gives a layer, or nothing; `arrived` is called with each layer that has got something, and whether nothing is
+ * left; `ended` says whether nobody waits any more.
  */
 export async function readLater(data, soon, arrived, ended) {
   const { texts, first } = unread.get(data) || { texts: [] };
@@ -45,7 +45,7 @@ export async function readLater(data, soon, arrived, ended) {
         Object.assign(layer, what);
       }
       layer.later = layer.later.filter((each) => each.block !== number);
-      if (!ended()) arrived(layer);
+      if (!ended()) arrived(layer, !layers.some((each) => each.later?.length));
     }
   }
 }

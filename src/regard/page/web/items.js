@@ -1,8 +1,8 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
-import { answerChips, around, canPeek, range, shownText } from "./answers.js";
+import { answerChips, around, canPeek, isLong, range, shownText } from "./answers.js";
 import { clipped, h, s, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
-import { wordsOf } from "./words.js";
+import { nounOf, wordsOf } from "./words.js";
 import { orZero, placeAt } from "./view.js";
 
 // Arcs below this weight would be hairs.
@@ -47,8 +47,9 @@ export function itemsView(root, choose, peek) {
     const pair = data.queries !== null, chips = new Map();
     const selected = view.pooled ? null : view.place.query;
     const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
-    list.replaceChildren(...edge(view, shown, true),
-      ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false));
+    box.classList.toggle("long", isLong(data));
+    list.replaceChildren(...edge(view, shown, true, chips),
+      ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false, chips));
     written.replaceChildren(...answerChips(view, choose));
     const chosen = written.querySelector(".selected");
     if (chosen) chips.set("answer", chosen);
@@ -90,7 +91,7 @@ export function itemsView(root, choose, peek) {
   }
 
   // What is outside of the window, at its edge: the largest weights there, which lead to their items.
-  function edge(view, shown, before) {
+  function edge(view, shown, before, all) {
     const { data, weights } = view;
     const [from, to] = before ? [0, shown.from] : [shown.to, data.items.length];
     if (from >= to) return [];
@@ -99,10 +100,18 @@ export function itemsView(root, choose, peek) {
     const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
     // Where the item can be chosen, its chip there will have the name of this one, and with it the focus.
     const alone = data.queries !== null || view.pooled;
-    const chips = far.map((i) => h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
+    const chips = far.map((i) => farChip(all, i, h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
       onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
-    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i))));
-    return [h("li", { class: "edge" }, `… ${(to - from).toLocaleString("en")}`, ...chips)];
+    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i)))));
+    const others = words[before ? "moreBefore" : "moreAfter"](to - from, nounOf(data.noun, view.state.lang, true));
+    return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
+  }
+
+  // An arc leads to it as to an item; its text says the weight.
+  function farChip(all, i, element) {
+    all.set(i, element);
+    element.dataset.key = i;
+    return element;
   }
 }
 
@@ -144,7 +153,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
     const weight = weights[key];
     arcs.append(
       s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
-    numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
+    if (chips.get(key).className !== "far") numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
   }
   arcs.append(...numbers);
 }

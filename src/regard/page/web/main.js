@@ -198,9 +198,9 @@ export function start(all, signal) {
   render();
   document.documentElement.classList.add("ready");
   const shown = () => viewOf(data, state).layer;
-  readLater(all, shown, (layer) => {
-    if (layer === shown()) render();
-    else heads.dispatchEvent(new CustomEvent("arrived", { detail: layer }));
+  readLater(all, shown, (layer, isLast) => {
+    if (layer === shown() || isLast) render();
+    heads.dispatchEvent(new CustomEvent("arrived", { detail: layer }));
   }, () => signal?.aborted);
 }
 

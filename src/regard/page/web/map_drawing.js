@@ -8,11 +8,11 @@ import { HIDDEN } from "./weights.js";
 const SIDE = 520;
 const LABELS = 92;
 const LEAST_LABEL = 13;
-const MAP_RULER = { left: 46, top: 22 };
+const MAP_RULER = { left: 46, top: 22, right: 24 };
 // Between two numbers of a ruler.
 const MARKS_APART = { left: 26, top: 56 };
-// Of cells whose largest weight can't be seen in their sum, so many have a dot.
-const DOTS = 40;
+// Of as many cells on a side, the one with the largest weight that can't be seen in its sum has a dot.
+const DOT_OF = 16;
 const LEAST_DOT = 0.1;
 
 /** Where the cells are: {top, left, cell, labels, width, height}, in pixels of the page. */
@@ -21,8 +21,8 @@ export function layoutOf(found, room) {
   const fitting = Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
   const cell = fitting >= 1 ? fitting : Math.min(width / found.columns, SIDE / found.rows);
   const labels = single && cell >= LEAST_LABEL;
-  const [top, left] = labels ? [cell >= 40 ? 26 : LABELS, LABELS] : [MAP_RULER.top, MAP_RULER.left];
-  return { top, left, cell, labels, width: left + found.columns * cell + 4, height: top + found.rows * cell + 4 };
+  const [top, left, right] = labels ? [cell >= 40 ? 26 : LABELS, LABELS, 4] : [MAP_RULER.top, MAP_RULER.left, MAP_RULER.right];
+  return { top, left, cell, labels, width: left + found.columns * cell + right, height: top + found.rows * cell + 4 };
 }
 
 /** The cells, hatched where the mask hides; what is the largest weight that a dot stands for, or 0. */
@@ -64,11 +64,16 @@ function numbers(context, found, { top, left, cell }, scale, high) {
   }
 }
 
-/** The cells with a single weight far above what their colour says, the largest first. */
-export function dotted({ tall, wide, sums, most }) {
+/** The cells with a single weight far above what their colour says, one for each part of the map. */
+export function dotted({ columns, tall, wide, sums, most }) {
+  const best = new Map();
   if (tall * wide === 1) return [];
-  return [...most.keys()].filter((i) => most[i] >= LEAST_DOT && sums[i] < most[i] / 4)
-    .sort((a, b) => most[b] - most[a]).slice(0, DOTS);
+  for (let i = 0; i < most.length; i++) {
+    if (most[i] < LEAST_DOT || sums[i] > most[i] / 4 || sums[i] === HIDDEN) continue;
+    const part = `${Math.floor(i / columns / DOT_OF)} ${Math.floor(i % columns / DOT_OF)}`;
+    if (!best.has(part) || most[i] > most[best.get(part)]) best.set(part, i);
+  }
+  return [...best.values()];
 }
 
 function dots(context, found, { top, left, cell }, scale) {
@@ -80,7 +85,7 @@ function dots(context, found, { top, left, cell }, scale) {
       Math.max(1.5, Math.min(4, cell / 3)), 0, 2 * Math.PI);
     context.fill();
   }
-  return where.length ? found.most[where[0]] : 0;
+  return Math.max(0, ...where.map((i) => found.most[i]));
 }
 
 /** The names of the rows and columns. */
