@@ -1,4 +1,4 @@
-"""What a page keeps of weights when not all fit: which heads, in which form, and of the others their largest weights."""
+"""What a page keeps of weights when not all fit: which heads, in which form, and the largest weights of the others."""
 
 import base64
 import gzip
