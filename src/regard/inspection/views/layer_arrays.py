@@ -158,9 +158,8 @@ def vectors(
     Args:
         mask: the `hidden_pairs` of the layer.
     """
-    if not are_products(layer, mask):
+    if mask is None or not are_products(layer, mask):
         return None
-    assert mask is not None
     call = layer.calls[0]
     request = Request.of(call.query, call.key, call.value, **call.parts, dropout=0.0, seed=0)
     item, (queries, keys) = layer.item, layer.shape
