@@ -51,6 +51,7 @@ def page_data(
 
     Example:
         >>> import torch
+        >>> from regard.inspection import LayerRecord
         >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
         >>> data, arrays = page_data([Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,))])
         >>> data["records"][0]["layers"][0]["table"], arrays.size
