@@ -44,10 +44,10 @@ test-all: $(READY)  ## The suite with its slow tests
 # On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing.
 test-gpu:  ## The operator's contract on a GPU, with the torch that this Python has
 	$(PYTHON) -c "import torch; assert torch.cuda.is_available(), 'this needs a GPU that torch can see'"
-	PYTHONPATH=src $(PYTHON) -m pytest -q tests/attention -m "not slow" --device cuda
+	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) -m pytest -q tests/attention -m "not slow" --device cuda
 
 bench-gpu:  ## The operator beside its peers on a GPU, with the torch that this Python has
-	PYTHONPATH=src $(PYTHON) benchmarks/peers.py --device cuda
+	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) benchmarks/peers.py --device cuda
 
 check: $(READY)  ## Format, lint, types, architecture, doctests
 	$(BIN)/ruff format --check .

@@ -200,9 +200,21 @@ def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
 
 def conditions(*packages: str, device: str = "cpu", **more: Any) -> str:
     """The machine, the versions and other conditions of a measurement, in one line."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", *packages))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", *packages))
     facts = "".join(f"; {name.replace('_', ' ')} {value}" for name, value in more.items())
     return f"{machine(device)}; Python {platform.python_version()}, {versions}{facts}; {time.strftime('%Y-%m-%d')}."
+
+
+def version(package: str) -> str:
+    """The version of a package; of this one also where it is on the path without being installed."""
+    if package == "regard":
+        from regard import __version__
+
+        return __version__
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def machine(device: str = "cpu") -> str:

@@ -11,7 +11,6 @@ peers by `pip install -r benchmarks/requirements.txt --constraint constraints.tx
 
 import argparse
 import dataclasses
-import importlib.metadata
 import json
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measuring import RESULTS, Ceilings, ceilings, conditions, machine, paired, peak, save, timed
+from measuring import RESULTS, Ceilings, ceilings, conditions, machine, paired, peak, save, timed, version
 from rich.console import Console
 from rich.table import Table
 from rows import ROWS, Bench, Case, Maker, Outputs, Row, Run, Work
@@ -228,13 +227,6 @@ def format_mib(mib: float | None) -> str:
     return "-" if mib is None else f"{mib:.0f} MiB"
 
 
-def version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def shown(rows: Sequence[Row], found: Mapping[str, Mapping[str, Any]], facts: str) -> None:
     """Print the table, then the rows that miss their target and why."""
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -301,6 +293,14 @@ def main() -> int:
     # Deprecation warnings of peers don't matter here.
     warnings.simplefilter("ignore")
     highest = ceilings(bench.device)
+    facts = conditions(
+        "regard",
+        device=bench.device,
+        threads=asked.threads,
+        seed=asked.seed,
+        **({"quick": "lengths an eighth"} if bench.quick else {}),
+        ceilings=str(highest),
+    )
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         start = time.perf_counter()
@@ -312,17 +312,10 @@ def main() -> int:
             file=sys.stderr,
             flush=True,
         )
-    facts = conditions(
-        "regard",
-        device=bench.device,
-        threads=asked.threads,
-        seed=asked.seed,
-        **({"quick": "lengths an eighth"} if bench.quick else {}),
-        ceilings=str(highest),
-    )
+        if not bench.quick:
+            # After each row: whoever stops a long run loses none of it.
+            kept({row.name: found[row.name]}, facts, bench)
     shown(rows, found, facts)
-    if not bench.quick:
-        kept(found, facts, bench)
     return any(shortfall(row, found[row.name]) for row in rows)
 
 
