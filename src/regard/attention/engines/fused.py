@@ -281,10 +281,10 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
         return None
 
     def build() -> Tensor:
-        keys = torch.arange(request.key.shape[2])
+        keys = torch.arange(request.key.shape[2], device=counts.device)
         # For an item without keys nothing is hidden: the kernel would divide by zero, and its rows are zeroed anyway.
         hidden = (keys >= counts.unsqueeze(1)) & (counts > 0).unsqueeze(1)
-        bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
+        bias = request.query.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
         return bias.view(len(bias), 1, 1, -1)
 
     return request.cached("key_bias", build)
@@ -302,9 +302,9 @@ def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
         return None
 
     def build() -> Tensor | None:
-        shown = torch.ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
+        shown = request.query.new_ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
         if lengths.of_queries is not None:
-            shown &= torch.arange(shown.shape[1]) < lengths.of_queries.unsqueeze(1)
+            shown &= torch.arange(shown.shape[1], device=shown.device) < lengths.of_queries.unsqueeze(1)
         if lengths.of_keys is not None:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
         return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
