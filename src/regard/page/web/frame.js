@@ -9,7 +9,9 @@ export function tellHeight() {
     if (width) parent.postMessage({ regardHeight: Math.ceil(height) }, "*");
   };
   new ResizeObserver(tell).observe(html);
-  // What is observed may not be told before the frame is seen.
+  // Sizes are observed when a frame is drawn, which one out of sight isn't: a change there is measured as it is made.
+  new MutationObserver(tell).observe(html, { subtree: true, childList: true, attributes: true, characterData: true });
+  // And what is observed first may not be told before the frame is seen.
   if (document.readyState === "complete") tell();
   else addEventListener("load", tell);
 }
