@@ -26,7 +26,7 @@ from typing import Any
 from measuring import conditions, save
 
 REQUESTS, TOGETHER, HANGING = 1000, 50, 20
-WORDS = "I saw a saw . You can fish or hide the old boat before it rains again in the dark harbour".split()
+WORDS = "I saw a saw . You can fish or hide the old boat before it rains again in the dark harbour"
 # How many answers the server lets wait: the other clients are told to come again.
 MOST_ANSWERED = 9
 # More than this after a thousand answers would be a leak.
@@ -67,7 +67,7 @@ def body(text: str, effects: bool = False) -> bytes:
 def sentences(count: int) -> list[str]:
     """Sentences of 3 to 20 words, of which no two need be alike."""
     draw = random.Random(0)
-    return [" ".join(draw.choices(WORDS, k=draw.randint(3, 20))) for _ in range(count)]
+    return [" ".join(draw.choices(WORDS.split(), k=draw.randint(3, 20))) for _ in range(count)]
 
 
 def memory(process: Any) -> float:
