@@ -174,12 +174,20 @@ def within(gap, frame) -> None:
 def test_frames_that_are_not_in_sight_are_as_high_as_their_pages(context, tmp_path):
     html = regard.load("english-pos").see("I saw a saw .")._repr_mimebundle_()["text/html"]
     file = tmp_path / "around.html"
-    file.write_text(f"<!doctype html><div style='height: 9000px'></div>{html}<div id=folded hidden>{html}</div>")
+    narrow = f"<div id=narrow style='width: 0'>{html}</div>"
+    file.write_text(
+        f"<!doctype html><div style='height: 9000px'></div>{html}<div id=folded hidden>{html}</div>{narrow}"
+    )
     page, said = context().new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.goto(file.as_uri())
     page.wait_for_function("document.querySelector('iframe').offsetHeight > 1000")
     fits(page.frames[1], shown=False)
+    # One that gets its width late is drawn for that width.
+    page.evaluate("document.getElementById('narrow').style.width = '100%'")
+    fits(page.frames[3], shown=False)
+    heights = page.evaluate("[...document.querySelectorAll('iframe')].map((each) => each.clientHeight)")
+    assert heights[2] == heights[0]
     # What arrives later, while nobody looks, makes it higher too.
     page.frames[1].evaluate("document.querySelector('footer').append('more '.repeat(1000))")
     page.wait_for_function("document.querySelector('iframe').offsetHeight > 1500")
@@ -189,6 +197,8 @@ def test_frames_that_are_not_in_sight_are_as_high_as_their_pages(context, tmp_pa
     page.evaluate("document.querySelectorAll('iframe')[1].scrollIntoView()")
     page.wait_for_function("document.querySelectorAll('iframe')[1].offsetHeight > 1000")
     assert page.frames[2].locator(".arcs path").count() > 2
+    sizes = [frame.locator(".map").bounding_box() for frame in page.frames[1:3]]
+    assert [sizes[1][side] for side in ("width", "height")] == [sizes[0][side] for side in ("width", "height")]
     for frame in page.frames[1:]:
         fits(frame)
     assert said == []

@@ -32,7 +32,8 @@ export function mapView(root, choose, tiles) {
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   root.append(buttons, canvas, line, legend, note);
   // cursor: a query and a key; drag: what the pointer does since it was pressed.
-  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0;
+  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0, width = 0;
+  new ResizeObserver(() => root.clientWidth && root.clientWidth !== width && draw()).observe(root);
 
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !shown || event.pointerType === "touch") return;
@@ -123,7 +124,8 @@ export function mapView(root, choose, tiles) {
   function draw() {
     if (!shown) return;
     const { found, window, high } = shown, scale = scaleOf(root), style = getComputedStyle(root);
-    const place = shown.place = layoutOf(found, root.clientWidth);
+    width = root.clientWidth;
+    const place = shown.place = layoutOf(found, width);
     const ratio = globalThis.devicePixelRatio || 1;
     canvas.width = Math.round(place.width * ratio);
     canvas.height = Math.round(place.height * ratio);
