@@ -1,6 +1,7 @@
 // All items against all items: a window of the weights, from the whole map down to single cells.
+import { MOST_SHOWN } from "./answers.js";
 import { scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { fromOverview, highOf } from "./heads.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
@@ -219,8 +220,9 @@ export function mapView(root, choose, tiles) {
 
   function said({ query, key }) {
     const { found, window } = shown, names = namesOf(view), words = wordsOf(view.state.lang);
-    const span = (labels, first, size) => (size === 1 ? labels[first]
-      : `${labels[first]} … ${labels[Math.min(labels.length, first + size) - 1]}`);
+    const named = (labels, i) => clipped(labels[i], MOST_SHOWN);
+    const span = (labels, first, size) => (size === 1 ? named(labels, first)
+      : `${named(labels, first)} … ${named(labels, Math.min(labels.length, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
     const value = found.sums[cell], single = found.tall * found.wide === 1;
     return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +
