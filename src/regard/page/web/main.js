@@ -1,8 +1,9 @@
 // The page: keeps one state, and shows it in each part.
 import { address, goTo, wentTo } from "./address.js";
+import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
@@ -86,6 +87,8 @@ export function start(all, signal) {
     h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
+    const all = sentenceOf(view, Infinity).map(([text]) => text).join("");
+    sentence.title = all === sentenceOf(view).map(([text]) => text).join("") ? "" : all;
     sentence.replaceChildren(...sentenceOf(view).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
       found.title.textContent = title;
@@ -98,7 +101,7 @@ export function start(all, signal) {
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
     if (focused && document.activeElement?.dataset.id !== focused) focusOn(focused);
-    stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
+    stepsPart.note.textContent = view.pooled ? "" : `${clipped(view.place.name, MOST_SHOWN)} → ${clipped(view.names[view.key], MOST_SHOWN)}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
       words.about), ...leftOut(data, words).map((each) => h("p", {}, each)),
@@ -155,7 +158,7 @@ export function start(all, signal) {
     const box = h("input", { type: "text", "aria-label": words.find, autofocus: true, autocomplete: "off", oninput: () => {
       const found = box.value ? matching(box.value).slice(0, 20) : [];
       options.replaceChildren(...found.map(([each, i]) => h("li", {}, h("button", { type: "button", class: "plain",
-        onclick: () => go(i) }, h("bdi", {}, each), ` ${i + 1}`))));
+        onclick: () => go(i) }, h("bdi", {}, clipped(each, MOST_SHOWN)), ` ${i + 1}`))));
     } });
     const form = h("form", { onsubmit: (event) => {
       event.preventDefault();
