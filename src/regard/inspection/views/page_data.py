@@ -17,7 +17,7 @@ from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "page_data"]
+__all__ = ["MOST_BYTES", "answered", "page_data"]
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -82,7 +82,7 @@ def _record(
 ) -> dict[str, Any]:
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
+    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
     for kept, each in zip(layers, record.layers, strict=True):
@@ -124,7 +124,7 @@ def _record(
     }
 
 
-def _answered(record: Record) -> Outcomes:
+def answered(record: Record) -> Outcomes:
     """The places of a record whose effects weren't measured."""
     texts = record.query_items
     if record.labels:
