@@ -171,7 +171,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     yield _numbers(columns, lines)
     if len(lines) < len(items):
         others = len(items) - len(lines)
-        yield Prose(f"{others:,} other{'s are' if others > 1 else ' is'} lower in all of them.")
+        yield Prose(f"{others:,} other{'s are' if others > 1 else ' is'} lower in all columns.")
 
 
 def _size(item: ItemDifference) -> float:
