@@ -101,9 +101,17 @@ class HtmlPage:
         from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        chosen = {"layer": layer, "head": head, "query": query}
         with progress_of("making the page") as progress:
-            text = live_page(records, titles, still=page, language=language, progress=progress, **chosen)
+            text = live_page(
+                records,
+                titles,
+                still=page,
+                language=language,
+                layer=layer,
+                head=head,
+                query=query,
+                progress=progress,
+            )
         self._save(text, first)
 
     def write_comparison(

@@ -25,6 +25,7 @@ __all__ = [
     "ItemDifference",
     "RecordDifference",
     "comparison_of",
+    "has_head",
     "joined",
     "layer_of",
     "names_of",
@@ -129,8 +130,11 @@ def comparison_of(
     one = _most_different(outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
+    if other is None and alignment.obstacle:
+        # Where nothing corresponds, each record shows what it shows alone.
+        other = outcomes[1].default()
     its = None
-    if other is not None and _has(records[1], layer, head):
+    if other is not None and has_head(records[1], layer, head):
         its = story_of(records[1], layer=layer, head=head, query=other + 1)
     items = tuple(_items(records, alignment, own, its))
     return RecordDifference(
@@ -195,7 +199,8 @@ def _partner(pairs: Sequence[Pair], number: int) -> int | None:
     return next((other for one, other in pairs if one == number), None)
 
 
-def _has(record: Record, layer: int | None, head: int | None) -> bool:
+def has_head(record: Record, layer: int | None, head: int | None) -> bool:
+    """Whether a record has a layer and a head of these numbers, from 1; None: the last layer, the average."""
     if record.pooling is not None and layer is None and head is None:
         return True
     found = layer_of(record, layer)

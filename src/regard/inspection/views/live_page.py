@@ -6,7 +6,7 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record import Record
-from regard.inspection.views.comparison import comparison_of
+from regard.inspection.views.comparison import comparison_of, has_head
 from regard.inspection.views.comparison_data import comparison_data
 from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
 from regard.inspection.views.page_data import page_data
@@ -117,8 +117,19 @@ def _compared(
         table = Page("", tuple(difference_table(found, layer, head)))
         stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
         still = Page.of("A and B, and what differs", page_of(found, names), table, stories)
-    place = None if found.places[0] is None else found.places[0] + 1
-    data, arrays = page_data(found.records, names, layer=layer, head=head, query=place, progress=progress)
+    places = [None if each is None else each + 1 for each in found.places]
+    there = has_head(against, layer, head)
+    first = layer, head, places[0]
+    second = (layer, head, places[1]) if there else (None, None, places[1])
+    data, arrays = page_data(
+        found.records,
+        names,
+        layer=layer,
+        head=head,
+        query=places[0],
+        each_shown=(first, second),
+        progress=progress,
+    )
     return as_live_html(still, data | {"against": comparison_data(found)}, arrays, language=language)
 
 
