@@ -12,6 +12,8 @@ import { sideMark } from "./sides.js";
 import { stepsView } from "./steps.js";
 import { nounOf, wordsOf } from "./words.js";
 
+const MANY_KEYS = 40;
+
 /** What the page of two records does in another way than that of one. */
 export function bothOf(all) {
   const pairs = pairsOf(all);
@@ -94,6 +96,8 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   return [(next) => {
     view = next;
     const { both, state } = view, words = wordsOf(state.lang);
+    // Many cells need more room than three maps beside each other have.
+    map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
       const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
       const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);

@@ -12,6 +12,8 @@ import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.
 import { wordsOf } from "./words.js";
 
 const MOST_CELLS = 256;
+// A number with its sign needs more room than one without.
+const LEAST_NUMBERED = 34;
 // Weights, over all heads of both, that are computed at once without the page standing still; and by a worker.
 const PAIRS_AT_ONCE = 2 ** 18;
 const PAIRS_LATER = 2 ** 24;
@@ -191,6 +193,7 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
   }
 
   function hover(cell) {
+    if (cell?.query === cursor?.query && cell?.key === cursor?.key) return;
     cursor = cell;
     tell();
     pointed(cell && shown ? pairOf(cell) : null);
@@ -248,7 +251,7 @@ function drawDifferences(context, { found, high, place: { top, left, cell } }, s
   small.getContext("2d").putImageData(new ImageData(bytes, found.columns, found.rows), 0, 0);
   context.imageSmoothingEnabled = false;
   context.drawImage(small, left, top, found.columns * cell, found.rows * cell);
-  if (cell < 30 || found.tall * found.wide > 1) return;
+  if (cell < LEAST_NUMBERED || found.tall * found.wide > 1) return;
   context.font = "12px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
