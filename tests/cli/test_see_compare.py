@@ -107,7 +107,7 @@ WRONG = {
     "no such model": (("english-pos", SENTENCE, "--compare", "no-such"), "no-such"),
     "no such prediction": (
         ("english-pos", SENTENCE, "--compare-input", "x", "--query", "9"),
-        "`query` must be from 1 to 5, but is 9.",
+        "`--query` must be from 1 to 5, but is 9.",
     ),
 }
 
