@@ -101,10 +101,40 @@ class HtmlPage:
         from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        chosen = {"layer": layer, "head": head, "query": query}
         with progress_of("making the page") as progress:
-            text = live_page(records, titles, still=page, language=language, progress=progress, **chosen)
+            text = live_page(
+                records,
+                titles,
+                still=page,
+                language=language,
+                layer=layer,
+                head=head,
+                query=query,
+                progress=progress,
+            )
         self._save(text, first)
+
+    def write_comparison(
+        self,
+        records: "tuple[Record, Record]",
+        titles: tuple[str, str],
+        layer: int | None,
+        head: int | None,
+        query: int | None,
+    ) -> None:
+        """Write the page of two records, and print its name.
+
+        Args:
+            records, titles: both records, and the name of each.
+            layer, head, query: what is shown first, as `live_page` takes them.
+        """
+        from regard.cli.console import progress_of
+        from regard.inspection import live_page
+
+        own, other = records
+        with progress_of("making the page") as progress:
+            text = live_page(own, titles, against=other, layer=layer, head=head, query=query, progress=progress)
+        self._save(text, "")
 
     def _save(self, text: str, what: str) -> None:
         from regard.files import write_text

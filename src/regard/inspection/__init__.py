@@ -49,6 +49,8 @@ from regard.inspection.summaries import (
 )
 from regard.inspection.views import (
     answer_page,
+    comparison,
+    comparison_of,
     heatmap,
     item_labels,
     item_rankings,
@@ -100,6 +102,8 @@ __all__ = [
     "all_keys",
     "answer_page",
     "attended",
+    "comparison",
+    "comparison_of",
     "effects",
     "find_problems",
     "gradient_weighted",

@@ -48,12 +48,15 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
 
     Args:
         page: what is to be read without a script.
-        data, arrays: what the script draws from.
+        data, arrays: what the script draws from; with `data["against"]` it shows two records and what differs.
         language: the language of the page's own words, as a BCP 47 tag.
         asks: whether the page has a form, and asks the server that it came from for other inputs; `data["asks"]` says
             what it asks for. Other pages hold no code that connects to anything.
     """
-    script, worker = joined("live.js" if asks else "offline.js"), joined("worker.js")
+    script, worker = (
+        joined("live.js" if asks else "against.js" if "against" in data else "offline.js"),
+        joined("worker.js"),
+    )
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -73,7 +76,9 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
         policy=escape(policy, quote=True),
         title=escape(visible(page.title or "regard")),
         still=STYLE,
-        style=style("page.css") + (style("live.css") if asks else ""),
+        style=style("page.css")
+        + (style("live.css") if asks else "")
+        + (style("both.css") if "against" in data else ""),
         static=body(page),
         # Nothing in a script element ends it, or begins a comment, without this character.
         values=json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c"),

@@ -17,7 +17,7 @@ from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "page_data"]
+__all__ = ["MOST_BYTES", "answered", "page_data"]
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -35,6 +35,7 @@ def page_data(
     layer: int | None = None,
     head: int | None = None,
     query: int | None = None,
+    each_shown: Sequence[tuple[int | None, int | None, int | None]] = (),
     most_bytes: int = MOST_BYTES,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[dict[str, Any], Arrays]:
@@ -46,6 +47,7 @@ def page_data(
         records: the records, of which one is shown at a time.
         titles: the name of each.
         layer, head, query: what is shown first, as in `story_of`.
+        each_shown: the same for each record, where it isn't the same in all.
         most_bytes: the most bytes of arrays, compressed.
         progress: called with how much is done, and of how much.
 
@@ -58,17 +60,22 @@ def page_data(
         ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
     arrays = Arrays()
-    shown_layer, shown_head, place = (None if each is None else each - 1 for each in (layer, head, query))
+    chosen = list(each_shown) or [(layer, head, query)] * len(records)
     total = sum(2 * len(each.layers) + 1 for each in records)
     steps = itertools.count(1)
     found = []
-    for number, (record, title) in enumerate(zip(records, titles, strict=True), start=1):
+    for number, (record, title, one) in enumerate(zip(records, titles, chosen, strict=True), start=1):
         # Each record gets the same part of what is left.
         most = arrays.packed_size + (most_bytes - arrays.packed_size) // (len(records) - number + 1)
-        told = _record(record, arrays, most, shown_layer, shown_head, place, lambda: progress(next(steps), total))
+        first_layer, first_head, place = map(_from_0, one)
+        told = _record(record, arrays, most, first_layer, first_head, place, lambda: progress(next(steps), total))
         found.append({"title": visible(title)} | told)
-    first = {"layer": shown_layer, "head": shown_head, "place": place}
+    first = {"layer": _from_0(layer), "head": _from_0(head), "place": _from_0(query)}
     return {"version": 1, "records": found, "shown": first, "blocks": arrays.lengths()}, arrays
+
+
+def _from_0(number: int | None) -> int | None:
+    return None if number is None else number - 1
 
 
 def _record(
@@ -82,7 +89,7 @@ def _record(
 ) -> dict[str, Any]:
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
+    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
     for kept, each in zip(layers, record.layers, strict=True):
@@ -124,7 +131,7 @@ def _record(
     }
 
 
-def _answered(record: Record) -> Outcomes:
+def answered(record: Record) -> Outcomes:
     """The places of a record whose effects weren't measured."""
     texts = record.query_items
     if record.labels:
