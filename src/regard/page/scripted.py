@@ -61,7 +61,7 @@ def as_scripted_html(
         language: the language of the page's own words, as a BCP 47 tag.
 
     Example:
-        >>> text = as_scripted_html(Page("a"), "start()", style="", held={"values": ("application/json", "{}")})
+        >>> text = as_scripted_html(Page("a", ()), "start()", style="", held={"values": ("application/json", "{}")})
         >>> '<script type="application/json" id="values">{}</script>' in text, "default-src &#x27;none&#x27;" in text
         (True, True)
     """

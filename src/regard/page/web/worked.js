@@ -8,7 +8,7 @@ import { exerciseView } from "./worked_exercise.js";
 import { figure, figures, writtenNumber } from "./worked_numbers.js";
 import { pairView } from "./worked_pair.js";
 import { LARGEST, backToStart, changesOf, firstWorked, isEntry, readWorked, withNumber, withTurned, workedHash } from "./worked_state.js";
-import { editableTable, followingTable, pairTable } from "./worked_tables.js";
+import { editableTable, followingTable, pairTable, scrolled } from "./worked_tables.js";
 import { figuresOf, movedCells, tablesOf, workedView } from "./worked_view.js";
 import { phraseOf } from "./worked_words.js";
 
@@ -176,7 +176,8 @@ function startWorked(data) {
     const { words } = view, pairs = (holds) => first.allowed.map((each, row) => each.map((_, column) => holds(row, column)));
     const [queries, keys] = [first.allowed.length, first.allowed[0].length];
     // The last query is the one that sees the last key, as everywhere in regard.
-    const rules = [[words.allShown, pairs(() => true)], [words.causal, pairs((row, column) => column - keys <= row - queries)]];
+    const all = [words.allShown, pairs(() => true)], causal = [words.causal, pairs((row, column) => column - keys <= row - queries)];
+    const rules = String(all[1]) === String(causal[1]) ? [all] : [all, causal];
     const buttons = rules.map(([name, allowed], i) => {
       const made = h("button", { type: "button", "data-id": `rule ${i}`, onclick: () => choose((now) => ({ ...now, allowed })) }, name);
       shows.push(() => made.setAttribute("aria-pressed", String(String(state.allowed) === String(allowed))));
@@ -224,7 +225,7 @@ function startWorked(data) {
     shows.push(() => printed.forEach(([name], i) => {
       here[i].textContent = figures(view.walks[0].named(name)?.values ?? view.walks[0].output);
     }));
-    return [section("printed", said("printed"), data.queryItems[0], h("div", { class: "wide" }, h("table", { class: "written" },
+    return [section("printed", said("printed"), data.queryItems[0], scrolled(said("printed"), h("table", { class: "written" },
       h("thead", {}, h("tr", {}, ["step", "note", "ours"].map((name) => h("th", { scope: "col" }, said(name))))),
       h("tbody", {}, printed.map(([name, values], i) => h("tr", {}, h("th", { scope: "row" }, said(name)), h("td", {}, figures(values)), here[i]))))))];
   }

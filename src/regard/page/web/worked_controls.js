@@ -1,7 +1,7 @@
 // The controls of the parts: which score and normaliser, and the number that each takes.
 import { h } from "./dom.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
-import { KINDS, LARGEST, isDivisor, isParameter, withWeights } from "./worked_state.js";
+import { SCORE_KINDS, LARGEST, isDivisor, isParameter, withWeights } from "./worked_state.js";
 import { PARAMETERS } from "./worked_weights.js";
 
 // The slider of the temperature: its ends are hard and uniform, its middle is 1.
@@ -9,7 +9,7 @@ const ENDS = 100, MIDDLE = 50, A_DECADE = 20;
 
 /** The score, and what it is divided by. `choose` is called with how the state changes. */
 export function scoreControls(words, choose) {
-  const kind = select("score", words.score, KINDS.map((each) => [each, words.kinds[each]]), (value) => choose((now) => ({ ...now, kind: value })));
+  const kind = select("score", words.score, SCORE_KINDS.map((each) => [each, words.kinds[each]]), (value) => choose((now) => ({ ...now, kind: value })));
   const box = numberBox("divisor", words.divisor, (text, now, size) => {
     const value = writtenNumber(text);
     if (!isDivisor(value)) return problem(words, words.divisor, text, value, [1e-6, LARGEST], figure(divisorOf(now, size)));
@@ -21,7 +21,7 @@ export function scoreControls(words, choose) {
   const element = h("div", { class: "controls" }, kind.element, box.element, root, none, box.wrong);
   return { element, show: (state, size) => {
     kind.show(state.kind);
-    box.show(String(divisorOf(state, size)), state, size);
+    box.show(state.divisor === "root" ? figure(Math.sqrt(size)) : String(state.divisor), state, size);
     root.textContent = words.root(figure(Math.sqrt(size)));
     root.setAttribute("aria-pressed", String(state.divisor === "root"));
     none.setAttribute("aria-pressed", String(state.divisor === 1));
@@ -35,12 +35,12 @@ function divisorOf({ divisor }, size) {
 }
 
 /** The normaliser and its number: the temperature of softmax, as a slider too. */
-export function weightsControls(words, names, choose) {
+export function weightsControls(words, choose) {
   const kind = select("weights", words.weights, Object.keys(PARAMETERS).map((each) => [each, each]),
     (value) => choose((now) => withWeights(now, value)));
   const box = numberBox("parameter", "", (text, now) => {
     const { low, high, whole } = PARAMETERS[now.weights];
-    const value = now.weights === "softmax" ? writtenTemperature(text, names) : writtenNumber(text);
+    const value = now.weights === "softmax" ? writtenTemperature(text, words) : writtenNumber(text);
     if (isParameter(now.weights, value)) {
       choose((state) => ({ ...state, parameter: value }));
       return "";
@@ -79,10 +79,10 @@ export function temperatureText(value) {
   return value === Infinity ? "inf" : String(value);
 }
 
-function writtenTemperature(text, names) {
+function writtenTemperature(text, words) {
   const written = text.trim().toLowerCase();
-  if (["inf", "infinity", "∞", names.uniform].includes(written)) return Infinity;
-  return written === names.hard ? 0 : writtenNumber(text);
+  if (["inf", "infinity", "∞", words.uniform].includes(written)) return Infinity;
+  return written === words.hard ? 0 : writtenNumber(text);
 }
 
 function temperatureAt(place) {

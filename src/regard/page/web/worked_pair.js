@@ -1,9 +1,10 @@
 // One pair, written out: from the query and the key to the weight, and from the weights to the output of the query.
 import { h, token } from "./dom.js";
 import { figure, figures, formulaOf, workedOut } from "./worked_numbers.js";
+import { scrolled } from "./worked_tables.js";
 import { phraseOf } from "./worked_words.js";
 
-const FEW = 8;
+const WRITTEN_OUT = 8;
 const LETTERS = { query: "Wq", key: "Wk", value: "Wv" };
 
 /** The pair of a view: the projections, the steps, and the sum of the values. */
@@ -26,7 +27,7 @@ export function pairView({ data, state, vectors, walks, phrases }) {
 
 // Of longer vectors the table below shows the products.
 function sumOf(query, key, sum) {
-  if (query.length > FEW) return "";
+  if (query.length > WRITTEN_OUT) return "";
   const put = (value) => (value < 0 ? `(${figure(value)})` : figure(value));
   return `${query.map((x, f) => `${put(x)} x ${put(key[f])}`).join(" + ")} = ${figure(sum)}`;
 }
@@ -46,8 +47,4 @@ function outputTable(data, walk, { value }, column, said) {
     h("thead", {}, h("tr", {}, ["key", "weight", "value", "weight x value"].map((name) => h("th", { scope: "col" }, said(name))))),
     h("tbody", {}, rows, h("tr", { class: "total" }, h("th", { scope: "row" }, said("output")), h("td", {}), h("td", {}, formulaOf(last)),
       h("td", {}, figures(last.values))))));
-}
-
-function scrolled(name, table) {
-  return h("div", { class: "wide", role: "region", tabindex: 0, "aria-label": name }, table);
 }

@@ -3,7 +3,7 @@ import { PARAMETERS } from "./worked_weights.js";
 
 /** Numbers beyond this can't be entered: products of products would overflow. */
 export const LARGEST = 1e6;
-export const KINDS = ["dot", "additive", "cosine"];
+export const SCORE_KINDS = ["dot", "additive", "cosine"];
 const HARD = 0, UNIFORM = Infinity;
 
 /** The state that a page begins with. */
@@ -122,7 +122,7 @@ export function readWorked(hash, first) {
     if (name === "exercise") found.exercise = value === "on";
     if (name === "query" && isPlace(value, first.allowed.length)) found.row = Number(value) - 1;
     if (name === "key" && isPlace(value, first.allowed[0].length)) found.column = Number(value) - 1;
-    if (name === "score" && KINDS.includes(value)) found.kind = value;
+    if (name === "score" && SCORE_KINDS.includes(value)) found.kind = value;
     if (name === "divisor" && (value === "root" || isDivisor(numberIn(value)))) found.divisor = value === "root" ? value : Number(value);
     if (name === "weights" && Object.hasOwn(PARAMETERS, value)) found = withWeights(found, value);
     if (name === "parameter") parameter = value === "Infinity" ? UNIFORM : numberIn(value);

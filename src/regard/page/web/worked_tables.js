@@ -21,7 +21,7 @@ export function editableTable({ name, title, rows, columns, label, told }) {
     const waits = !left && /^[+-]?\d*[.,]?(\d+e[+-]?)?$/i.test(input.value.trim());
     wrong.textContent = message && !waits ? message : "";
     input.toggleAttribute("aria-invalid", Boolean(wrong.textContent) && !left);
-    if (message && left) write(row, column);
+    if (left) write(row, column);
   }
 
   function write(row, column) {
@@ -113,16 +113,22 @@ function light(element, [row, column]) {
 function framed(title, rows, columns, cells, ...below) {
   const head = h("tr", {}, h("td", {}), columns.map((each) => h("th", { scope: "col" }, token(each))));
   const body = rows.map((each, row) => h("tr", {}, h("th", { scope: "row" }, token(each)), cells[row]));
-  const box = h("div", { class: "wide" }, h("table", { class: "figures" }, h("caption", {}, title), h("thead", {}, head), h("tbody", {}, body)));
-  watched.observe(box);
-  return h("div", { class: "matrix" }, box, below);
+  const table = h("table", { class: "figures" }, h("caption", {}, title), h("thead", {}, head), h("tbody", {}, body));
+  return h("div", { class: "matrix" }, scrolled(table.caption.textContent, table), below);
 }
 
-// A table that is wider than its place can be reached by keys, to scroll it.
+/** A table in a box of this name, which scrolls where the table is wider. */
+export function scrolled(name, table) {
+  const box = h("div", { class: "wide", "data-name": name }, table);
+  watched.observe(box);
+  return box;
+}
+
+// A box that scrolls can be reached by keys.
 const watched = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const scrolls = target.scrollWidth > target.clientWidth + 1;
-    const attributes = { tabindex: 0, role: "region", "aria-label": target.querySelector("caption").textContent };
+    const attributes = { tabindex: 0, role: "group", "aria-label": target.dataset.name };
     for (const [name, value] of Object.entries(attributes)) {
       if (scrolls) target.setAttribute(name, value);
       else target.removeAttribute(name);
