@@ -6,9 +6,11 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from page.browser import axe
 from regard.attention import WEIGHTS
+from regard.attention.positions import Slopes
 from regard.cli.main import main
 from regard.errors import ArgumentError
 from regard.inspection.steps import EXAMPLES, STEP_SCORES, Matrices, blanks, live_steps, named_parts, phrase, steps
@@ -68,9 +70,11 @@ def row_of(name, scores, temperature=1.0):
     return simplex(scores, lambda x: np.clip(x, 0, 1), 2.0)
 
 
-def attention(query, key, value, allowed, score="scaled_dot", weights="softmax", temperature=1.0):
-    """The weights and the outputs of all queries."""
+def attention(query, key, value, allowed, score="scaled_dot", weights="softmax", temperature=1.0, slope=0.0):
+    """The weights and the outputs of all queries. The last query stands where the last key does."""
     scores, found = scores_of(score, query, key), np.zeros((len(query), len(key)))
+    places = np.arange(len(query)) + len(key) - len(query)
+    scores = scores - slope * np.abs(np.arange(len(key)) - places[:, None])
     for i, seen in enumerate(allowed):
         if seen.any():
             found[i, seen] = row_of(weights, scores[i, seen], temperature)
@@ -88,7 +92,7 @@ class Numbers:
         elif name == "004":
             letters = ("Q", example.matrices.query), ("K", example.matrices.key), ("V", example.matrices.value)
             self.of = {letter: np.array(matrix.tolist()) for letter, matrix in letters}
-        self.score, self.weights, self.temperature = example.score, "softmax", 1.0
+        self.score, self.weights, self.temperature, self.slope = example.score, "softmax", 1.0, 0.0
         self.allowed = np.ones((len(example.matrices.query), len(example.matrices.key)), bool)
 
     def vectors(self):
@@ -98,7 +102,7 @@ class Numbers:
         return tuple(inputs @ self.of[name] if name in self.of else inputs for name in PROJECTIONS)
 
     def computed(self):
-        return attention(*self.vectors(), self.allowed, self.score, self.weights, self.temperature)
+        return attention(*self.vectors(), self.allowed, self.score, self.weights, self.temperature, self.slope)
 
 
 # --- Reading the page ---
@@ -114,9 +118,10 @@ def texts(page, part):
 
 
 def agree(page, numbers):
-    weights, outputs = numbers.computed()
-    assert texts(page, "normalise") == [[number(w) for w in row] for row in weights]
-    assert texts(page, "outputs") == [[number(o) for o in row] for row in outputs]
+    """The page's weights and outputs, written with four digits, are NumPy's."""
+    for part, expected in zip(("normalise", "outputs"), numbers.computed(), strict=True):
+        shown = [[float(text) for text in row] for row in texts(page, part)]
+        np.testing.assert_allclose(shown, expected, rtol=5.1e-4, atol=1e-12, err_msg=part)
 
 
 def write(page, field, text):
@@ -145,8 +150,8 @@ def random_case(seed, masked=True):
 
 
 ROWS = """
-({ query, key, value, allowed, kind, divisor, weights, parameter, masked }) => {
-  const parts = { score: { kind, divisor }, weights, parameter, allowed, masked };
+({ query, key, value, kind, divisor, ...rest }) => {
+  const parts = { ...rest, score: { kind, divisor } };
   return query.map((_, row) => walkOf(parts, { query, key, value }, row)).map((walk) => ({
     weights: walk.weights, output: walk.output,
     steps: walk.steps.filter(({ axes }) => !axes.includes("value")).map((step) => [step.name, formulaOf(step),
@@ -156,7 +161,7 @@ ROWS = """
 PARAMETERS = {"softmax": 1, "entmax": 1.5, "budget": 2, "top_k": 8}
 
 
-def given(case, score, weights, temperature=1.0):
+def given(case, score, weights, temperature=1.0, slope=0.0):
     query, key, value, allowed = (each.tolist() for each in case)
     return {
         "query": query,
@@ -168,6 +173,7 @@ def given(case, score, weights, temperature=1.0):
         "divisor": "root" if score == "scaled_dot" else 1,
         "parameter": temperature if weights == "softmax" else PARAMETERS.get(weights),
         "masked": not case[3].all(),
+        "slope": slope,
     }
 
 
@@ -190,7 +196,7 @@ def computed(script):
 
 
 def test_the_page_computes_what_numpy_does(computed):
-    cases = [(random_case(seed, masked=seed % 3 > 0), *rest) for seed, *rest in CASES]
+    cases = [(random_case(seed, masked=seed % 3 > 0), *rest, seed % 2 / 4) for seed, *rest in CASES]
     found = computed([given(*each) for each in cases])
     for (case, *parts), rows in zip(cases, found, strict=True):
         weights, outputs = attention(*case, *parts)
@@ -199,24 +205,19 @@ def test_the_page_computes_what_numpy_does(computed):
 
 
 def test_the_steps_are_the_terminals_word_by_word(computed):
-    cases = [(random_case(seed + 100, masked=seed % 2 > 0), *rest) for seed, *rest in CASES]
+    cases = [(random_case(seed + 100, masked=seed % 2 > 0), *rest, seed % 3 / 4) for seed, *rest in CASES]
     found = computed([given(*each) for each in cases])
-    for (case, score, weights, temperature), rows in zip(cases, found, strict=True):
+    for (case, score, weights, temperature, slope), rows in zip(cases, found, strict=True):
         matrices = Matrices.of(*(each.tolist() for each in case[:3]))
-        mask = None if case[3].all() else Pairs(_tensor(case[3]))
+        mask = None if case[3].all() else Pairs(torch.tensor(case[3]))
         parts = named_parts(matrices, score=score, weights=weights, temperature=temperature, mask=mask)
         row, column = len(rows) - 1, len(case[1]) - 1
-        walk = steps(*matrices.tensors, **parts, row=row, column=column)
+        position = Slopes(torch.tensor(slope, dtype=torch.float64)) if slope else None
+        walk = steps(*matrices.tensors, **parts, position=position, row=row, column=column)
         if walk.allowed.any():
             table = steps_page(walk).blocks[1]
             shown = [(phrase(name, "en"), formula, each[column]) for name, formula, each in rows[row]["steps"]]
             assert shown == list(table.rows), (score, weights, temperature)
-
-
-def _tensor(array):
-    import torch
-
-    return torch.tensor(array)
 
 
 def test_numbers_are_written_as_the_terminal_writes_them(script):
@@ -280,6 +281,9 @@ def test_the_tables_follow_every_edit(live, documents, name):
     row, column = (int(draw.integers(size)) for size in numbers.allowed.shape)
     page.click(f'[data-id="mask {row} {column}"]')
     numbers.allowed[row, column] = False
+    agree(page, numbers)
+    write(page, "slope", ".75")
+    numbers.slope = 0.75
     agree(page, numbers)
     for temperature, text in ((0.5, "0.5"), (0.0, "hard"), (1e300, "∞"), (2.0, "2,0")):
         write(page, "parameter", text)
@@ -412,7 +416,8 @@ def test_a_link_shows_the_same_again(live, documents):
     numbers.of["Wq"][3, 1], numbers.temperature, numbers.allowed[1, 2] = -0.125, 0.3, False
     query, key, value = numbers.vectors()
     weights, _ = attention(query / 2.5, key, value, numbers.allowed, "dot", "softmax", 0.3)
-    assert texts(again, "normalise") == [[number(w) for w in row] for row in weights]
+    shown = [[float(text) for text in row] for row in texts(again, "normalise")]
+    np.testing.assert_allclose(shown, weights, rtol=5.1e-4, atol=1e-12)
 
 
 def test_an_address_that_says_nonsense_is_the_start(live, documents):

@@ -3,7 +3,7 @@ import { address, goTo, wentTo } from "./address.js";
 import { h } from "./dom.js";
 import { tellHeight } from "./frame.js";
 import { blanksOf } from "./worked_blanks.js";
-import { scoreControls, temperatureText, weightsControls } from "./worked_controls.js";
+import { scoreControls, slopeControl, temperatureText, weightsControls } from "./worked_controls.js";
 import { exerciseView } from "./worked_exercise.js";
 import { figure, figures, writtenNumber } from "./worked_numbers.js";
 import { pairView } from "./worked_pair.js";
@@ -12,6 +12,7 @@ import { editableTable, followingTable, pairTable, scrolled } from "./worked_tab
 import { figuresOf, movedCells, tablesOf, workedView } from "./worked_view.js";
 import { phraseOf } from "./worked_words.js";
 
+const OF_POSITION = new Set(["position bias", "position"]);
 const LISTED = 8;  // changes that have a button of their own
 
 /** Build the page from its data in place of what is there. */
@@ -95,7 +96,7 @@ function startWorked(data) {
       h("header", {}, h("h1", { class: "where" }, h("strong", {}, "regard"), ` · ${data.title[state.lang]}`), languages()),
       ...(data.about ? [h("p", { class: "quiet" }, data.about[state.lang])] : []),
       h("p", { class: "buttons" }, exercise, restart), changes,
-      h("div", { class: "flow" }, h("div", {}, ...inputs(), scoresPart(scores, said), maskPart(said),
+      h("div", { class: "flow" }, h("div", {}, ...inputs(), scoresPart(scores, said), maskPart(scores, said),
         normalisePart(after, ofRows, said), ...(state.exercise ? [] : [outputsPart(said), ...printedPart(said)])), aside),
       told, h("footer", {}, h("p", {}, `${words.address} ${words.keys}`)));
   }
@@ -168,12 +169,19 @@ function startWorked(data) {
   function scoresPart(scores, said) {
     const { words } = view, controls = scoreControls(words, choose);
     shows.push(() => controls.show(state, view.vectors.query[0].length));
-    const tables = state.exercise ? [] : scores.map(({ name, formula }) => pairsOf(name, titled(said(name), formula)));
-    return section("scores", words.scores, words.scoresNote, controls.element, h("div", { class: "matrices" }, tables));
+    return section("scores", words.scores, words.scoresNote, controls.element,
+      h("div", { class: "matrices" }, tablesNamed(scores.filter(({ name }) => !OF_POSITION.has(name)), said)));
   }
 
-  function maskPart(said) {
-    const { words } = view, pairs = (holds) => first.allowed.map((each, row) => each.map((_, column) => holds(row, column)));
+  function tablesNamed(steps, said) {
+    return state.exercise ? [] : steps.map(({ name, formula }) => pairsOf(name, titled(said(name), formula)));
+  }
+
+  function maskPart(scores, said) {
+    const { words } = view, slope = slopeControl(words, choose);
+    shows.push(() => slope.show(state));
+    const positions = tablesNamed(scores.filter(({ name }) => OF_POSITION.has(name)), said);
+    const pairs = (holds) => first.allowed.map((each, row) => each.map((_, column) => holds(row, column)));
     const [queries, keys] = [first.allowed.length, first.allowed[0].length];
     // The last query is the one that sees the last key, as everywhere in regard.
     const all = [words.allShown, pairs(() => true)], causal = [words.causal, pairs((row, column) => column - keys <= row - queries)];
@@ -186,7 +194,8 @@ function startWorked(data) {
     const asked = () => state.exercise && { values: state.allowed.map((row) => row.map((each) => (each ? "·" : "-inf"))) };
     const table = pairsOf("mask", titled(said("mask"), "s_j := s_j + mask_j"), { toggles: true, given: asked,
       press: (row, column) => choose((now) => withTurned({ ...now, row, column }, row, column)) });
-    return section("mask", words.mask, words.maskNote, h("div", { class: "controls" }, buttons), h("div", { class: "matrices" }, table));
+    return section("mask", words.position, words.maskNote, slope.element, positions.length ? h("div", { class: "matrices" }, positions) : null,
+      h("div", { class: "controls" }, buttons), h("div", { class: "matrices" }, table));
   }
 
   function normalisePart(after, ofRows, said) {

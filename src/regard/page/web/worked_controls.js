@@ -1,7 +1,7 @@
 // The controls of the parts: which score and normaliser, and the number that each takes.
 import { h } from "./dom.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
-import { SCORE_KINDS, LARGEST, isDivisor, isParameter, withWeights } from "./worked_state.js";
+import { SCORE_KINDS, LARGEST, isDivisor, isParameter, isSlope, withWeights } from "./worked_state.js";
 import { PARAMETERS } from "./worked_weights.js";
 
 // The slider of the temperature: its ends are hard and uniform, its middle is 1.
@@ -28,6 +28,17 @@ export function scoreControls(words, choose) {
     // Only products are divided.
     for (const each of [box.input, root, none]) each.disabled = state.kind !== "dot";
   } };
+}
+
+/** The slope of the position bias; 0 is none. */
+export function slopeControl(words, choose) {
+  const box = numberBox("slope", words.slope, (text, now) => {
+    const value = writtenNumber(text);
+    if (!isSlope(value)) return problem(words, words.slope, text, value, [-LARGEST, LARGEST], String(now.slope));
+    choose((state) => ({ ...state, slope: value + 0 }));
+    return "";
+  });
+  return { element: h("div", { class: "controls" }, box.element, box.wrong), show: (state) => box.show(String(state.slope), state) };
 }
 
 function divisorOf({ divisor }, size) {

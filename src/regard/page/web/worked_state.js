@@ -11,12 +11,12 @@ export function firstWorked(data) {
   const parameter = data.parameter === "inf" ? UNIFORM : data.parameter;
   return { lang: data.lang, row: data.row, column: data.column, exercise: false, numbers: data.matrices, allowed: data.allowed,
     kind: data.score === "scaled_dot" ? "dot" : data.score, divisor: data.score === "scaled_dot" ? "root" : 1,
-    weights: data.weights, parameter };
+    slope: 0, weights: data.weights, parameter };
 }
 
 /** The parts of a state, as `walkOf` takes them. */
 export function partsOf(state, masked) {
-  return { score: { kind: state.kind, divisor: state.divisor }, weights: state.weights, parameter: state.parameter,
+  return { score: { kind: state.kind, divisor: state.divisor }, slope: state.slope, weights: state.weights, parameter: state.parameter,
     allowed: state.allowed, masked: masked || state.allowed.some((row) => row.includes(false)) };
 }
 
@@ -55,6 +55,11 @@ export function isDivisor(value) {
   return value !== null && value >= 1e-6 && value <= LARGEST;
 }
 
+/** Whether a position bias can have this slope. */
+export function isSlope(value) {
+  return value !== null && Math.abs(value) <= LARGEST;
+}
+
 /** What differs from the start: the state without each change, in the order of the page. */
 export function changesOf(state, first) {
   const found = [];
@@ -71,6 +76,9 @@ export function changesOf(state, first) {
   }
   if (state.divisor !== first.divisor) {
     found.push({ what: "divisor", before: first.divisor, value: state.divisor, back: (now) => ({ ...now, divisor: first.divisor }) });
+  }
+  if (state.slope !== first.slope) {
+    found.push({ what: "slope", before: first.slope, value: state.slope, back: (now) => ({ ...now, slope: first.slope }) });
   }
   state.allowed.forEach((values, row) => values.forEach((value, column) => {
     if (value !== first.allowed[row][column]) {
@@ -105,6 +113,7 @@ export function workedHash(state, first) {
   for (const [name, cells] of lists) parts.push(`${name}=${cells.join(",")}`);
   if (state.kind !== first.kind) parts.push(`score=${state.kind}`);
   if (state.divisor !== first.divisor) parts.push(`divisor=${state.divisor}`);
+  if (state.slope !== first.slope) parts.push(`slope=${state.slope}`);
   if (state.weights !== first.weights) parts.push(`weights=${state.weights}`);
   if (state.parameter !== null && (state.weights !== first.weights || state.parameter !== first.parameter)) {
     parts.push(`parameter=${state.parameter}`);
@@ -124,6 +133,7 @@ export function readWorked(hash, first) {
     if (name === "key" && isPlace(value, first.allowed[0].length)) found.column = Number(value) - 1;
     if (name === "score" && SCORE_KINDS.includes(value)) found.kind = value;
     if (name === "divisor" && (value === "root" || isDivisor(numberIn(value)))) found.divisor = value === "root" ? value : Number(value);
+    if (name === "slope" && isSlope(numberIn(value))) found.slope = Number(value);
     if (name === "weights" && Object.hasOwn(PARAMETERS, value)) found = withWeights(found, value);
     if (name === "parameter") parameter = value === "Infinity" ? UNIFORM : numberIn(value);
     if (name === "mask" || Object.hasOwn(first.numbers, name)) found = withCells(found, name, value);

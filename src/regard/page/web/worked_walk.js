@@ -17,12 +17,14 @@ export function times(left, right) {
 /**
  * The steps of one query, as `steps` of regard.inspection gives them.
  *
- * `parts` holds the score, the normaliser with its parameter, which pairs are allowed, and whether there is a mask at all.
+ * `parts` holds the score, the slope of the position bias, the normaliser with its parameter, which pairs are allowed, and
+ * whether there is a mask at all.
  */
 export function walkOf(parts, { query, key, value }, row) {
   const allowed = parts.allowed[row];
   const q = quantity("q_f", query[row], ["feature"]), k = quantity("k_jf", key, ["key", "feature"]);
   const v = quantity("v_jc", value, ["key", "value"]), before = scoreSteps(parts.score, q, k);
+  if (parts.slope) before.push(...positionSteps(parts.slope, before.at(-1), row + key.length - query.length));
   if (!allowed.includes(true)) return walk(row, allowed, hiddenSteps(allowed, v), before, allowed.map(() => 0));
   const steps = [...before];
   if (parts.masked) steps.push(maskStep(steps.at(-1), allowed));
@@ -40,6 +42,12 @@ export function walkOf(parts, { query, key, value }, row) {
 function walk(row, allowed, steps, before, scores) {
   const named = (name) => steps.find((each) => each.name === name);
   return { row, allowed, steps, before, scores, named, weights: named("normalise").values, output: steps.at(-1).values };
+}
+
+// The last query stands where the last key does.
+function positionSteps(slope, scores, place) {
+  const bias = stepOf("position bias", "b_j", scores.values.map((_, j) => -slope * Math.abs(j - place)), ["key"], "-slope * |j - i|");
+  return [bias, stepOf("position", "s_j", scores.values.map((s, j) => s + bias.values[j]), ["key"], "{s} + {b}", { s: scores, b: bias })];
 }
 
 function maskStep(scores, allowed) {
