@@ -79,9 +79,7 @@ def steps(
     exercise: Annotated[bool, typer.Option("--exercise", help="Ask for the numbers, and name mistakes.")] = False,
     lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
     format: FormatOption = Format.text,
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write it as an offline page to edit instead.")
-    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,
     force: ForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
@@ -94,7 +92,7 @@ def steps(
     uniform. A file of your own is JSON, {"query": [[1, 0]], "key": [[1, 1]], "value": [[2, 3]], "items": ["saw"]}, or
     {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
     A record is a file that `Seen.save` or `regard see --save` wrote of a model; its layers say how scores become
-    weights.
+    weights. On the page of --html the numbers of an example, or of your own matrices, can be edited; the rest follows.
 
     \b
     Examples:
@@ -104,6 +102,7 @@ def steps(
       regard steps mine.json --query 2 --key 1 --causal
       regard steps seen.safetensors --layer 2 --head 3 --query 5
       regard steps --score scaled_dot --exercise
+      regard steps 000 --html steps.html
     """
     of_record = is_record(example)
     own = {"--score": score, "--weights": weights, "--temperature": temperature, "--causal": causal or None}
