@@ -95,7 +95,7 @@ class HtmlPage:
         first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
         page = Page(title, tuple(self.blocks))
         if not self.records:
-            self._save(as_html(page, language=language), first)
+            self.save(as_html(page, language=language), first)
             return
         from regard.cli.console import progress_of
         from regard.inspection import live_page
@@ -112,7 +112,7 @@ class HtmlPage:
                 query=query,
                 progress=progress,
             )
-        self._save(text, first)
+        self.save(text, first)
 
     def write_comparison(
         self,
@@ -134,9 +134,15 @@ class HtmlPage:
         own, other = records
         with progress_of("making the page") as progress:
             text = live_page(own, titles, against=other, layer=layer, head=head, query=query, progress=progress)
-        self._save(text, "")
+        self.save(text)
 
-    def _save(self, text: str, what: str) -> None:
+    def save(self, text: str, what: str = "") -> None:
+        """Write a document atomically, and print the name of its file.
+
+        Args:
+            text: the document.
+            what: what else is said of it.
+        """
         from regard.files import write_text
 
         # Checked again, because the command may have written another file of this name, such as a sound.
