@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.outcomes import Outcome, Outcomes
 from regard.inspection.record import Record
+from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.kept_weights import kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
@@ -82,7 +83,7 @@ def _record(
 ) -> dict[str, Any]:
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
+    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
     for kept, each in zip(layers, record.layers, strict=True):
@@ -122,26 +123,6 @@ def _record(
         "outcomes": outcomes,
         "difference": found if found is not None and math.isfinite(found) else None,
     }
-
-
-def _answered(record: Record) -> Outcomes:
-    """The places of a record whose effects weren't measured."""
-    texts = record.query_items
-    if record.labels:
-        scores = record.scores or (None,) * len(texts)
-        places = [Place(*each) for each in zip(texts, range(len(texts)), record.labels, scores, strict=True)]
-        return Outcomes("labels", "item", tuple(places))
-    match record.answer:
-        case dict():
-            found = [Place(name, None, "yes", chance) for name, chance in record.answer.items()]
-            return Outcomes("labels", "item", tuple(found))
-        case (str() as label, float() as chance):
-            return Outcomes("labels", "item", (Place("the whole", None, label, chance),))
-        case float() as number:
-            return Outcomes("numbers", "item", (Place("the whole", None, f"{number:.4g}", None),))
-    generated = record.queries is not None
-    found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
-    return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))
 
 
 def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any]:
