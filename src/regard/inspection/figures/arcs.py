@@ -1,4 +1,4 @@
-"""The input itself, with the weights of one row on it: words with arcs, or what else the input is, as the page draws it."""
+"""The input itself with the weights of one row on it: words with arcs, or what else it is, as the page draws it."""
 
 from regard.inspection.drawn_inputs import DrawnGraph, DrawnMolecule, DrawnPicture, DrawnSound, DrawnTable
 from regard.inspection.figures.graph import draw_graph

@@ -74,7 +74,9 @@ def window(count: int, centre: int, most: int) -> range:
 def size_of_chips(sheet: Sheet, rows: Sequence[Sequence[Chip]]) -> float:
     """The largest size of letters at which each of the rows fits on one line; else the smallest."""
     for size in SIZES:
-        if all(sum(_width(sheet, chip, size) for chip in row) + _gap(size) * (len(row) - 1) <= sheet.width for row in rows):
+        if all(
+            sum(_width(sheet, chip, size) for chip in row) + _gap(size) * (len(row) - 1) <= sheet.width for row in rows
+        ):
             return size
     return SIZES[-1]
 

@@ -35,9 +35,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     firsts = [with_minus(row.first_written) or percent(row.first) for row in block.rows]
     seconds = [with_minus(row.written) for row in block.rows]
     name = max(sheet.size(each)[0] for each in [*names, block.noun]) + _GAP
-    numbers = [
-        max(sheet.size(each)[0] for each in texts) + 4 for texts in (firsts, seconds)
-    ]
+    numbers = [max(sheet.size(each)[0] for each in texts) + 4 for texts in (firsts, seconds)]
     note = _GAP + max(sheet.size(each, bold=True)[0] for each in [*notes, third]) if third else 0.0
     bar = min(_BAR, max(24.0, (sheet.width - name - sum(numbers) - note - _GAP) / 2))
     starts = name, name + bar + numbers[0] + _GAP
@@ -60,7 +58,14 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
             (starts[1], _size(row) / full, EFFECT, seconds[number]),
         ):
             width = max(0.6, bar * share)
-            sheet.box(start, y - _THICK / 2, width, _THICK, fill=colour, gid=f"bar-{'weight' if colour == WEIGHT else 'effect'}")
+            sheet.box(
+                start,
+                y - _THICK / 2,
+                width,
+                _THICK,
+                fill=colour,
+                gid=f"bar-{'weight' if colour == WEIGHT else 'effect'}",
+            )
             sheet.text(start + width + 4, y, text)
         if third:
             changed = kind == "labels" and told.hidden[item_of[row.label]].label != shown.place.label
@@ -74,4 +79,3 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
 def _size(row: ComparedItem) -> float:
     size = row.second
     return size if size is not None and size < float("inf") else 0.0
-

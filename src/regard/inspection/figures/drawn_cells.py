@@ -52,7 +52,8 @@ def cells_of(layer: LayerRecord, heads: list[int | None], most: int) -> list[Dra
     mask = hidden_pairs(layer)
     return [
         DrawnCells(
-            *(each.double().numpy() for each in (_of_head(found.sums, head), _largest(found.largest, head))),
+            (found.sums.mean(0) if head is None else found.sums[head]).double().numpy(),
+            (found.largest.amax(0) if head is None else found.largest[head]).double().numpy(),
             _masked(mask, layer, head, found.tall, found.wide),
             found.tall,
             found.wide,
@@ -66,14 +67,6 @@ def high_of(cells: list[DrawnCells]) -> float:
     """The largest number that is drawn, which has the full colour."""
     numbers = [each.sums[np.isfinite(each.sums)] for each in cells]
     return max([1e-9, *(float(each.max()) for each in numbers if each.size)])
-
-
-def _of_head(numbers, head):
-    return numbers.mean(0) if head is None else numbers[head]
-
-
-def _largest(numbers, head):
-    return numbers.amax(0) if head is None else numbers[head]
 
 
 def _masked(
@@ -92,9 +85,9 @@ def _masked(
             allowed = ((number >= mask["start"][which, None]) & (number < mask["stop"][which, None])).any(0)
         else:
             # One table may stand for all heads. Of the average, a pair is hidden that all heads hide.
-            table = mask["pair"] > 0
-            table = table.any(0) if head is None else table[min(head, len(table) - 1)]
-            allowed = table[which].any(0)
+            table = mask["pair"]
+            own = table.max(0) if head is None else table[min(head, len(table) - 1)]
+            allowed = own[which].max(0) > 0
         padded = np.pad(allowed, (0, columns * wide - keys))
         masked[row] = ~padded.reshape(columns, wide).any(1)
     return masked

@@ -55,7 +55,7 @@ class Fonts:
         self.family = DEFAULT_FONT if family is None else family
         if self.family not in _names():
             raise ArgumentError(
-                f"`font` must be the name of an installed font, but {self.family!r:.60} isn't one that matplotlib finds. "
+                f"`font` must be the name of a font that matplotlib finds, but is {self.family!r:.60}. "
                 f"Leave it out for {DEFAULT_FONT}."
             )
         self._missing: dict[str, None] = {}

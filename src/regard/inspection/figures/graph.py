@@ -39,16 +39,18 @@ def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, title: str, weight
         along = [(a, own, float(weights[a])) for a, b in pairs if b == own and a != own and weights[a] > 0]
         for a, b, weight in sorted(along, key=lambda each: each[2]):
             sheet.line([spots[a], spots[b]], colour=WEIGHT, width=width_of(weight), alpha=0.45 + 0.4 * min(1.0, weight))
+    named = range(len(items)) if width * height / len(items) >= _ROOM else dict.fromkeys([*most, own])
+    for item in named:
+        if item is not None:
+            x, y = spots[item]
+            sheet.text(
+                x, y + radius + 6, sheet.clip(items[item], _LONGEST_NAME, SMALL), SMALL, align="center", on=PAPER
+            )
     colours = weight_scale()(weight_norm(highest(weights))(np.nan_to_num(weights)), bytes=True)
     for item, (x, y) in enumerate(spots):
         red, green, blue, _ = colours[item].tolist()
         edge, line = (WEIGHT_INK, 1.8) if item == own else (LINE, 0.6)
         sheet.disc(x, y, radius, fill=f"#{red:02x}{green:02x}{blue:02x}", edge=edge, line=line)
-    named = range(len(items)) if width * height / len(items) >= _ROOM else dict.fromkeys([*most, own])
-    for item in named:
-        if item is not None:
-            x, y = spots[item]
-            sheet.text(x, y + radius + 6, sheet.clip(items[item], _LONGEST_NAME, SMALL), SMALL, align="center", on=PAPER)
     for item in most:
         x, y = spots[item]
         sheet.text(x, y - radius - 6, percent(float(weights[item])), LABEL, align="center", on=PAPER)

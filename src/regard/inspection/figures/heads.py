@@ -1,7 +1,5 @@
 """All heads, small, on one scale: each with its pattern, and with the answer that is left without it."""
 
-
-
 from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET
 from regard.inspection.figures.drawn_cells import cells_of, high_of
 from regard.inspection.figures.legend import draw_legend
@@ -46,7 +44,14 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         patterns = [""] * layer.heads if pooling else head_names(layer, record.items, record.queries is not None)
         rows, columns = found[number][0].sums.shape
         tall = side * min(1.5, max(rows / columns, 10 / side))
-        sheet.text(left - 6, y + tall / 2, layers[number].name if pooling else f"layer {number + 1}", SMALL, colour=QUIET, align="right")
+        sheet.text(
+            left - 6,
+            y + tall / 2,
+            layers[number].name if pooling else f"layer {number + 1}",
+            SMALL,
+            colour=QUIET,
+            align="right",
+        )
         for head in range(layer.heads):
             x = left + head * (side + gap)
             sheet.image(x, y, side, tall, pixels_of(found[number][head], high))
@@ -68,7 +73,13 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
         of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
         sheet.box(left, y + 4, 14, 1.8, fill=EFFECT)
-        sheet.text(left + 18, y + 5, f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}", SMALL, colour=QUIET)
+        sheet.text(
+            left + 18,
+            y + 5,
+            f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}",
+            SMALL,
+            colour=QUIET,
+        )
 
 
 def _full(kind: str) -> float:
@@ -91,7 +102,15 @@ def _words_height(patterns: list[str], removed: list[list[Outcome]]) -> float:
 
 
 def _draw_words(
-    sheet: Sheet, x: float, y: float, width: float, name: str, pattern: str, outcome: Outcome | None, kind: str, label: str
+    sheet: Sheet,
+    x: float,
+    y: float,
+    width: float,
+    name: str,
+    pattern: str,
+    outcome: Outcome | None,
+    kind: str,
+    label: str,
 ) -> None:
     sheet.text(x, y, name, SMALL, bold=True)
     after = x + sheet.size(f"{name} ", SMALL, bold=True)[0]

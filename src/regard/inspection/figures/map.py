@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from regard.inspection.figures.colours import (
-    INK,
     MASKED,
     QUIET,
     WEIGHT_INK,
@@ -60,7 +59,8 @@ def draw_map(sheet: Sheet, shown: Shown) -> None:
         for column, name in enumerate(keys):
             x = (column + 0.5) * cell
             if turned:
-                sheet.text(x, -4, sheet.clip(name, _LONGEST_NAME, size), size, angle=60)
+                # Upright letters take the least room.
+                sheet.text(x, -4, sheet.clip(name, _LONGEST_NAME, size), size, angle=60 if cell >= 14 else 90)
             else:
                 sheet.text(x, -7, name, size, align="center")
     else:
@@ -80,7 +80,9 @@ def _draw_cells(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], high
     if max(rows, columns) > _MOST_VECTOR:
         sheet.image(0, 0, columns * cell[0], rows * cell[1], pixels_of(cells, high))
         return
-    sheet.cells(0, 0, cell, np.where(cells.masked, 0.0, cells.sums), scale=weight_scale(), norm=weight_norm(high), gid="map")
+    sheet.cells(
+        0, 0, cell, np.where(cells.masked, 0.0, cells.sums), scale=weight_scale(), norm=weight_norm(high), gid="map"
+    )
     hidden = [(x * cell[0], y * cell[1], *cell) for y, x in np.argwhere(cells.masked)]
     for x, y, wide, tall in hidden:
         sheet.box(x, y, wide, tall, fill=MASKED)
@@ -150,7 +152,11 @@ def _draw_notes(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], y: f
     highest = max(float(cells.largest[each]) for each in dots)
     sheet.disc(2, y + 15, 1.6, fill=_colour(highest))
     sheet.text(
-        8, y + 15, f"a single weight, of up to {percent(highest)}, that the colour of its cell hides", SMALL, colour=QUIET
+        8,
+        y + 15,
+        f"a single weight, of up to {percent(highest)}, that the colour of its cell hides",
+        SMALL,
+        colour=QUIET,
     )
 
 

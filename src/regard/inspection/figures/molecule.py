@@ -17,6 +17,7 @@ __all__ = ["draw_molecule"]
 _HEIGHT, _MARGIN, _BOND = 190.0, 20.0, 30.0
 # RDKit's bonds are so long.
 _LENGTH = 1.5
+_TURNS = 24
 
 
 def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, weights: np.ndarray) -> None:
@@ -33,15 +34,25 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, 
     for symbol, (x, y) in zip(drawn.symbols, spots, strict=True):
         if symbol:
             sheet.text(x, y, symbol, size, align="center", bold=True)
-    middle = np.mean(spots, axis=0)
+    taken = [*spots, *(_middle(spots[a], spots[b]) for a, b, _ in drawn.bonds.tolist())]
     for item in heaviest(weights):
-        x, y = spots[item]
-        away = np.array([x, y]) - middle
-        distance = float(np.hypot(*away))
-        right, down = (0.0, -1.0) if distance < 1 else (away / distance).tolist()
-        text = percent(float(weights[item]))
-        sheet.text(x + right * (radius + 11), y + down * (radius + 6), text, LABEL, align="center")
+        where = _beside(spots[item], radius, taken)
+        sheet.text(*where, percent(float(weights[item])), LABEL, align="center")
+        taken.append(where)
     draw_below(sheet, shown, height, title, weights)
+
+
+def _middle(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+
+
+def _beside(spot: tuple[float, float], radius: float, taken: list[tuple[float, float]]) -> tuple[float, float]:
+    """Where beside an atom there is most room for its number."""
+    tries = [
+        (spot[0] + (radius + 10) * math.cos(turn), spot[1] + (radius + 6) * math.sin(turn))
+        for turn in (2 * math.pi * number / _TURNS for number in range(_TURNS))
+    ]
+    return max(tries, key=lambda where: min(math.dist(where, each) for each in taken))
 
 
 def _placed(positions: np.ndarray, width: float) -> tuple[list[tuple[float, float]], float, float]:

@@ -28,7 +28,9 @@ def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, we
     (rows, columns), first = drawn.grid, drawn.first
     size = width / columns, height / rows
     strength = strengths(weights)
-    corners = {first + patch: (patch % columns * size[0], patch // columns * size[1]) for patch in range(rows * columns)}
+    corners = {
+        first + patch: (patch % columns * size[0], patch // columns * size[1]) for patch in range(rows * columns)
+    }
     for item, (x, y) in corners.items():
         if strength[item]:
             sheet.box(x, y, *size, fill=WEIGHT, alpha=_COVER * float(strength[item]), gid="patch")
@@ -40,4 +42,6 @@ def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, we
                 sheet.text(x + size[0] / 2, y + size[1] / 2, text, 7.5, colour=INK, align="center", on=PAPER)
     if shown.own in corners:
         sheet.box(*corners[shown.own], *size, edge=WEIGHT_INK, line=1.8)
-    draw_below(sheet, shown, height, title, weights, apart=[item for item in range(len(weights)) if item not in corners])
+    draw_below(
+        sheet, shown, height, title, weights, apart=[item for item in range(len(weights)) if item not in corners]
+    )

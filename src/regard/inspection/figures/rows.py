@@ -24,7 +24,10 @@ def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights
     which = window(len(names), centre, _MOST_ROWS)
     strength = strengths(weights)
     first = [sheet.clip(names[item], _LONGEST_NAME) for item in which]
-    columns = [(shown.record.noun, first, "left"), ("weight", [percent(float(weights[item])) for item in which], "right")]
+    columns = [
+        (shown.record.noun, first, "left"),
+        ("weight", [percent(float(weights[item])) for item in which], "right"),
+    ]
     titles = drawn.columns or tuple(str(number) for number in range(1, drawn.values.shape[1] + 1))
     used = sum(_width(sheet, title, texts) + _GAP for title, texts, _ in columns)
     for number, name in enumerate(titles):

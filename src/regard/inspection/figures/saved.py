@@ -36,9 +36,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def save_figure(
-    record: Record, path: str | Path, view: str | None = None, **options: int | float | str | None
-) -> None:
+def save_figure(record: Record, path: str | Path, view: str | None = None, **options: int | float | str | None) -> None:
     """Write a figure of a record to a file, in the format that its ending says.
 
     The same record gives the same bytes. An SVG file has its text as text, a PDF file its fonts inside (Type 42), and a
@@ -69,8 +67,12 @@ def save_figure(
     write_bytes(path, _bytes_of(figure(record, view, **options), kind))  # pyright: ignore[reportArgumentType]
 
 
-def format_of(path: str | Path) -> str:
+def format_of(path: str | Path, argument: str = "path") -> str:
     """The format of a file's name.
+
+    Args:
+        path: the name.
+        argument: what it is called in the error.
 
     Raises:
         ArgumentError: its ending is another one.
@@ -81,7 +83,7 @@ def format_of(path: str | Path) -> str:
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FIGURE_FORMATS:
-        raise ArgumentError(f"`path` must end in .png, .svg or .pdf, but is {str(path)!r:.100}.")
+        raise ArgumentError(f"`{argument}` must end in .png, .svg or .pdf, but is {str(path)!r:.100}.")
     return ending
 
 

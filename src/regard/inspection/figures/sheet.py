@@ -161,9 +161,7 @@ class Sheet:
         self._axes.add_patch(patch)
         self._reach(x, y, x + width, y + height)
 
-    def disc(
-        self, x: float, y: float, radius: float, *, fill: str, edge: str | None = None, line: float = 1.0
-    ) -> None:
+    def disc(self, x: float, y: float, radius: float, *, fill: str, edge: str | None = None, line: float = 1.0) -> None:
         """A filled circle."""
         self._axes.add_patch(
             self._patches.Circle(
@@ -184,9 +182,7 @@ class Sheet:
         self._stroke(self._path(points), colour, width, alpha, dashes)
         self._reach_points(points)
 
-    def curve(
-        self, points: Sequence[tuple[float, float]], *, colour: str, width: float, alpha: float = 1.0
-    ) -> None:
+    def curve(self, points: Sequence[tuple[float, float]], *, colour: str, width: float, alpha: float = 1.0) -> None:
         """A cubic Bezier curve of four points."""
         code = self._path
         self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), colour, width, alpha, "-")
@@ -230,7 +226,9 @@ class Sheet:
         self._axes.add_collection(drawn, autolim=False)
         self._reach(x, y, x + cell[0] * columns, y + cell[1] * rows)
 
-    def image(self, x: float, y: float, width: float, height: float, pixels: np.ndarray, *, smooth: bool = False) -> None:
+    def image(
+        self, x: float, y: float, width: float, height: float, pixels: np.ndarray, *, smooth: bool = False
+    ) -> None:
         """A picture (row, column, RGB) of bytes."""
         if not smooth:
             factor = max(1, round(_PIXELS * width / _POINTS / pixels.shape[1]))

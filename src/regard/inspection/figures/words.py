@@ -38,15 +38,13 @@ def draw_words(sheet: Sheet, shown: Shown, title: str, weights: np.ndarray) -> N
     placed = place_chips(sheet, items, size, top=0.0, apart=_LINES_APART if lines else 0.0)
     bottom = placed[-1].y + placed[-1].height
     below = place_chips(sheet, answers, size, top=bottom + _BETWEEN, apart=4.0)
-    start = next((chip for chip in (below if own is None else placed) if chip.number == own or chip.selected), None)
-    if start is None and len(below) == 1:
-        start = below[0]
-    if own is None and start is None and below:
-        start = next((chip for chip in below if chip.selected), below[0])
-    if start is not None:
-        _draw_arcs(sheet, placed, start, weights, lines)
+    chosen = [chip for chip in (below if own is None else placed) if chip.selected] or below[:1]
+    start = chosen[0] if chosen else None
+    numbers = [] if start is None else _draw_arcs(sheet, placed, start, weights, lines)
     draw_chips(sheet, placed, size)
     draw_chips(sheet, below, size)
+    for text, (x, y) in numbers:
+        sheet.text(x, y, text, LABEL, align="center", on=PAPER)
     y = (below[-1].y + below[-1].height if below else bottom) + 11
     for text in (*_outside(shown, which, weights), title):
         sheet.text(sheet.width / 2, y, sheet.clip(text, sheet.width, SMALL), SMALL, colour=QUIET, align="center")
@@ -73,29 +71,36 @@ def _outside(shown: Shown, which: range, weights: np.ndarray) -> list[str]:
     return found
 
 
-def _draw_arcs(sheet: Sheet, placed: Sequence[Chip], start: Chip, weights: np.ndarray, lines: bool) -> None:
+def _draw_arcs(
+    sheet: Sheet, placed: Sequence[Chip], start: Chip, weights: np.ndarray, lines: bool
+) -> list[tuple[str, Point]]:
+    """Draw the arcs; what is written on them, and where."""
     ends = {chip.number: chip for chip in placed}
     joined = [item for item in heaviest(weights) if item in ends]
     taken: list[tuple[float, float, float, float]] = []
     numbers = []
     for item in joined:
-        curve = _curve(start, ends[item], lines)
+        end = ends[item]
         text = percent(float(weights[item]))
-        numbers.append((text, _free(curve, sheet.size(text)[0], taken, to_end=start.number < 0 or start.y > ends[item].y)))
-    # The lightest first, so that the heaviest lie on top; numbers above all.
+        if lines:
+            # Arcs of several lines cross each other, so each number stands where its arc ends.
+            numbers.append((text, (end.middle, end.y - (24.5 if end.number == start.number else 6.0))))
+            continue
+        where = _free(_curve(start, end, lines), sheet.size(text)[0], taken, below=start.y > end.y)
+        numbers.append((text, where))
+    # The lightest first, so that the heaviest lie on top.
     for item in reversed(joined):
-        weight = float(weights[item])
-        alpha = 0.45 + 0.4 * min(1.0, weight)
-        sheet.curve(_curve(start, ends[item], lines), colour=WEIGHT, width=width_of(weight), alpha=alpha)
-    for text, (x, y) in numbers:
-        sheet.text(x, y, text, LABEL, align="center", on=PAPER)
+        weight, end = float(weights[item]), ends[item]
+        width = min(2.5, width_of(weight)) if end.number == start.number else width_of(weight)
+        sheet.curve(_curve(start, end, lines), colour=WEIGHT, width=width, alpha=0.45 + 0.4 * min(1.0, weight))
+    return numbers
 
 
 def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
     """A curve above a line, from an item to itself, or from one line to another."""
     a, b = (start.middle, start.y), (end.middle, end.y)
-    if start is end or (start.number == end.number and start.y == end.y):
-        return [(a[0] - 5, a[1]), (a[0] - 12, a[1] - 19), (a[0] + 12, a[1] - 19), (a[0] + 5, a[1])]
+    if start.number == end.number:
+        return [(a[0] - 7, a[1]), (a[0] - 17, a[1] - 25), (a[0] + 17, a[1] - 25), (a[0] + 7, a[1])]
     if abs(a[1] - b[1]) < 1:
         apart = abs(a[0] - b[0])
         peak = a[1] - 1.33 * (min(_LINES_APART - 6, 6 + 0.03 * apart) if lines else min(_TALLEST, 11 + 0.3 * apart))
@@ -108,11 +113,11 @@ def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
     return [a, (a[0], middle), (b[0], middle), b]
 
 
-def _free(curve: list[Point], width: float, taken: list[tuple[float, float, float, float]], *, to_end: bool) -> Point:
+def _free(curve: list[Point], width: float, taken: list[tuple[float, float, float, float]], *, below: bool) -> Point:
     """Where on a curve there is room for its number."""
     (x1, y1), (x2, y2), (x3, y3), (x4, y4) = curve
     # Arcs from below fan out of one point, so their numbers stand where they are apart.
-    tries = (0.74, 0.68, 0.62, 0.8, 0.55, 0.86) if to_end else _TRIES
+    tries = (0.74, 0.68, 0.62, 0.8, 0.55, 0.86) if below else _TRIES
     spots = [
         tuple(
             (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
@@ -124,7 +129,9 @@ def _free(curve: list[Point], width: float, taken: list[tuple[float, float, floa
     free = [
         number
         for number, box in enumerate(boxes)
-        if not any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken)
+        if not any(
+            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken
+        )
     ]
     chosen = free[0] if free else 0
     taken.append(boxes[chosen])
