@@ -10,8 +10,8 @@ from regard.page.numbers import percent
 
 __all__ = ["draw_compared", "why_not_compared"]
 
-_ROW, _BAR, _THICK, _GAP = 15.0, 92.0, 6.5, 12.0
-_LONGEST_NAME, _LONGEST_NOTE = 92.0, 110.0
+_ROW, _BAR, _THICK, _GAP = 15.0, 92.0, 6.5, 8.0
+_LONGEST_NAME, _LONGEST_NOTE = 92.0, 120.0
 # Where nothing changes more than that, bars of changes are short.
 _FULL_CHANGE = 0.1
 
@@ -30,14 +30,15 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     block = comparison(record, told)
     third = block.third
     item_of = {name: item for item, name in enumerate(shown.names)}
-    names = [sheet.clip(row.label, _LONGEST_NAME) for row in block.rows]
-    notes = [sheet.clip(row.note, _LONGEST_NOTE) for row in block.rows] if third else []
+    longest = min(_LONGEST_NAME, 0.22 * sheet.width), min(_LONGEST_NOTE, 0.28 * sheet.width)
+    names = [sheet.clip(row.label, longest[0]) for row in block.rows]
+    notes = [sheet.clip(row.note, longest[1]) for row in block.rows] if third else []
     firsts = [with_minus(row.first_written) or percent(row.first) for row in block.rows]
     seconds = [with_minus(row.written) for row in block.rows]
     name = max(sheet.size(each)[0] for each in [*names, block.noun]) + _GAP
     numbers = [max(sheet.size(each)[0] for each in texts) + 4 for texts in (firsts, seconds)]
     note = _GAP + max(sheet.size(each, bold=True)[0] for each in [*notes, third]) if third else 0.0
-    bar = min(_BAR, max(24.0, (sheet.width - name - sum(numbers) - note - _GAP) / 2))
+    bar = min(_BAR, max(10.0, (sheet.width - name - sum(numbers) - note - _GAP) / 2))
     starts = name, name + bar + numbers[0] + _GAP
     last = starts[1] + bar + numbers[1] + _GAP
     high = max([1e-12, *(row.first for row in block.rows)])
@@ -53,9 +54,9 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
         y += _ROW
         sheet.line([(0, y - _ROW / 2), (right, y - _ROW / 2)], colour=LINE, width=0.5)
         sheet.text(0, y, names[number])
-        for start, share, colour, text in (
-            (starts[0], row.first / high, WEIGHT, firsts[number]),
-            (starts[1], _size(row) / full, EFFECT, seconds[number]),
+        for bars, start, share, colour, text in (
+            ("attended", starts[0], row.first / high, WEIGHT, firsts[number]),
+            ("mattered", starts[1], _size(row) / full, EFFECT, seconds[number]),
         ):
             width = max(0.6, bar * share)
             sheet.box(
@@ -64,16 +65,15 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
                 width,
                 _THICK,
                 fill=colour,
-                gid=f"bar-{'weight' if colour == WEIGHT else 'effect'}",
+                gid=f"{bars}-{number + 1}",
             )
             sheet.text(start + width + 4, y, text)
         if third:
             changed = kind == "labels" and told.hidden[item_of[row.label]].label != shown.place.label
             sheet.text(last, y, notes[number], colour=EFFECT_INK if changed else INK, bold=changed)
-    y += _ROW + 2
-    sheet.text(0, y, block.title, SMALL, colour=QUIET)
+    y = sheet.paragraph(0, y + _ROW / 2 + 4, block.title, sheet.width, colour=QUIET)
     if block.rest:
-        sheet.text(0, y + 9, block.rest, SMALL, colour=QUIET)
+        sheet.paragraph(0, y, block.rest, sheet.width, colour=QUIET)
 
 
 def _size(row: ComparedItem) -> float:

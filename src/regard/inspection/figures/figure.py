@@ -16,7 +16,7 @@ from regard.inspection.record import Record
 __all__ = ["FIGURE_VIEWS", "FigureView", "figure"]
 
 _POINTS = 72
-_NARROWEST, _WIDEST = 2.0, 40.0
+_NARROWEST, _WIDEST = 2.5, 40.0
 
 
 class FigureView(NamedTuple):

@@ -50,7 +50,7 @@ def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, title: str, weight
     for item, (x, y) in enumerate(spots):
         red, green, blue, _ = colours[item].tolist()
         edge, line = (WEIGHT_INK, 1.8) if item == own else (LINE, 0.6)
-        sheet.disc(x, y, radius, fill=f"#{red:02x}{green:02x}{blue:02x}", edge=edge, line=line)
+        sheet.disc(x, y, radius, fill=f"#{red:02x}{green:02x}{blue:02x}", edge=edge, line=line, gid=f"item-{item + 1}")
     for item in most:
         x, y = spots[item]
         sheet.text(x, y - radius - 6, percent(float(weights[item])), LABEL, align="center", on=PAPER)

@@ -72,14 +72,9 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     if removed:
         kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
         of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
-        sheet.box(left, y + 4, 14, 1.8, fill=EFFECT)
-        sheet.text(
-            left + 18,
-            y + 5,
-            f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}",
-            SMALL,
-            colour=QUIET,
-        )
+        sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
+        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}"
+        sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
 
 
 def _full(kind: str) -> float:

@@ -19,8 +19,7 @@ def draw_legend(sheet: Sheet, y: float, title: str, high: float, *, left: float 
 
     Between its ends the scale has the number of its middle: a quarter of `high`, since the square root is drawn.
     """
-    sheet.text(left, y + 4, title, SMALL, colour=QUIET)
-    y += 15
+    y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
     sheet.text(left, y, "weight", SMALL, colour=QUIET)
     x = left + sheet.size("weight 0", SMALL)[0]
     steps = (np.arange(_STEPS) + 0.5) / _STEPS
@@ -34,6 +33,8 @@ def draw_legend(sheet: Sheet, y: float, title: str, high: float, *, left: float 
         sheet.text(x + share * _WIDTH, y, percent(high * share**2), SMALL, colour=QUIET, align="center")
     if masked:
         x += _WIDTH + 22
+        if x + 12 + sheet.size("hidden by the mask", SMALL)[0] > sheet.width:
+            x, y = left, y + 19
         hatching(sheet, [(x, y - 12, 8.0, 6.0)])
         sheet.text(x + 12, y - 9, "hidden by the mask", SMALL, colour=QUIET)
     return y + 5

@@ -7,6 +7,7 @@ import numpy as np
 from regard.inspection.figures.colours import (
     MASKED,
     QUIET,
+    WEIGHT,
     WEIGHT_INK,
     ink_on_blue,
     weight_norm,
@@ -142,27 +143,17 @@ def _draw_notes(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], y: f
     note = f"A cell joins {cells.tall} × {cells.wide}: summed over keys, averaged over queries"
     if cells.taken < cells.tall:
         note += f", of which {cells.taken} were taken"
-    sheet.text(0, y + 5, f"{note}.", SMALL, colour=QUIET)
+    y = sheet.paragraph(0, y, f"{note}.", sheet.width, colour=QUIET)
     dots = _dotted(cells)
     if not dots:
         return
-    for row, column in dots:
-        weight = cells.largest[row, column]
-        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=_colour(weight))
+    colours = weight_scale()(np.sqrt([min(1.0, float(cells.largest[each])) for each in dots]), bytes=True)
+    for (row, column), (red, green, blue, _) in zip(dots, colours.tolist(), strict=True):
+        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=f"#{red:02x}{green:02x}{blue:02x}")
     highest = max(float(cells.largest[each]) for each in dots)
-    sheet.disc(2, y + 15, 1.6, fill=_colour(highest))
-    sheet.text(
-        8,
-        y + 15,
-        f"a single weight, of up to {percent(highest)}, that the colour of its cell hides",
-        SMALL,
-        colour=QUIET,
-    )
-
-
-def _colour(weight: float) -> str:
-    red, green, blue, _ = weight_scale()(math.sqrt(min(1.0, max(0.0, weight))), bytes=True)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    sheet.disc(2, y + 5, 1.6, fill=WEIGHT)
+    told = f"a single weight, of up to {percent(highest)}, that the colour of its cell hides"
+    sheet.paragraph(8, y, told, sheet.width - 8, colour=QUIET)
 
 
 def _dotted(cells: DrawnCells) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, 
     for item, (x, y) in enumerate(spots):
         own = item == shown.own
         fill = shade(0.7 * float(strength[item]))
-        sheet.disc(x, y, radius, fill=fill, edge=WEIGHT_INK if own else None, line=1.6)
+        sheet.disc(x, y, radius, fill=fill, edge=WEIGHT_INK if own else None, line=1.6, gid=f"item-{item + 1}")
     for ends, dashed in _bonds(drawn, spots, size):
         sheet.line(ends, colour=INK, width=1.0, dashes=(0, (1.6, 2)) if dashed else "-")
     for symbol, (x, y) in zip(drawn.symbols, spots, strict=True):

@@ -33,7 +33,7 @@ def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, we
     }
     for item, (x, y) in corners.items():
         if strength[item]:
-            sheet.box(x, y, *size, fill=WEIGHT, alpha=_COVER * float(strength[item]), gid="patch")
+            sheet.box(x, y, *size, fill=WEIGHT, alpha=_COVER * float(strength[item]), gid=f"patch-{item + 1}")
     if min(size) >= _LEAST_NUMBERED:
         for item in heaviest(weights):
             if item in corners:

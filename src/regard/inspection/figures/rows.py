@@ -60,8 +60,7 @@ def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights
     if len(which) < len(names):
         notes.append(f"{counted(len(names) - len(which), 'more row')}")
     if notes:
-        sheet.text(0, y + 6, " and ".join(notes), SMALL, colour=QUIET)
-        y += 10
+        y = sheet.paragraph(0, y + 2, " and ".join(notes), sheet.width, colour=QUIET)
     draw_below(sheet, shown, y, title, weights)
 
 

@@ -17,6 +17,7 @@ LABEL, SMALL = 8.0, 7.0
 
 _POINTS = 72
 _MARGIN = 3.0
+_LINE = 9.5
 _OVERLAP = 0.4
 # An image has at least so many pixels an inch: readers of PDF blur enlarged pixels.
 _PIXELS = 400
@@ -130,6 +131,19 @@ class Sheet:
             left = x - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
             self._reach(left, y - high / 2, left + wide, y + high / 2)
 
+    def paragraph(self, x: float, y: float, text: str, width: float, *, colour: str = INK) -> float:
+        """Write small text in lines of a width, the first of which begins at `y`; the result is where the last ends."""
+        line = ""
+        for word in text.split(" "):
+            more = f"{line} {word}" if line else word
+            if line and self.size(more, SMALL)[0] > width:
+                self.text(x, y + _LINE / 2, line, SMALL, colour=colour)
+                y += _LINE
+                more = word
+            line = more
+        self.text(x, y + _LINE / 2, self.clip(line, width, SMALL), SMALL, colour=colour)
+        return y + _LINE
+
     def box(
         self,
         x: float,
@@ -158,21 +172,31 @@ class Sheet:
         else:
             patch = self._patches.Rectangle((x, y), width, height, **options)
         patch.set_gid(gid)
-        self._axes.add_patch(patch)
+        self._add(patch)
         self._reach(x, y, x + width, y + height)
 
-    def disc(self, x: float, y: float, radius: float, *, fill: str, edge: str | None = None, line: float = 1.0) -> None:
-        """A filled circle."""
-        self._axes.add_patch(
-            self._patches.Circle(
-                (x, y),
-                radius,
-                facecolor=fill,
-                edgecolor=edge or "none",
-                linewidth=line if edge else 0.0,
-                zorder=self._next(),
-            )
+    def disc(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        *,
+        fill: str,
+        edge: str | None = None,
+        line: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A filled circle; `gid` is its id in an SVG file."""
+        patch = self._patches.Circle(
+            (x, y),
+            radius,
+            facecolor=fill,
+            edgecolor=edge or "none",
+            linewidth=line if edge else 0.0,
+            zorder=self._next(),
         )
+        patch.set_gid(gid)
+        self._add(patch)
         self._reach(x - radius, y - radius, x + radius, y + radius)
 
     def line(
@@ -182,10 +206,18 @@ class Sheet:
         self._stroke(self._path(points), colour, width, alpha, dashes)
         self._reach_points(points)
 
-    def curve(self, points: Sequence[tuple[float, float]], *, colour: str, width: float, alpha: float = 1.0) -> None:
-        """A cubic Bezier curve of four points."""
+    def curve(
+        self,
+        points: Sequence[tuple[float, float]],
+        *,
+        colour: str,
+        width: float,
+        alpha: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A cubic Bezier curve of four points; `gid` is its id in an SVG file."""
         code = self._path
-        self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), colour, width, alpha, "-")
+        self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), colour, width, alpha, "-", gid)
         steps = np.linspace(0.0, 1.0, 17)[:, None]
         a, b, c, d = (np.asarray(each) for each in points)
         found = (1 - steps) ** 3 * a + 3 * (1 - steps) ** 2 * steps * b + 3 * (1 - steps) * steps**2 * c + steps**3 * d
@@ -204,7 +236,7 @@ class Sheet:
 
     def polygon(self, points: np.ndarray, *, fill: str) -> None:
         """A filled polygon, (point, 2)."""
-        self._axes.add_patch(self._patches.Polygon(points, facecolor=fill, edgecolor="none", zorder=self._next()))
+        self._add(self._patches.Polygon(points, facecolor=fill, edgecolor="none", zorder=self._next()))
         self._reach_points(points.tolist())
 
     def cells(
@@ -242,19 +274,24 @@ class Sheet:
         )
         self._reach(x, y, x + width, y + height)
 
-    def _stroke(self, path: Any, colour: str, width: float, alpha: float, dashes: Any) -> None:
-        self._axes.add_patch(
-            self._patches.PathPatch(
-                path,
-                facecolor="none",
-                edgecolor=colour,
-                linewidth=width,
-                alpha=None if alpha == 1.0 else alpha,
-                linestyle=dashes,
-                capstyle="round" if dashes == "-" else "butt",
-                zorder=self._next(),
-            )
+    def _stroke(self, path: Any, colour: str, width: float, alpha: float, dashes: Any, gid: str | None = None) -> None:
+        patch = self._patches.PathPatch(
+            path,
+            facecolor="none",
+            edgecolor=colour,
+            linewidth=width,
+            alpha=None if alpha == 1.0 else alpha,
+            linestyle=dashes,
+            capstyle="round" if dashes == "-" else "butt",
+            zorder=self._next(),
         )
+        patch.set_gid(gid)
+        self._add(patch)
+
+    def _add(self, patch: Any) -> None:
+        # As an artist: the limits of the axes are set at the end, and need not follow each patch.
+        self._axes.add_artist(patch)
+        patch.set_clip_on(False)
 
     def _next(self) -> int:
         """What is drawn later lies on top."""

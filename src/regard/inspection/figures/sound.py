@@ -30,8 +30,8 @@ def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weight
     if low:
         sheet.image(0, _WAVE, ends, low, _grey(drawn.spectrogram), smooth=len(drawn.spectrogram) > _PARTS)
     wide = drawn.step / seconds * width
-    for x, part, strength in _lit(strengths(weights), wide):
-        sheet.box(x, 0, part, deep, fill=WEIGHT, alpha=_COVER * strength, gid="frame")
+    for item, x, part, strength in _lit(strengths(weights), wide):
+        sheet.box(x, 0, part, deep, fill=WEIGHT, alpha=_COVER * strength, gid=f"frame-{item + 1}")
     if len(drawn.samples):
         sheet.polygon(_outline(drawn.samples, ends), fill=INK)
     sheet.box(0, 0, width, deep, edge=LINE, line=0.6)
@@ -47,14 +47,14 @@ def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weight
     draw_below(sheet, shown, deep + _RULER, title, weights)
 
 
-def _lit(strength: np.ndarray, wide: float) -> list[tuple[float, float, float]]:
-    """Where the frames are, how wide and how blue; of several frames too narrow to be seen, the largest weight."""
+def _lit(strength: np.ndarray, wide: float) -> list[tuple[int, float, float, float]]:
+    """The first item of each part, where it is, how wide and how blue; frames that are too narrow are one part."""
     together = max(1, math.ceil(0.5 / wide))
     found = []
     for first in range(0, len(strength), together):
         most = float(strength[first : first + together].max())
         if most > 0:
-            found.append((first * wide, min(together, len(strength) - first) * wide, most))
+            found.append((first, first * wide, min(together, len(strength) - first) * wide, most))
     return found
 
 

@@ -84,22 +84,28 @@ def _draw_arcs(
         text = percent(float(weights[item]))
         if lines:
             # Arcs of several lines cross each other, so each number stands where its arc ends.
-            numbers.append((text, (end.middle, end.y - (24.5 if end.number == start.number else 6.0))))
+            numbers.append((text, (end.middle, end.y - (24.5 if end is start else 6.0))))
             continue
         where = _free(_curve(start, end, lines), sheet.size(text)[0], taken, below=start.y > end.y)
         numbers.append((text, where))
     # The lightest first, so that the heaviest lie on top.
     for item in reversed(joined):
         weight, end = float(weights[item]), ends[item]
-        width = min(2.5, width_of(weight)) if end.number == start.number else width_of(weight)
-        sheet.curve(_curve(start, end, lines), colour=WEIGHT, width=width, alpha=0.45 + 0.4 * min(1.0, weight))
+        width = min(2.5, width_of(weight)) if end is start else width_of(weight)
+        sheet.curve(
+            _curve(start, end, lines),
+            colour=WEIGHT,
+            width=width,
+            alpha=0.45 + 0.4 * min(1.0, weight),
+            gid=f"arc-{item + 1}",
+        )
     return numbers
 
 
 def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
     """A curve above a line, from an item to itself, or from one line to another."""
     a, b = (start.middle, start.y), (end.middle, end.y)
-    if start.number == end.number:
+    if start is end:
         return [(a[0] - 7, a[1]), (a[0] - 17, a[1] - 25), (a[0] + 17, a[1] - 25), (a[0] + 7, a[1])]
     if abs(a[1] - b[1]) < 1:
         apart = abs(a[0] - b[0])
