@@ -8,7 +8,7 @@ from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.page.numbers import probability
 
-__all__ = ["Chip", "answer_chips", "draw_chips", "place_chips", "size_of_chips", "window"]
+__all__ = ["Chip", "answer_chips", "draw_chips", "place_chips", "shown_text", "size_of_chips", "window"]
 
 SIZES = (17.0, 14.5, 12.5, 11.0, 9.5)
 """Sizes of letters: the first at which all texts fit on one line, or the last."""

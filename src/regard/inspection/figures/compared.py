@@ -1,5 +1,6 @@
 """Attended beside mattered: a row an item, its weight in blue, what hiding it changes in orange, and the new answer."""
 
+from regard.inspection.figures.chips import shown_text
 from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET, WEIGHT
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
@@ -31,7 +32,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     third = block.third
     item_of = {name: item for item, name in enumerate(shown.names)}
     longest = min(_LONGEST_NAME, 0.22 * sheet.width), min(_LONGEST_NOTE, 0.28 * sheet.width)
-    names = [sheet.clip(row.label, longest[0]) for row in block.rows]
+    names = [sheet.clip(shown_text(row.label), longest[0]) for row in block.rows]
     notes = [sheet.clip(row.note, longest[1]) for row in block.rows] if third else []
     firsts = [with_minus(row.first_written) or percent(row.first) for row in block.rows]
     seconds = [with_minus(row.written) for row in block.rows]

@@ -13,6 +13,7 @@ from regard.inspection.figures.colours import (
     weight_norm,
     weight_scale,
 )
+from regard.inspection.figures.chips import shown_text
 from regard.inspection.figures.drawn_cells import DrawnCells, cells_of, high_of
 from regard.inspection.figures.legend import draw_legend, hatching
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
@@ -39,8 +40,8 @@ def draw_map(sheet: Sheet, shown: Shown) -> None:
     selection = shown.selection()
     (cells,) = cells_of(selection.layer, [selection.head], MOST_CELLS)
     rows, columns = cells.sums.shape
-    names = numbered(shown.record.query_items) if shown.record.layers else ("the whole",)
-    keys = shown.names
+    names = [*map(shown_text, numbered(shown.record.query_items))] if shown.record.layers else ["the whole"]
+    keys = [*map(shown_text, shown.names)]
     left = min(_LONGEST_NAME, max(sheet.size(each)[0] for each in (names if len(names) <= MOST_CELLS else ("0",))))
     left = max(left, 24.0)
     cell = min(_LARGEST_CELL, (sheet.width - left - 8) / columns)
