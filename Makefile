@@ -41,10 +41,14 @@ test: $(READY)  ## The whole suite, without what is marked slow
 test-all: $(READY)  ## The suite with its slow tests
 	$(TEST)
 
-# On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing.
+# On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing. With
+# pytest-xdist, WORKERS processes share the GPU (make test-gpu WORKERS=14). pytest-benchmark, which some images bring,
+# warns beside xdist, and a warning is an error here.
+SHARING_IT = $(shell $(PYTHON) -c "import xdist; print('-n $(WORKERS) --dist worksteal')" 2>/dev/null)
 test-gpu:  ## The operator's contract on a GPU, with the torch that this Python has
 	$(PYTHON) -c "import torch; assert torch.cuda.is_available(), 'this needs a GPU that torch can see'"
-	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) -m pytest -q tests/attention -m "not slow" --device cuda
+	$(ONE_THREAD) PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) -m pytest $(SHARING_IT) -p no:benchmark -q \
+		tests/attention -m "not slow" --device cuda
 
 bench-gpu:  ## The operator beside its peers on a GPU, with the torch that this Python has
 	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) benchmarks/peers.py --device cuda

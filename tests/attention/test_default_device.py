@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from attention.cases import Case, kernels, numbers, rotation
-from attention.comparing import request_of
 from regard.attention import (
     INPUT_POSITIONS,
     Causal,
@@ -27,7 +26,6 @@ from regard.attention import (
     summarise,
     weigh,
 )
-from regard.attention.autograd import run_recomputing
 from regard.attention.call_text import as_text
 from regard.attention.engines import ENGINES
 from regard.attention.masks import Blocks
@@ -37,32 +35,19 @@ from regard.modules.dropout import Dropout
 
 
 def computed(arguments: Any, upward: Tensor, engine: str, orders: int) -> list[Tensor] | None:
-    """The output with its gradients, once by `attend` and once by the engine alone; None where it refuses.
-
-    `attend` is called by the mode that the default device sets, which isn't active inside: the engine runs in it.
-    """
+    """The output with its gradients, up to this order; None where the engine refuses."""
     try:
-        outputs = [arguments(attend, engine=engine)]
+        output = arguments(attend, engine=engine)
     except RefusedError:
         return None
-    request = request_of(arguments)
-    if hasattr(ENGINES[engine], "run"):
-        outputs.append(ENGINES[engine].run(request))
-    else:
-        outputs.append(run_recomputing(request.expanded, ENGINES[engine]))
-    found = list(outputs)
+    if not output.requires_grad:
+        return [output]
     wanted = list(arguments.named.values())
-    for output in outputs:
-        if not output.requires_grad:
-            continue
-        grads = torch.autograd.grad(output, wanted, upward, create_graph=orders == 2, allow_unused=True)
-        first = [grad for grad in grads if grad is not None]
-        found += first
-        if orders == 2:
-            total = torch.stack([grad.square().sum() for grad in first]).sum()
-            if total.requires_grad:
-                found += [g for g in torch.autograd.grad(total, wanted, allow_unused=True) if g is not None]
-    return found
+    grads = torch.autograd.grad(output, wanted, upward, create_graph=orders == 2, allow_unused=True)
+    found = [grad for grad in grads if grad is not None]
+    total = torch.stack([grad.square().sum() for grad in found]).sum()
+    second = torch.autograd.grad(total, wanted, allow_unused=True) if total.requires_grad else ()
+    return [output, *found, *(grad for grad in second if grad is not None)]
 
 
 def same(inside: list[Tensor], outside: list[Tensor]) -> None:
@@ -257,6 +242,23 @@ def test_positions_of_inputs(name):
     expected = encoding(vectors)
     with torch.device("meta"):
         same([encoding(vectors).detach()], [expected.detach()])
+
+
+def test_a_part_of_ones_own_finds_it_in_both_passes():
+    """What a user's function makes stands on the user's default device, not on another one in the forward pass."""
+    found = []
+
+    def score(query: Tensor, key: Tensor) -> Tensor:
+        found.append(torch.empty(0).device.type)
+        return query @ key.mT
+
+    x = numbers(1, 2, 5, 4, seed=0)
+    with torch.device("meta"):
+        output = attend(x, x, x, score=score)
+        count = len(found)
+        output.sum().backward()
+    assert 0 < count < len(found)
+    assert set(found) == {"meta"}
 
 
 def test_this_can_fail():

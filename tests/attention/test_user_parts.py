@@ -387,6 +387,7 @@ def test_a_vector_of_another_dtype(dtypes, mask):
     assert torch.autograd.grad(found.sum(), vector)[0].dtype == of_vector
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")  # the kernel along edges
 def test_blocks_among_edges_take_memory_by_the_edge(monkeypatch):
     """Which blocks the pairs are in is asked pair by pair; the keys of the blocks are never listed."""
     monkeypatch.setattr(Blocks, "_keys_of", lambda *arguments: pytest.fail("the keys of blocks were listed"))

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.compiler import is_compiling
 from torch.nn import Parameter
 from torch.overrides import handle_torch_function, has_torch_function
 
@@ -14,7 +15,7 @@ from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
-from regard.attention.pytorch_internals import in_forward_mode, in_transform
+from regard.attention.pytorch_internals import in_forward_mode, in_transform, sees_calls
 from regard.attention.request import Request
 from regard.attention.validation import selected_rows
 from regard.errors import RefusedError
@@ -71,7 +72,7 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
-    if type(query) in (Tensor, Parameter) and has_torch_function((query,)):
+    if type(query) in (Tensor, Parameter) and has_torch_function((query,)) and (is_compiling() or sees_calls()):
         # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
         named |= {"dropout": dropout, "seed": seed, "engine": engine}

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
 
 __all__ = [
     "autograd_in_operators",
@@ -28,6 +29,7 @@ __all__ = [
     "is_fake",
     "is_functorch_wrapped_tensor",
     "onednn_linear",
+    "sees_calls",
 ]
 
 # Whether a transform of torch.func is active.
@@ -49,6 +51,15 @@ onednn_linear: Any = (
 def compiler_is_loaded() -> bool:
     """Whether torch.compile has been imported, which takes a second; unless it is, nothing is compiled or traced."""
     return "torch._dynamo" in sys.modules
+
+
+def sees_calls() -> bool:
+    """Whether a mode is active that may want to see each call, as that of `regard.watch` does.
+
+    A default device sets a mode as well, which only looks for functions that make tensors.
+    """
+    modes = map(torch._C._get_function_stack_at, range(torch._C._len_torch_function_stack()))
+    return any(not isinstance(mode, DeviceContext) for mode in modes)
 
 
 def in_forward_mode() -> bool:
