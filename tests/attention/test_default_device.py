@@ -4,6 +4,7 @@ The default here is the device "meta", whose tensors have no values, while all i
 package makes without saying where can't meet them, and none of its values can be read.
 """
 
+import threading
 from typing import Any
 
 import pytest
@@ -257,6 +258,30 @@ def test_a_part_of_ones_own_finds_it_in_both_passes():
         output = attend(x, x, x, score=score)
         count = len(found)
         output.sum().backward()
+    assert 0 < count < len(found)
+    assert set(found) == {"meta"}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_part_of_ones_own_finds_it_in_another_thread(order):
+    """Autograd computes the gradients of a GPU's tensors in a thread in which no default device is set."""
+    found = []
+
+    def score(query: Tensor, key: Tensor) -> Tensor:
+        found.append(torch.empty(0).device.type)
+        return query @ key.mT
+
+    x = numbers(1, 2, 5, 4, seed=0).cpu().detach().requires_grad_()
+    with torch.device("meta"):
+        output = attend(x, x, x, score=score)
+        if order == 2:
+            (first,) = torch.autograd.grad(output.square().sum(), x, create_graph=True)
+            output = first.square()
+    count, results = len(found), []
+    thread = threading.Thread(target=lambda: results.extend(torch.autograd.grad(output.sum(), x)))
+    thread.start()
+    thread.join()
+    assert len(results) == 1
     assert 0 < count < len(found)
     assert set(found) == {"meta"}
 

@@ -8,6 +8,7 @@ computes the gradient of a gradient from the inputs, whichever engine computed t
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ from torch import Tensor
 from regard.attention.engines import blocked
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
-from regard.attention.pytorch_internals import in_transform
+from regard.attention.pytorch_internals import default_device, in_transform
 from regard.attention.request import Parts, Request
 from regard.errors import RefusedError
 
@@ -26,7 +27,13 @@ __all__ = ["Computation", "apply", "as_gradient_of", "run_recomputing", "run_sav
 
 
 class Computation(ABC):
-    """How a call of `attend` is computed from its tensors: query, key, value, and those of its parts."""
+    """How a call of `attend` is computed from its tensors: query, key, value, and those of its parts.
+
+    Attributes:
+        device: where a user's part makes its tensors in the gradient too; None: where nothing else is said.
+    """
+
+    device: torch.device | None = None
 
     @abstractmethod
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -52,6 +59,10 @@ class Computation(ABC):
         Raises:
             RefusedError: there is none.
         """
+
+    def on_device(self) -> AbstractContextManager[Any]:
+        """The default device that the forward pass had."""
+        return nullcontext() if self.device is None else self.device
 
     def in_one_batch(self, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor] | None:
         """The samples of a `torch.vmap` as items of one larger batch; None if they must be computed one by one."""
@@ -79,7 +90,7 @@ def run_recomputing(request: Request, engine: Any) -> Tensor:
     parts, operands = flatten_part(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
-    computation = _Recomputing(parts, request.dropout, request.seed, engine)
+    computation = _Recomputing(parts, request.dropout, request.seed, engine, default_device())
     return apply(computation, request.query, request.key, request.value, *operands)
 
 
@@ -104,6 +115,7 @@ class _Recomputing(Computation):
     dropout: float
     seed: int
     engine: Any
+    device: torch.device | None
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value, *operands = tensors
@@ -115,7 +127,7 @@ class _Recomputing(Computation):
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
     ) -> Sequence[Tensor]:
-        with no_autocast(grad_output):
+        with no_autocast(grad_output), self.on_device():
             found = self.engine.backward(self.request(*tensors), grad_output)
         return [as_gradient_of(tensors[i], found[i]) for i in needed]
 
@@ -280,7 +292,7 @@ def _second(computation: Computation, needed: list[int], count: int, *given: Ten
     The others are the gradients with respect to each of the first gradients.
     """
     (grad_output, *tensors), cotangents = given[:count], given[count:]
-    with no_autocast(grad_output):
+    with no_autocast(grad_output), computation.on_device():
         found = blocked.second(computation.request(*tensors), grad_output, needed, list(cotangents))
     # Only one of the two may end with operands (of an engine that saves) or a seed; neither has a gradient.
     pairs = zip(given[:count], found, strict=False)

@@ -20,6 +20,7 @@ __all__ = [
     "autograd_in_operators",
     "compile_time_constant",
     "compiler_is_loaded",
+    "default_device",
     "flash_backward_kernel",
     "flash_kernel",
     "get_unwrapped",
@@ -60,6 +61,18 @@ def sees_calls() -> bool:
     """
     modes = map(torch._C._get_function_stack_at, range(torch._C._len_torch_function_stack()))
     return any(not isinstance(mode, DeviceContext) for mode in modes)
+
+
+def default_device() -> torch.device | None:
+    """The device that `torch.set_default_device` or a `with torch.device(...)` sets in this thread; None if none does.
+
+    Autograd computes the gradients of a GPU's tensors in a thread of its own, in which none is set.
+    """
+    for place in reversed(range(torch._C._len_torch_function_stack())):
+        mode = torch._C._get_function_stack_at(place)
+        if isinstance(mode, DeviceContext):
+            return mode.device
+    return None
 
 
 def in_forward_mode() -> bool:

@@ -210,6 +210,10 @@ def forward(request: Request) -> Tensor:
 
 def _linear_attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float) -> Tensor:
     """PyTorch's attention by a kernel of linear memory; it raises where there is none, instead of taking n x n."""
+    if scale <= 0:
+        # The kernels take the largest score before they scale, so a negative scale overflows to NaN (seen in bfloat16),
+        # and a scale of 0 would make hidden scores, minus infinity, NaN.
+        query, scale = query * (-1.0 if scale < 0 else 0.0), abs(scale) or 1.0
     backends = torch.backends.cuda
     linear = backends.flash_sdp_enabled(), backends.mem_efficient_sdp_enabled(), backends.cudnn_sdp_enabled()
     if not all(linear) or not backends.math_sdp_enabled():
