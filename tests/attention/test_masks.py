@@ -23,14 +23,19 @@ from regard.attention.masks import (
     Window,
     as_mask,
 )
-from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.parts import flatten_part, map_operands, unflatten_part
 from regard.attention.request import Parts
 from regard.errors import ArgumentError
 
 
+def placed(mask: Mask) -> Mask:
+    """The mask with its tensors where a request puts them, beside those of the queries: lists are on the CPU."""
+    return map_operands(lambda tensor: tensor.to(torch.get_default_device()), mask)
+
+
 def sizes_of(mask: Mask, batch: int, queries: int, keys: int) -> Sizes:
     """The sizes as an engine sees them under this mask."""
-    return Parts(Dot(), Softmax(), mask, Position()).sizes(batch, queries, keys)
+    return Parts(Dot(), Softmax(), placed(mask), Position()).sizes(batch, queries, keys)
 
 
 def allowed(mask: Mask, batch: int, queries: int, keys: int) -> torch.Tensor:
@@ -38,7 +43,7 @@ def allowed(mask: Mask, batch: int, queries: int, keys: int) -> torch.Tensor:
     item, head = torch.arange(batch).view(-1, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)
     query, key = torch.arange(queries).view(1, -1, 1), torch.arange(keys).view(1, 1, -1)
     at = sizes_of(mask, batch, queries, keys).index(item, head, query, key)
-    return mask.allows(at).expand(batch, queries, keys)
+    return placed(mask).allows(at).expand(batch, queries, keys)
 
 
 def picture(mask: Mask, queries: int = 4, keys: int = 4, item: int = 0, batch: int = 1) -> list[str]:

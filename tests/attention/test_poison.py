@@ -7,9 +7,10 @@ import torch
 
 from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation, seeded
 from attention.comparing import Cut, gaps, outcome
-from regard.attention import Bias, Causal, Lengths, Sigmoid, Softmax, Window, attend, weigh
-from regard.attention.engines import ENGINES
+from regard.attention import Bias, Causal, Cosine, Dot, Lengths, Sigmoid, Softmax, Window, attend, weigh
+from regard.attention.engines import ENGINES, fused
 from regard.attention.masked_matmul import masked_matmul
+from regard.attention.request import Request
 from regard.errors import RefusedError
 from regard.modules.huggingface import SoftCapped
 
@@ -260,6 +261,27 @@ def test_one_infinite_key_shows(keys, dtype):
     for engine in ("auto", *FUSED, "blocked"):
         output = attend(query, key, value, engine=engine)
         torch.testing.assert_close(output, expected, equal_nan=True, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("number", "scale", "finite"),
+    [(1.0, 1.0, True), (1e18, 1.0, True), (1e18, 1e3, False), (1e20, 1e-9, False), (torch.inf, 1.0, False),
+     (torch.nan, 1.0, False)],
+)  # fmt: skip
+@pytest.mark.parametrize("score", [Dot, Cosine])
+def test_where_its_kernels_would_lose_infinite_scores_fused_refuses_them(monkeypatch, score, number, scale, finite):
+    """As on CUDA; what the values hold is left to the kernel, and found out by one look at queries and keys."""
+    monkeypatch.setattr(fused, "_on_cuda_with_values", lambda request: True)
+    query, key = torch.ones(1, 1, 3, 4), torch.ones(1, 1, 5, 4)
+    query[0, 0, 1, 2] = key[0, 0, 1, 2] = number
+    value = torch.ones(1, 1, 5, 4) if score is Cosine else torch.full((1, 1, 5, 4), torch.nan)
+    request = Request.of(
+        query, key, value, score=score(scale), weights="softmax", mask=None, position=None, dropout=0.0, seed=0
+    )
+    assert (fused.refuse(request) is None) == finite
+    if score is Dot:
+        monkeypatch.setattr(fused, "_longest_norm", None)
+        assert (fused.refuse(request) is None) == finite
 
 
 @pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])

@@ -263,7 +263,7 @@ class TestShearing:
         lines = unskew(tile)
         assert lines.shape == (2, rows, rows + columns)
         assert torch.equal(skew(lines), tile)
-        assert lines.sum() == pytest.approx(float(tile.sum()))
+        assert lines.sum().item() == pytest.approx(tile.sum().item())
         for row in range(rows):
             assert torch.equal(lines[:, row, rows - 1 - row : rows - 1 - row + columns], tile[:, row])
         for given in (tile, tile.mT.contiguous().mT):

@@ -68,6 +68,7 @@ def test_a_scale_that_is_not_above_zero(scale, mask):
     torch.testing.assert_close(attend(query, key, value, score=Dot(scale), mask=mask), expected)
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 def test_every_engine_has_something_to_do():
     """A comparison that always ends in a refusal compares nothing."""
     done = Counter(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attention.cases import seeded
-from attention.test_masks import allowed, sizes_of
+from attention.test_masks import allowed, placed, sizes_of
 from regard.attention import Sizes, Spans, attend
 from regard.attention.csr import csr_of
 from regard.attention.intervals import Interval
@@ -142,7 +142,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
 
 def drawn(data: st.DataObject, size: tuple[int, int]) -> tuple[Mask, Sizes, Tensor]:
     """A mask for so many queries and keys, as it sees them, and which pairs it allows, (item, query, key)."""
-    mask = made(data.draw(masks(*size)))
+    mask = placed(made(data.draw(masks(*size))))
     return mask, sizes_of(mask, BATCH, *size), allowed(mask, BATCH, *size)
 
 
@@ -376,7 +376,7 @@ def test_columns_are_those_of_the_rows():
     assert mask.columns(sizes, slice(0, 2)).tolist() == [0, 5]
     assert mask.columns(sizes, slice(1, 11)).tolist() == [0, 2, 5, 9]
     assert mask.columns(sizes, slice(7, 11)).tolist() == []
-    both = Edges([mask_of(mask), torch.tensor([[7], [1]])])
+    both = Edges([mask_of(mask), torch.tensor([[7], [1]], device="cpu")])
     assert both.columns(sizes, slice(0, 2)).tolist() == [0, 5, 7]
     assert (mask & Edges([[5, 3], [1, 1]])).columns(sizes, slice(0, 3)).tolist() == [5]
     assert (mask | Window(1, 0)).columns(sizes, slice(1, 3)).tolist() == [0, 1, 2, 5, 9]
@@ -388,7 +388,7 @@ def test_columns_are_those_of_the_rows():
 
 def mask_of(mask: Edges) -> Tensor:
     """A graph back from its lists."""
-    row = torch.arange(mask.queries).repeat_interleave(mask.csr.starts.diff())
+    row = torch.arange(mask.queries, device=mask.csr.keys.device).repeat_interleave(mask.csr.starts.diff())
     return torch.stack([mask.csr.keys, row])
 
 
@@ -400,7 +400,7 @@ def test_edges_are_the_pairs_one_by_one(data, size, seed):
     generator = seeded(seed)
     bounds = torch.tensor([[keys], [queries]])
     graph = Edges((torch.rand(2, seed % 31, generator=generator) * bounds).long())
-    other = made(data.draw(masks(queries, keys)))
+    other = placed(made(data.draw(masks(queries, keys))))
     for mask in (graph, graph & other, other & graph):
         sizes = sizes_of(mask, BATCH, queries, keys)
         found = mask.edges(sizes)
@@ -415,10 +415,10 @@ def test_edges_are_the_pairs_one_by_one(data, size, seed):
 
 
 def test_edges_are_none_where_they_would_differ():
-    graph, sizes = Edges([[0, 1], [1, 2]]), Sizes(2, 5, 5)
+    graph, sizes = placed(Edges([[0, 1], [1, 2]])), Sizes(2, 5, 5)
     assert (graph & Causal()).edges(sizes) is not None
     assert (graph & Window(1, 1) & ~NoSelf()).edges(sizes) is not None
-    assert (graph & Prefix([1, 2])).edges(sizes) is None
+    assert placed(graph & Prefix([1, 2])).edges(sizes) is None
     assert (graph & Predicate(lambda batch, head, query, key: (key + head) % 2 == 0)).edges(sizes) is None
     assert (graph & Causal()).edges(Sizes(2, 5, 5, torch.tensor([5, 3]), torch.tensor([5, 4]))) is None
     assert Edges([torch.tensor([[0], [1]])] * 2).edges(sizes) is None

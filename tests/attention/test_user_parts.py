@@ -169,7 +169,7 @@ def test_no_part_may_write_where_a_gradient_is_wanted():
     "parts",
     [
         {"weights": lambda scores, allowed: F.dropout(scores.softmax(-1), 0.5)},
-        {"score": lambda query, key: query @ key.mT + torch.randn(query.shape[0], query.shape[1], key.shape[1])},
+        {"score": lambda query, key: query @ key.mT + torch.randn_like(query @ key.mT)},
     ],
 )
 def test_chance_is_refused_where_a_gradient_is_wanted(parts):
@@ -387,6 +387,7 @@ def test_a_vector_of_another_dtype(dtypes, mask):
     assert torch.autograd.grad(found.sum(), vector)[0].dtype == of_vector
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")  # the kernel along edges
 def test_blocks_among_edges_take_memory_by_the_edge(monkeypatch):
     """Which blocks the pairs are in is asked pair by pair; the keys of the blocks are never listed."""
     monkeypatch.setattr(Blocks, "_keys_of", lambda *arguments: pytest.fail("the keys of blocks were listed"))

@@ -57,7 +57,7 @@ def refuse(request: Request) -> str | None:
         return "on CUDA it has no kernel of linear memory for float64"
     if request.hides_nothing:
         # In half precision they give zeros where all scores are minus infinity, and in float32 NaN for one that is.
-        if _on_cuda_with_values(request) and not request.finite:
+        if _on_cuda_with_values(request) and not _has_finite_scores(request):
             return "on CUDA its kernels lose a score that is infinite"
         return None
     causal, lengths = _hidden_by(request)
@@ -155,12 +155,31 @@ def loses_precision(reduced: Request) -> bool:
 
     Terms that cancel lose precision too, so the rows' logsumexp, though available, is no criterion.
     """
-    largest = (_longest_norm(reduced.query) * _longest_norm(reduced.key)).item() * abs(scale_of(reduced.parts))
+    largest = _largest_product(reduced) * abs(scale_of(reduced.parts))
     return not largest <= LARGEST_SCORES[reduced.query.dtype]  # NaN is no bound
+
+
+def _largest_product(reduced: Request) -> float:
+    """A bound on the products of a query and a key of a reduced request; NaN where there is NaN."""
+
+    def find() -> float:
+        return (_longest_norm(reduced.query) * _longest_norm(reduced.key)).item()
+
+    # A GPU is asked twice, by `refuse` and by `run`, and each transfer waits for what was queued before.
+    return reduced.cached("largest_product", find)
 
 
 def _longest_norm(vectors: Tensor) -> Tensor:
     return torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide_dtype(vectors)).amax()
+
+
+def _has_finite_scores(request: Request) -> bool:
+    """Whether all scores are finite, before they are scaled too, whatever the values hold."""
+    if type(request.parts.score) not in (Dot, ScaledDot) or request.parts.position.overrides("heads"):
+        return request.finite
+    reduced = request.reduced()[0]
+    largest = _largest_product(reduced) * max(1.0, abs(scale_of(reduced.parts)))
+    return largest <= torch.finfo(wide_dtype(request.query)).max
 
 
 def _on_cuda_with_values(request: Request) -> bool:
@@ -183,11 +202,25 @@ def forward(request: Request) -> Tensor:
     if query.device.type == "cpu":
         output = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
     else:
-        with sdpa_kernel(_LINEAR):
-            output = F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
+        output = _linear_attention(query, key, value, causal=causal, scale=scale)
     if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
     return _zero_empty_rows(_cut(output, width), request, lengths).to(request.query.dtype)
+
+
+def _linear_attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float) -> Tensor:
+    """PyTorch's attention by a kernel of linear memory; it raises where there is none, instead of taking n x n."""
+    backends = torch.backends.cuda
+    linear = backends.flash_sdp_enabled(), backends.mem_efficient_sdp_enabled(), backends.cudnn_sdp_enabled()
+    if not all(linear) or not backends.math_sdp_enabled():
+        with sdpa_kernel(_LINEAR):
+            return F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
+    # The usual settings: to change one of five takes 1 us, sdpa_kernel 12.
+    backends.enable_math_sdp(False)
+    try:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
+    finally:
+        backends.enable_math_sdp(True)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
