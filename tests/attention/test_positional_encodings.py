@@ -30,7 +30,7 @@ class TestEvery:
     def test_adds_the_same_vectors_to_every_item(self, name):
         position, vectors = made(name), torch.randn(3, 11, WIDTH)
         added = position(vectors) - vectors
-        torch.testing.assert_close(added, position.encode(11).expand(3, 11, WIDTH).float())
+        torch.testing.assert_close(added, position.encode(11).expand(3, 11, WIDTH).to(added))
         distinct = {tuple(row.tolist()) for row in position.encode(11).float()}
         assert len(distinct) == 11
 
@@ -99,14 +99,14 @@ class TestSinusoidal:
         wave = Sinusoidal(5).encode(129)
         angle = 128 / 10000 ** (torch.tensor([0, 0, 2, 2, 4], dtype=torch.float64) / 5)
         expected = torch.where(torch.tensor([True, False, True, False, True]), angle.sin(), angle.cos())
-        torch.testing.assert_close(wave[128], expected)
+        torch.testing.assert_close(wave[128].to(expected), expected)
 
 
 class TestRecurrent:
     def test_the_recurrence_by_hand(self):
         position = Recurrent(4).double()
         torch.nn.init.normal_(position.start)
-        read = Sinusoidal(4).encode(5)
+        read = Sinusoidal(4).encode(5).to(position.start)
         state = position.start[0]
         for place in range(5):
             inner = position.rnn.weight_ih_l0 @ read[place] + position.rnn.weight_hh_l0 @ state

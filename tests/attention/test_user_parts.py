@@ -169,7 +169,7 @@ def test_no_part_may_write_where_a_gradient_is_wanted():
     "parts",
     [
         {"weights": lambda scores, allowed: F.dropout(scores.softmax(-1), 0.5)},
-        {"score": lambda query, key: query @ key.mT + torch.randn(query.shape[0], query.shape[1], key.shape[1])},
+        {"score": lambda query, key: query @ key.mT + torch.randn_like(query @ key.mT)},
     ],
 )
 def test_chance_is_refused_where_a_gradient_is_wanted(parts):
