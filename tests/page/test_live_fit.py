@@ -11,11 +11,12 @@ TOO_LONG = """
 () => {
   const leaving = (query, around) => [...document.querySelectorAll(query)].filter((each) => {
     const own = each.getBoundingClientRect(), room = each.closest(around).getBoundingClientRect();
-    return own.left < room.left - 1 || own.right > room.right + 1 || own.top < room.top - 1 || own.bottom > room.bottom + 1;
+    const across = Math.max(room.left - own.left, own.right - room.right);
+    return Math.max(across, room.top - own.top, own.bottom - room.bottom) > 1;
   }).map((each) => each.textContent);
   const lines = [...document.querySelectorAll(".compared .number, .after.numeric")]
     .filter((each) => each.textContent && each.getClientRects().length > 1).map((each) => each.textContent);
-  return [...leaving(".compared .number", "td"), ...leaving(".after", ".tile"), ...leaving(".nodes text", "svg"), ...lines];
+  return [["td .number", "td"], [".after", ".tile"], [".nodes text", "svg"]].flatMap((each) => leaving(...each)).concat(lines);
 }
 """
 
