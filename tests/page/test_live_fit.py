@@ -16,7 +16,8 @@ TOO_LONG = """
   }).map((each) => each.textContent);
   const lines = [...document.querySelectorAll(".compared .number, .after.numeric")]
     .filter((each) => each.textContent && each.getClientRects().length > 1).map((each) => each.textContent);
-  return [["td .number", "td"], [".after", ".tile"], [".nodes text", "svg"]].flatMap((each) => leaving(...each)).concat(lines);
+  const texts = [["td .number", "td"], [".after", ".tile"], [".nodes text", "svg"]];
+  return [...texts.flatMap((each) => leaving(...each)), ...lines];
 }
 """
 
