@@ -16,8 +16,8 @@ NAME is one of
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 
-The pages in docs/zh/tutorials and docs/zh/how-to are translations: they have the blocks of the pages in docs/tutorials and
-docs/how-to, in the same order, and take over their outputs, so that nothing is run twice.
+The pages in docs/zh/tutorials and docs/zh/how-to are translations: they have the blocks of the pages in docs/tutorials
+and docs/how-to, in the same order, and take over their outputs, so that nothing is run twice.
 """
 
 import contextlib
