@@ -4,7 +4,6 @@ import { readPage } from "./data.js";
 import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
-const data = await readPage();
 await untilSized();
-start(data, undefined, bothOf);
+start(await readPage(), undefined, bothOf);
 tellHeight();
