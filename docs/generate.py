@@ -16,8 +16,8 @@ NAME is one of
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 
-The pages in docs/zh/tutorials are translations: they have the blocks of the pages in docs/tutorials, in the same order,
-and take over their outputs, so that nothing is run twice.
+The pages in docs/zh/tutorials and docs/zh/how-to are translations: they have the blocks of the pages in docs/tutorials
+and docs/how-to, in the same order, and take over their outputs, so that nothing is run twice.
 """
 
 import contextlib
@@ -173,9 +173,10 @@ def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
 
 
 def original(path: Path | None) -> Path | None:
-    """The English page that a Chinese tutorial translates; None for other documents."""
-    translations = ROOT / "docs" / "zh" / "tutorials"
-    return ROOT / "docs" / "tutorials" / path.name if path is not None and path.parent == translations else None
+    """The English page that a Chinese tutorial or how-to translates; None for other documents."""
+    if path is None or path.parent.parent != ROOT / "docs" / "zh":
+        return None
+    return ROOT / "docs" / path.parent.name / path.name
 
 
 def blocks_of(text: str) -> list[str]:
@@ -192,7 +193,7 @@ def translated(text: str, english: str, name: str) -> str:
         SystemExit: they don't have the same blocks in the same order.
     """
     if blocks_of(text) != blocks_of(english):
-        raise SystemExit(f"docs: the blocks of {name} in docs/zh/tutorials aren't those of docs/tutorials/{name}")
+        raise SystemExit(f"docs: the blocks of {name} in docs/zh aren't those of the English {name}")
     bodies = iter([block["body"] for block in BLOCK.finditer(english)])
     return BLOCK.sub(lambda block: f"{block[1]}{next(bodies)}{block[4]}", text)
 

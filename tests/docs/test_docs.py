@@ -36,7 +36,7 @@ def generate():
 
 def shows_what_it_runs(path: Path) -> bool:
     """Whether all of a document's blocks run in the test of what is generated, or those of the page it translates."""
-    return bool(RUN.search(path.read_text(encoding="utf-8"))) or path.parent == ROOT / "docs" / "zh" / "tutorials"
+    return bool(RUN.search(path.read_text(encoding="utf-8"))) or path.parent.parent == ROOT / "docs" / "zh"
 
 
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if not shows_what_it_runs(p)], ids=lambda path: path.name)
@@ -159,6 +159,7 @@ def test_what_was_learned_may_differ_in_numbers_only(generate):
 
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+TRANSLATED = [*TUTORIALS, ROOT / "docs" / "how-to" / "page.md"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
     [
         ("README.md", "README.zh.md"),
         ("docs/explanation/notes.md", "docs/zh/notes.md"),
-        *((f"docs/tutorials/{path.name}", f"docs/zh/tutorials/{path.name}") for path in TUTORIALS),
+        *((f"docs/{path.parent.name}/{path.name}", f"docs/zh/{path.parent.name}/{path.name}") for path in TRANSLATED),
     ],
 )
 def test_the_chinese_page_is_in_step(english, chinese):
@@ -182,14 +183,15 @@ def test_the_chinese_page_is_in_step(english, chinese):
     assert first == second
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
-def test_a_chinese_tutorial_shows_the_outputs_of_the_english_one(path, generate):
+@pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: path.name)
+def test_a_chinese_page_shows_the_outputs_of_the_english_one(path, generate):
     """Block by block to the letter, as only the English one is run; and no page of one language alone."""
-    pages = [folder / path.name for folder in (path.parent, ROOT / "docs" / "zh" / "tutorials")]
+    pages = [folder / path.name for folder in (path.parent, ROOT / "docs" / "zh" / path.parent.name)]
     english, chinese = (page.read_text(encoding="utf-8") for page in pages)
     bodies = [[block["body"] for block in generate.BLOCK.finditer(text)] for text in (english, chinese)]
     assert bodies[0] == bodies[1]
-    assert {page.name for page in pages[1].parent.glob("*.md")} == {page.name for page in TUTORIALS}
+    own = {page.name for page in TRANSLATED if page.parent == path.parent}
+    assert {page.name for page in pages[1].parent.glob("*.md")} == own
 
 
 def test_a_translation_with_other_blocks_is_refused(generate):

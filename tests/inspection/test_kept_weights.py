@@ -223,3 +223,22 @@ def test_values_are_json():
     torch.manual_seed(0)
     data, _ = page_data([record_of(layer_of("a"), layer_of("b"))], most_bytes=FEW)
     json.dumps(data, allow_nan=False)
+
+
+@pytest.mark.parametrize(("count", "kind"), [(3, "f32"), (24, "f16")])
+def test_vectors_beside_tables_are_rounded_where_there_are_many(count, kind):
+    """24 layers of 4 heads of 12 items: their tables take 55 kB, the queries and keys 590 kB."""
+    torch.manual_seed(0)
+    layers = [layer_of(f"layer {number}", items=12) for number in range(count)]
+    data, arrays = page_data([record_of(*layers)], ["many"])
+    read = unpacked(arrays, data.get("blocks"))
+    for layer, own in zip(map(kept, data["records"][0]["layers"]), layers, strict=True):
+        assert layer["table"]["kind"] == "f32"
+        np.testing.assert_array_equal(read(layer["table"]), own.weights().numpy())
+        vectors = layer["vectors"]
+        assert {vectors["query"]["kind"], vectors["key"]["kind"]} == {kind}
+        query, key = (read(vectors[name]).astype(np.float64) for name in ("query", "key"))
+        scores = torch.from_numpy(vectors["scale"] * query @ key.transpose(0, 2, 1))
+        scores = scores.masked_fill(~torch.ones(12, 12, dtype=torch.bool).tril(), -torch.inf)
+        assert (scores.softmax(-1) - own.weights()).abs().max() < 1e-3
+    assert len(arrays.packed()) < 550_000

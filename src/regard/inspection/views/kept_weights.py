@@ -68,6 +68,9 @@ def kept_weights(
     whole = sum(map(_least_bytes, layers))
     dtype: Any = np.float32 if whole <= _SMALL else np.float16
     room = _Room(arrays, most_bytes, dtype, parted=_overview_bytes(layers) + whole > _AT_ONCE)
+    # Of these only the steps are told, whose result the table has.
+    beside = sum(4 * each.record.heads * each.of_a_head for each in layers if room.is_table(each) and each.is_products)
+    room.for_steps = dtype if beside <= _SMALL else np.float16
     pooled = record.outcomes is not None and any(place.query is None for place in record.outcomes.places)
     shown = len(layers) - 1 if layer is None else layer
     for each in layers:
@@ -109,6 +112,11 @@ class _Layer:
     def numbers(self) -> int:
         """How many weights there are."""
         return math.prod((self.record.heads, *self.record.shape))
+
+    @property
+    def is_products(self) -> bool:
+        """Whether the weights are those of queries and keys that can be kept."""
+        return are_products(self.record, self.mask)
 
     @property
     def of_a_head(self) -> int:
@@ -157,6 +165,7 @@ class _Room:
     def __init__(self, arrays: Arrays, most_bytes: int, dtype: Any, parted: bool):
         self._arrays, self._most, self._dtype, self._parted = arrays, most_bytes, dtype, parted
         self._size = np.dtype(dtype).itemsize
+        self.for_steps = dtype
 
     def begin_block(self) -> None:
         """Let the page unpack what comes now after it has shown what comes before, if it is much."""
@@ -176,7 +185,7 @@ class _Room:
 
     def is_table(self, layer: _Layer) -> bool:
         """Whether all weights of a layer are kept as a table, if they fit, and not the vectors of its heads."""
-        if not are_products(layer.record, layer.mask):
+        if not layer.is_products:
             return True
         most = max(layer.record.heads * self._vector_bytes(layer, self._size), 4 * _FOR_STEPS)
         return max(layer.record.shape) <= _TABLES and self._size * layer.numbers <= most
@@ -229,7 +238,7 @@ class _Room:
             self.put(layer, weights_table(layer.record, self._arrays, self._dtype))
             left = min(self.left, _FOR_STEPS)
         # Where rounding to 16 bits changes the weights, 32 bits are kept, of fewer heads if need be.
-        for kind in dict.fromkeys((self._dtype, np.float32)):
+        for kind in dict.fromkeys((self.for_steps if as_table else self._dtype, np.float32)):
             size = np.dtype(kind).itemsize
             # Beside a table the vectors of all heads are kept, or none.
             cost = self._vector_bytes(layer, size) if as_table else self._head_cost(layer, size)

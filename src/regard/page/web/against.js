@@ -1,8 +1,9 @@
 // The page of two records on its own: it shows both, and what differs.
 import { bothOf } from "./both.js";
 import { readPage } from "./data.js";
-import { tellHeight } from "./frame.js";
+import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
+await untilSized();
 start(await readPage(), undefined, bothOf);
 tellHeight();

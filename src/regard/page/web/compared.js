@@ -28,14 +28,16 @@ export function comparedView(root, choose) {
       known(layer, null) === "all";
     const head = [nounOf(data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(hidden.length ? [words.mattered] : []),
       ...(third ? [words.without] : [])];
+    const longest = (texts) => Math.max(...texts.map((each) => each.length));
+    const room = { weight: longest(rows.map((i) => weightText(view, i))),
+      effect: hidden.length ? longest(rows.map((i) => changeText(hidden[i].change, kind))) : 0 };
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
       h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN),
         onclick: () => choose({ key: i }) }, token(clipped(names[i], MOST_SHOWN)))),
-      h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, weightText(view, i)),
+      h("td", {}, barred(weights[i] / high, "weight", weightText(view, i), room.weight),
         boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
-      hidden.length ? h("td", {}, bar(changeSize(hidden[i]) / most, "effect"),
-        h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
+      hidden.length ? h("td", {}, barred(changeSize(hidden[i]) / most, "effect", changeText(hidden[i].change, kind), room.effect)) : null,
       third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said", title: titleOf(hidden[i].label, MOST_SHOWN) },
         token(clipped(hidden[i].label, MOST_SHOWN)),
         hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));
@@ -53,6 +55,11 @@ function restOf({ weights, state, least }) {
   const largest = weights.filter((each) => each > 0);
   return wordsOf(state.lang).rest(largest.length, percent(largest.reduce((a, b) => a + b, 0)),
     weights.filter(Number.isNaN).length, percent(least));
+}
+
+// A bar with its number after it; the longest bar leaves room for a number of so many characters.
+function barred(share, kind, text, room) {
+  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, bar(share, kind), h("span", { class: "number" }, text));
 }
 
 function bar(share, kind) {

@@ -50,6 +50,7 @@ export function headsView(root, choose, signal) {
       if (pressed) reveal(button);
       const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
       after.textContent = outcome ? answer(view, outcome) : "";
+      after.classList.toggle("numeric", view.kind === "numbers");
       after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
       button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
     }

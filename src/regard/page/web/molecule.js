@@ -7,7 +7,8 @@ import { wordsOf } from "./words.js";
 
 const MOLECULE_WIDTH = 680;
 const MOLECULE_HEIGHT = 380;
-const MOLECULE_MARGIN = 34;
+// Room for a number beside an atom at the edge.
+const MOLECULE_MARGIN = { across: 58, down: 46 };
 // The longest a bond is drawn, in pixels.
 const BOND = 64;
 
@@ -40,11 +41,11 @@ function placed({ positions: { data, shape: [count] } }, width) {
   const [left, top] = [Math.min(...xs), Math.min(...ys)];
   const [wide, tall] = [Math.max(...xs) - left, Math.max(...ys) - top];
   // RDKit's bonds are 1.5 long.
-  const scale = Math.min(BOND / 1.5, (width - 2 * MOLECULE_MARGIN) / Math.max(wide, 1e-6), (MOLECULE_HEIGHT - 2 * MOLECULE_MARGIN) / Math.max(tall, 1e-6));
+  const scale = Math.min(BOND / 1.5, (width - 2 * MOLECULE_MARGIN.across) / Math.max(wide, 1e-6), (MOLECULE_HEIGHT - 2 * MOLECULE_MARGIN.down) / Math.max(tall, 1e-6));
   const across = (width - wide * scale) / 2;
-  return { length: 1.5 * scale, height: Math.max(110, tall * scale + 2 * MOLECULE_MARGIN),
-    spots: xs.map((x, i) => ({ x: across + (x - left) * scale,
-      y: (Math.max(110, tall * scale + 2 * MOLECULE_MARGIN) - tall * scale) / 2 + (ys[i] - top) * scale })) };
+  const height = Math.max(110, tall * scale + 2 * MOLECULE_MARGIN.down);
+  return { length: 1.5 * scale, height,
+    spots: xs.map((x, i) => ({ x: across + (x - left) * scale, y: (height - tall * scale) / 2 + (ys[i] - top) * scale })) };
 }
 
 function bondsOf({ shape: [count], data }, spots, symbols, size) {

@@ -3,7 +3,6 @@ import { readPage } from "./data.js";
 import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
-const data = await readPage();
 await untilSized();
-start(data);
+start(await readPage());
 tellHeight();

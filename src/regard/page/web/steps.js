@@ -1,7 +1,7 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { brief, percent, short } from "./numbers.js";
-import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt, weightOf } from "./weights.js";
+import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -60,7 +60,7 @@ export function stepsView(root, title) {
       const isNone = largest === -Infinity;
       if (!isNone) rows.push(step(words.largest, `${short(score)} − ${bracketed(largest)} = `, short(score - largest)));
       rows.push(step(words.softmax(count), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
-        percent(weightOf(part, query, key))));
+        percent(weightAt(layer, head, query, key))));
     }
     if (every) {
       rows.push(step(words.mean, `${every.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}` +
