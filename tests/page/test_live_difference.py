@@ -213,12 +213,16 @@ def test_two_maps_have_one_scale(live, records, text):
     legends = page.locator(".map-part .legend").all_inner_texts()
     assert [each.split()[-1] for each in legends[:2]] == [percent(high)] * 2
     bars = page.evaluate("""() => [...document.querySelectorAll(".compared .bar")].map((each) =>
-      [each.classList[1], parseFloat(each.style.width), each.parentElement.textContent.slice(1)])""")
+      [each.classList[1], parseFloat(each.style.width), each.parentElement.textContent.slice(1).replace("−", "-")])""")
     # The longest bars of both kinds are as long; and a bar is as long for A as for B if the number is the same.
     assert {max(width for kind, width, _ in bars if kind == name) for name in ("weight", "effect")} == {60.0}
     shares = [(width, float(text[:-1])) for kind, width, text in bars if kind == "weight" and "<" not in text]
     most = max(number for _, number in shares)
     for width, number in shares:
+        assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
+    changes = [(width, abs(float(text[:-1]))) for kind, width, text in bars if kind == "effect" and "<" not in text]
+    most = max(number for _, number in changes)
+    for width, number in changes:
         assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
 
 

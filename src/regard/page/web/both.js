@@ -3,7 +3,7 @@ import { differenceHeads } from "./difference_heads.js";
 import { differenceMap } from "./difference_map.js";
 import { differenceSentence } from "./difference_sentence.js";
 import { differenceTable } from "./difference_table.js";
-import { h, token } from "./dom.js";
+import { clipped, h, token } from "./dom.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { placeAt } from "./view.js";
@@ -102,7 +102,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
       const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);
       const head = each.layer.heads === 1 ? "" : each.head === null ? words.average(each.layer.heads) : words.headOf(each.head + 1, each.layer.heads);
-      name.replaceChildren(sideMark(side), " ", h("strong", {}, token(each.data.title)),
+      name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
         ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
@@ -115,7 +115,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       if (told) step(each);
       else title.textContent = each.absent === "layer" ? words.noLayer(letter) : words.noPartner(nounOf(each.data.noun, state.lang), letter);
       title.prepend(sideMark(side), " ");
-      titles[side].title.replaceChildren(sideMark(side), " ", token(each.data.title));
+      titles[side].title.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, 60)));
       titles[side].box.hidden = each.absent === "layer";
       titles[side].absent.textContent = each.absent === "layer" ? words.noLayer(letter) : "";
       if (each.absent !== "layer") maps[side](each);

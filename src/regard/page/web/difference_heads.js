@@ -1,6 +1,6 @@
 // The heads of both records side by side, by layer and number, with how much of the weight of each is on other items.
 import { scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { draw, highOfLayer, thumbnail } from "./heads.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { sideMark } from "./sides.js";
@@ -58,7 +58,7 @@ export function differenceHeads(root, choose, pairs, signal) {
       if (!layer || tile.head === null || tile.head >= layer.heads) return null;
       const outcome = removed[tile.layer]?.[tile.head], pattern = patternOf(layer.patterns[tile.head] || "", shown.state.lang);
       const without = outcome && (outcome.label && kind === "labels"
-        ? `${words.without} ${outcome.label} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
+        ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
         : `${words.without} ${changeText(outcome.change, kind)}`);
       const said = [pattern, without].filter(Boolean).join(", ");
       return said && [" · ", sideMark(side), ` ${said}`];

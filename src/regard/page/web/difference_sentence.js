@@ -1,9 +1,11 @@
 // What differs most between two records, made from the numbers, in parts so that words can be coloured.
+import { clipped } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { namesOfPair } from "./pairs.js";
 
 // A difference below this may not change a percentage.
 const LEAST_DIFFERENCE = 0.01;
+const MOST_OF_A_LABEL = 60;
 
 /** The sentence as a list of [text, kind], as `sentenceOf` gives it. */
 export function differenceSentence(view, pairs) {
@@ -60,7 +62,8 @@ function answersOf({ both }, say) {
   if (places[0].name.trim() === places[1].name.trim()) names = [names[0], names[0]];
   const whole = names.every((each) => each === "the whole");
   const about = generated || whole ? "" : say.about([...new Set(names)].map(say.quoted).join(" / "), forms[0]);
-  const labels = both.map(({ kind, form, place }) => (kind === "vectors" ? say.vector : form === "item" ? place.label : say.quoted(place.label)));
+  const labels = both.map(({ kind, form, place }) => (kind === "vectors" ? say.vector
+    : form === "item" ? clipped(place.label, MOST_OF_A_LABEL) : say.quoted(clipped(place.label, MOST_OF_A_LABEL))));
   const scores = both.map(({ kind, place }) => (kind === "vectors" || place.score === null ? "" : probability(place.score)));
   if (labels[0] === labels[1] && kinds[0] === kinds[1]) {
     return [[about + say.both(generated, about), ""], [labels[0], "answer"], [scores.every(Boolean) ? say.scores(...scores) : say.end, ""]];
@@ -72,7 +75,9 @@ function answersOf({ both }, say) {
 
 function nameOfPlace({ data, place, names }) {
   const texts = data.queries || data.items;
-  return place.query !== null && data.outcomes.places.length === texts.length ? (data.numbered_queries || names)[place.query] : place.name;
+  const name = place.query !== null && data.outcomes.places.length === texts.length ? (data.numbered_queries || names)[place.query]
+    : place.name;
+  return clipped(name, MOST_OF_A_LABEL);
 }
 
 const ENGLISH_SENTENCE = {

@@ -1,6 +1,10 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
+import { clipped } from "./dom.js";
 import { within } from "./state.js";
 import { viewOf } from "./view.js";
+
+// Of a longer text the beginning.
+const MOST_OF_A_NAME = 60;
 
 /**
  * The pairs of two records. A state is in the terms of the first one where that has all that is chosen, and otherwise in
@@ -108,7 +112,8 @@ export function namesOfPair([one, other], records, kind = "items") {
   const [texts, numbered] = kind === "items" ? [({ items }) => items, ({ numbered }) => numbered]
     : [(data) => data.queries || data.items, (data) => data.numbered_queries || data.numbered];
   const names = [one === null ? null : numbered(records[0])[one], other === null ? null : numbered(records[1])[other]];
-  if (names.includes(null)) return names.filter((each) => each !== null);
+  const cut = names.filter((each) => each !== null).map((each) => clipped(each, MOST_OF_A_NAME));
+  if (cut.length === 1) return cut;
   const same = texts(records[0])[one].trim() === texts(records[1])[other].trim();
-  return same || names[0] === names[1] ? [names[0]] : names;
+  return same || names[0] === names[1] ? [cut[0]] : cut;
 }
