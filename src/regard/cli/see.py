@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import (
+    ColourOption,
+    FigureForceOption,
+    FigureOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    ViewOption,
+    WidthOption,
+)
+from regard.cli.predict import check_view
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
@@ -88,7 +98,9 @@ def see(
     ] = None,
     format: FormatOption = Format.text,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write it as an offline page.")] = None,
-    force: ForceOption = False,
+    figure: FigureOption = None,
+    view: ViewOption = None,
+    force: FigureForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -121,16 +133,21 @@ def see(
       regard see my-bert/ "I saw a [MASK] ." --format json
       regard see my-t5/ "translate English to German: a saw" --query 2
       regard see my_model.py:build --effects --html page.html
+      regard see english-pos "I saw a saw ." --figure saw.pdf --view compared
       regard see english-pos "I saw a saw ." --attribution rollout
       regard see english-pos "I saw a saw ." --compare my-tagger/
       regard see english-pos "I saw a saw ." --compare-input "I saw a cat ." --html both.html
       regard see before.safetensors --compare after.safetensors
     """
+    check_view(figure, view, measured=True)
+    if figure is not None and attribution is not None:
+        raise ArgumentError("`--figure` draws the weights, and not what `--attribution` gives. Leave one of them out.")
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.cases import cases_of, check_attends
     from regard.cli.compared import Other, other_of
     from regard.cli.console import output_console
+    from regard.cli.figure_file import FigureFile
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_json, maps, weights_page
     from regard.inspection import save_record, story_of
@@ -147,6 +164,7 @@ def see(
                     f"`{name}` must be left out of a comparison. Give it to regard see for each record."
                 )
     page_file = None if html is None else HtmlPage(html, force=force)
+    figure_file = None if figure is None else FigureFile(figure, view, force=force)
     console = output_console(width=width, colour=color)
     if other is not None:
         _compare((Other(model, source), other), effects, (layer, head, query), top, format, page_file, console, plain)
@@ -179,6 +197,9 @@ def see(
         page_file.add(page, heading=False, record=None if attribution is not None else record)
         title = f"{record.model}: what it attended to, and what mattered"
         page_file.write(title, model, layer=layer, head=head, query=query)
+    if figure_file is not None:
+        figure_file.add(record)
+        figure_file.write(model, layer=layer, head=head, query=query)
 
 
 def _compare(

@@ -92,7 +92,7 @@ def steps(
     uniform. A file of your own is JSON, {"query": [[1, 0]], "key": [[1, 1]], "value": [[2, 3]], "items": ["saw"]}, or
     {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
     A record is a file that `Seen.save` or `regard see --save` wrote of a model; its layers say how scores become
-    weights.
+    weights. On the page of --html the numbers of an example, or of your own matrices, can be edited; the rest follows.
 
     \b
     Examples:
@@ -102,6 +102,7 @@ def steps(
       regard steps mine.json --query 2 --key 1 --causal
       regard steps seen.safetensors --layer 2 --head 3 --query 5
       regard steps --score scaled_dot --exercise
+      regard steps 000 --html steps.html
     """
     of_record = is_record(example)
     own = {"--score": score, "--weights": weights, "--temperature": temperature, "--causal": causal or None}
@@ -125,17 +126,29 @@ def steps(
     import_torch()
     from regard.cli.console import output_console
     from regard.cli.html_page import HtmlPage
-    from regard.inspection.steps import EXAMPLES, example_page, matrices_blocks, read_matrices, steps_page
+    from regard.inspection.steps import (
+        EXAMPLES,
+        example_page,
+        is_editable,
+        live_steps,
+        matrices_blocks,
+        named_parts,
+        phrase,
+        read_matrices,
+        steps_page,
+    )
     from regard.inspection.steps import steps as walk_of
-    from regard.page import Page, show
+    from regard.page import Page, Prose, show
 
     console = output_console(width=width, colour=color)
     page_file = None if html is None else HtmlPage(html, force=force)
 
-    def tell(page: Page, told: dict[str, Any]) -> None:
+    def tell(page: Page, told: dict[str, Any], document: str | None = None) -> None:
         if format is Format.json:
             typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
-        if page_file is not None:
+        if page_file is not None and document is not None:
+            page_file.save(document)
+        elif page_file is not None:
             page_file.add(page, heading=False)
             page_file.write(page.title, example, lang)
         elif format is Format.text:
@@ -152,9 +165,15 @@ def steps(
     check_number("--query", query, len(matrices.query))
     if key is not None:
         check_number("--key", key, len(matrices.key))
-    parts = _parts(matrices, score or (known.score if known else "scaled_dot"), weights, temperature, causal=causal)
-    column = None if key is None else key - 1
-    walk = walk_of(*matrices.tensors, **parts, row=query - 1, column=column)
+    names: dict[str, Any] = {
+        "score": str(score or (known.score if known else "scaled_dot")),
+        "weights": str(weights),
+        "temperature": 1.0 if temperature is None else temperature,
+        "mask": "causal" if causal else None,
+    }
+    parts = named_parts(matrices, **names)
+    place = {"row": query - 1, "column": None if key is None else key - 1}
+    walk = walk_of(*matrices.tensors, **parts, **place)
     if exercise:
         _exercise(matrices, walk, parts, lang, console, plain=plain)
         return
@@ -164,7 +183,12 @@ def steps(
         query_item = matrices.query_items[query - 1]
         shown = steps_page(walk, lang, items=matrices.items, query_item=query_item)
         page = Page(example, (*matrices_blocks(matrices, lang), *shown.blocks))
-    tell(page, _as_json(matrices, walk))
+    document = None
+    if page_file is not None and is_editable(matrices):
+        document = live_steps(known or matrices, title=example, language=lang, **place, **names)
+    elif page_file is not None:
+        page = Page(page.title, (*page.blocks, Prose(phrase("too large", lang))))
+    tell(page, _as_json(matrices, walk), document)
 
 
 def _refuse_others(example: str, options: dict[str, Any], of_record: bool) -> None:
@@ -209,24 +233,6 @@ def _of_record(
     told = {**place, "name": found.name, "function": found.function, "query": query, "key": walk.column + 1}
     named = {"query_item": query_item, "items": items} if items else {}
     return page, {**told, **named, "notes": found.notes, **_numbers(walk)}
-
-
-def _parts(
-    matrices: "Matrices", score: str, weights: str, temperature: float | None, *, causal: bool
-) -> dict[str, Any]:
-    import torch
-
-    from regard.attention import Additive, Hard, Softmax
-
-    parts: dict[str, Any] = {"score": str(score), "weights": str(weights), "mask": "causal" if causal else None}
-    if score == "additive":
-        parts["score"] = Additive(torch.ones(matrices.query.shape[1], dtype=torch.float64))
-    if temperature == 0:
-        parts["weights"] = Hard()
-    elif temperature is not None and temperature != 1:
-        # Softmax takes no infinite temperature; with this one all weights are equal to the last bit.
-        parts["weights"] = Softmax(min(temperature, 1e300))
-    return parts
 
 
 def _as_json(matrices: "Matrices", walk: "Steps") -> dict[str, Any]:

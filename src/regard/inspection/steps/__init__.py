@@ -1,8 +1,10 @@
-"""How one number of attention comes about, step by step: the steps, a page of them, and the notes' examples."""
+"""How one number of attention comes about, step by step: the steps, pages of them, and the notes' examples."""
 
 from regard.inspection.steps.examples import EXAMPLES, WorkedExample
 from regard.inspection.steps.exercise import Blank, blanks
+from regard.inspection.steps.live_steps import is_editable, live_steps, save_steps
 from regard.inspection.steps.matrices import Matrices, read_matrices
+from regard.inspection.steps.named_parts import STEP_SCORES, named_parts
 from regard.inspection.steps.phrases import phrase
 from regard.inspection.steps.quantity import Quantity, Step
 from regard.inspection.steps.steps import Steps, steps
@@ -10,6 +12,7 @@ from regard.inspection.steps.steps_page import example_page, matrices_blocks, st
 
 __all__ = [
     "EXAMPLES",
+    "STEP_SCORES",
     "Blank",
     "Matrices",
     "Quantity",
@@ -18,9 +21,13 @@ __all__ = [
     "WorkedExample",
     "blanks",
     "example_page",
+    "is_editable",
+    "live_steps",
     "matrices_blocks",
+    "named_parts",
     "phrase",
     "read_matrices",
+    "save_steps",
     "steps",
     "steps_page",
 ]

@@ -2,7 +2,7 @@
 
 from regard.errors import UnknownNameError
 
-__all__ = ["LANGUAGES", "phrase"]
+__all__ = ["LANGUAGES", "phrase", "phrases"]
 
 LANGUAGES = ("en", "zh")
 
@@ -39,6 +39,12 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "output": ("output", "输出"),
     # The page.
     "matrices": ("Query, key and value", "Query、Key 与 Value"),
+    "inputs": ("Inputs and matrices", "输入与矩阵"),
+    "all rows": ("All queries and keys", "所有的 query 与 key"),
+    "too large": (
+        "On a page of matrices with up to 24 rows and columns the numbers can be edited. These are larger.",
+        "行数和列数不超过 24 的矩阵,网页里的数字可以修改;这里的矩阵更大。",
+    ),
     "item": ("item", "项"),
     "projecting": ("{letter} of {item} = x W: {numbers}", "{item} 的 {letter} = x W:{numbers}"),
     "pair": ("From {query} to {key}, number by number", "从 {query} 到 {key},逐个数字"),
@@ -134,3 +140,18 @@ def phrase(name: str, language: str, /, **fields: object) -> str:
     if language not in LANGUAGES:
         raise UnknownNameError("language", language, LANGUAGES)
     return _PHRASES[name][LANGUAGES.index(language)].format(**fields)
+
+
+def phrases(language: str) -> dict[str, str]:
+    """All phrases of a language by their names, with fields in braces.
+
+    Raises:
+        UnknownNameError: the language is another than "en" and "zh".
+
+    Example:
+        >>> phrases("zh")["answer"]
+        '答案是 {value}。'
+    """
+    if language not in LANGUAGES:
+        raise UnknownNameError("language", language, LANGUAGES)
+    return {name: texts[LANGUAGES.index(language)] for name, texts in _PHRASES.items()}

@@ -10,6 +10,7 @@ from regard.inspection.head_differences import head_differences
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
+from regard.inspection.views.answered import answered
 from regard.inspection.views.comparison_words import (
     Compared,
     answers_sentence,
@@ -17,7 +18,6 @@ from regard.inspection.views.comparison_words import (
     left_out,
     weights_sentence,
 )
-from regard.inspection.views.page_data import answered
 from regard.inspection.views.story import Story, head_names, story_of
 
 __all__ = [

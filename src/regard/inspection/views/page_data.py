@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.outcomes import Outcome, Outcomes
 from regard.inspection.record import Record
+from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.kept_weights import kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
@@ -17,7 +18,7 @@ from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "answered", "page_data"]
+__all__ = ["MOST_BYTES", "page_data"]
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -129,26 +130,6 @@ def _record(
         "outcomes": outcomes,
         "difference": found if found is not None and math.isfinite(found) else None,
     }
-
-
-def answered(record: Record) -> Outcomes:
-    """The places of a record whose effects weren't measured."""
-    texts = record.query_items
-    if record.labels:
-        scores = record.scores or (None,) * len(texts)
-        places = [Place(*each) for each in zip(texts, range(len(texts)), record.labels, scores, strict=True)]
-        return Outcomes("labels", "item", tuple(places))
-    match record.answer:
-        case dict():
-            found = [Place(name, None, "yes", chance) for name, chance in record.answer.items()]
-            return Outcomes("labels", "item", tuple(found))
-        case (str() as label, float() as chance):
-            return Outcomes("labels", "item", (Place("the whole", None, label, chance),))
-        case float() as number:
-            return Outcomes("numbers", "item", (Place("the whole", None, f"{number:.4g}", None),))
-    generated = record.queries is not None
-    found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
-    return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))
 
 
 def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any]:

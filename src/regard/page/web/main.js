@@ -1,8 +1,9 @@
 // The page: keeps one state, and shows it in each part.
 import { address, goTo, wentTo } from "./address.js";
+import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
@@ -94,7 +95,10 @@ export function start(all, signal, bothOf = null) {
     h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
-    sentence.replaceChildren(...(both ? both.sentence(view) : sentenceOf(view)).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
+    const parts = both ? both.sentence(view) : sentenceOf(view), uncut = both ? parts : sentenceOf(view, Infinity);
+    const textOf = (each) => each.map(([text]) => text).join("");
+    sentence.title = textOf(uncut) === textOf(parts) ? "" : textOf(uncut);
+    sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
       found.title.textContent = title;
       found.note.textContent = note;
@@ -106,7 +110,7 @@ export function start(all, signal, bothOf = null) {
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
     if (focused && focusNow()?.id !== focused.id) focusOn(focused);
-    stepsPart.note.textContent = view.pooled || both ? "" : `${view.place.name} → ${view.names[view.key]}`;
+    stepsPart.note.textContent = view.pooled || both ? "" : `${clipped(view.place.name, MOST_SHOWN)} → ${clipped(view.names[view.key], MOST_SHOWN)}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     const told = both ? all.records : [data], differences = told.map(({ difference }) => difference).filter((each) => each !== null);
     const notes = told.flatMap((each) => [...leftOut(each, words), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
@@ -172,7 +176,7 @@ export function start(all, signal, bothOf = null) {
     const box = h("input", { type: "text", "aria-label": words.find, autofocus: true, autocomplete: "off", oninput: () => {
       const found = box.value ? matching(box.value).slice(0, 20) : [];
       options.replaceChildren(...found.map((each) => h("li", {}, h("button", { type: "button", class: "plain",
-        onclick: () => go(each) }, h("bdi", {}, each.text), ` ${each.i + 1}${each.side === undefined ? "" : ` ${"AB"[each.side]}`}`))));
+        onclick: () => go(each) }, h("bdi", {}, clipped(each.text, MOST_SHOWN)), ` ${each.i + 1}${each.side === undefined ? "" : ` ${"AB"[each.side]}`}`))));
     } });
     const form = h("form", { onsubmit: (event) => {
       event.preventDefault();

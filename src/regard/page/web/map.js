@@ -1,6 +1,7 @@
 // All items against all items: a window of the weights, from the whole map down to single cells.
+import { MOST_SHOWN } from "./answers.js";
 import { scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { fromOverview, highOf } from "./heads.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
@@ -35,7 +36,8 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   root.append(buttons, canvas, line, legend, note);
   // cursor: a query and a key; drag: what the pointer does since it was pressed.
-  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0;
+  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0, width = 0;
+  new ResizeObserver(() => root.clientWidth && root.clientWidth !== width && draw()).observe(root);
 
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !shown || event.pointerType === "touch") return;
@@ -131,7 +133,8 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
   function draw() {
     if (!shown) return;
     const { found, window } = shown, high = shown.high(), scale = scaleOf(root), style = getComputedStyle(root);
-    const place = shown.place = layoutOf(found, root.clientWidth);
+    width = root.clientWidth;
+    const place = shown.place = layoutOf(found, width);
     const ratio = globalThis.devicePixelRatio || 1;
     canvas.width = Math.round(place.width * ratio);
     canvas.height = Math.round(place.height * ratio);
@@ -229,8 +232,9 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
 
   function said({ query, key }) {
     const { found, window } = shown, names = namesOf(view), words = wordsOf(view.state.lang);
-    const span = (labels, first, size) => (size === 1 ? labels[first]
-      : `${labels[first]} … ${labels[Math.min(labels.length, first + size) - 1]}`);
+    const named = (labels, i) => clipped(labels[i], MOST_SHOWN);
+    const span = (labels, first, size) => (size === 1 ? named(labels, first)
+      : `${named(labels, first)} … ${named(labels, Math.min(labels.length, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
     const value = found.sums[cell], single = found.tall * found.wide === 1;
     return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +

@@ -1,0 +1,96 @@
+"""A page with a script as one HTML file: what can be read without the script, and what makes it live.
+
+The content security policy makes the browser itself refuse every connection, and every script but the page's own.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from regard.page.blocks import Page
+from regard.page.html import GENERATOR_TAG, body
+from regard.page.modules import integrity
+from regard.page.style import STYLE
+from regard.page.visible import visible
+
+__all__ = ["as_scripted_html", "embedded_json"]
+
+_DOCUMENT = """<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+{mark}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style id="still">
+{still}</style>
+<style media="not all" id="lively">
+{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+{static}
+</main>
+{held}
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+def as_scripted_html(
+    page: Page,
+    script: str,
+    *,
+    style: str,
+    held: Mapping[str, tuple[str, str]],
+    policy: Sequence[str] = (),
+    language: str = "en",
+) -> str:
+    """One self-contained document.
+
+    Args:
+        page: what is to be read without the script.
+        script: the script, as `joined` gives it.
+        style: the style sheet of the page that the script builds.
+        held: by the id of an element, the media type and the text of what the script reads.
+        policy: what the content security policy allows besides the page's own style and script.
+        language: the language of the page's own words, as a BCP 47 tag.
+
+    Example:
+        >>> text = as_scripted_html(Page("a", ()), "start()", style="", held={"values": ("application/json", "{}")})
+        >>> '<script type="application/json" id="values">{}</script>' in text, "default-src &#x27;none&#x27;" in text
+        (True, True)
+    """
+    rules = (
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        f"script-src '{integrity(script)}'",
+        *policy,
+    )
+    elements = (f'<script type="{kind}" id="{name}">{text}</script>' for name, (kind, text) in held.items())
+    return _DOCUMENT.format(
+        language=escape(language),
+        mark=GENERATOR_TAG,
+        policy=escape("; ".join(rules), quote=True),
+        title=escape(visible(page.title or "regard")),
+        still=STYLE,
+        style=style,
+        static=body(page),
+        held="\n".join(elements),
+        script=script,
+    )
+
+
+def embedded_json(data: dict[str, Any]) -> str:
+    """Data as JSON that can stand in a script element.
+
+    Example:
+        >>> embedded_json({"item": "</script>"})
+        '{"item": "\\\\u003c/script>"}'
+    """
+    # Nothing in a script element ends it, or begins a comment, without this character.
+    return json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")

@@ -1,0 +1,138 @@
+// The controls of the parts: which score and normaliser, and the number that each takes.
+import { h } from "./dom.js";
+import { figure, writtenNumber } from "./worked_numbers.js";
+import { SCORE_KINDS, LARGEST, isDivisor, isParameter, isSlope, withWeights } from "./worked_state.js";
+import { PARAMETERS } from "./worked_weights.js";
+
+// The slider of the temperature: its ends are hard and uniform, its middle is 1.
+const ENDS = 100, MIDDLE = 50, A_DECADE = 20;
+
+/** The score, and what it is divided by. `choose` is called with how the state changes. */
+export function scoreControls(words, choose) {
+  const kind = select("score", words.score, SCORE_KINDS.map((each) => [each, words.kinds[each]]), (value) => choose((now) => ({ ...now, kind: value })));
+  const box = numberBox("divisor", words.divisor, (text, now, size) => {
+    const value = writtenNumber(text);
+    if (!isDivisor(value)) return problem(words, words.divisor, text, value, [1e-6, LARGEST], figure(divisorOf(now, size)));
+    choose((state) => ({ ...state, divisor: Math.abs(value - Math.sqrt(size)) < 1e-12 ? "root" : value }));
+    return "";
+  });
+  const root = button("root", "", () => choose((now) => ({ ...now, divisor: "root" })));
+  const none = button("undivided", words.undivided, () => choose((now) => ({ ...now, divisor: 1 })));
+  const element = h("div", { class: "controls" }, kind.element, box.element, root, none, box.wrong);
+  return { element, show: (state, size) => {
+    kind.show(state.kind);
+    box.show(state.divisor === "root" ? figure(Math.sqrt(size)) : String(state.divisor), state, size);
+    root.textContent = words.root(figure(Math.sqrt(size)));
+    root.setAttribute("aria-pressed", String(state.divisor === "root"));
+    none.setAttribute("aria-pressed", String(state.divisor === 1));
+    // Only products are divided.
+    for (const each of [box.input, root, none]) each.disabled = state.kind !== "dot";
+  } };
+}
+
+/** The slope of the position bias; 0 is none. */
+export function slopeControl(words, choose) {
+  const box = numberBox("slope", words.slope, (text, now) => {
+    const value = writtenNumber(text);
+    if (!isSlope(value)) return problem(words, words.slope, text, value, [-LARGEST, LARGEST], String(now.slope));
+    choose((state) => ({ ...state, slope: value + 0 }));
+    return "";
+  });
+  return { element: h("div", { class: "controls" }, box.element, box.wrong), show: (state) => box.show(String(state.slope), state) };
+}
+
+function divisorOf({ divisor }, size) {
+  return divisor === "root" ? Math.sqrt(size) : divisor;
+}
+
+/** The normaliser and its number: the temperature of softmax, as a slider too. */
+export function weightsControls(words, choose) {
+  const kind = select("weights", words.weights, Object.keys(PARAMETERS).map((each) => [each, each]),
+    (value) => choose((now) => withWeights(now, value)));
+  const box = numberBox("parameter", "", (text, now) => {
+    const { low, high, whole } = PARAMETERS[now.weights];
+    const value = now.weights === "softmax" ? writtenTemperature(text, words) : writtenNumber(text);
+    if (isParameter(now.weights, value)) {
+      choose((state) => ({ ...state, parameter: value }));
+      return "";
+    }
+    const kept = temperatureText(now.parameter);
+    if (whole && value !== null && !Number.isInteger(value)) return words.whole(nameOf(now), text.trim(), kept);
+    return problem(words, nameOf(now), text, value, now.weights === "softmax" ? [0, high] : [low, high], kept);
+  });
+  const slider = h("input", { type: "range", min: 0, max: ENDS, step: 1, "data-id": "slider", "aria-label": words.temperature,
+    oninput: () => choose((now) => ({ ...now, parameter: temperatureAt(Number(slider.value)) })) });
+  const ends = [["hard", 0], ["uniform", Infinity]].map(([name, value]) =>
+    button(name, words[name], () => choose((now) => ({ ...now, parameter: value }))));
+  const row = h("span", { class: "slider" }, ends[0], slider, ends[1]);
+  const element = h("div", { class: "controls" }, kind.element, box.element, row, box.wrong);
+
+  function nameOf({ weights }) {
+    return weights === "softmax" ? words.temperature : words.parameter[weights];
+  }
+
+  return { element, show: (state) => {
+    kind.show(state.weights);
+    box.element.hidden = !PARAMETERS[state.weights];
+    row.hidden = state.weights !== "softmax";
+    if (box.element.hidden) return;
+    box.name.textContent = nameOf(state);
+    box.show(temperatureText(state.parameter), state);
+    if (row.hidden) return;
+    slider.value = String(placeOf(state.parameter));
+    slider.setAttribute("aria-valuetext", { 0: words.hard, Infinity: words.uniform }[state.parameter] ?? String(state.parameter));
+    ends.forEach((each, i) => each.setAttribute("aria-pressed", String(state.parameter === [0, Infinity][i])));
+  } };
+}
+
+/** A temperature as text. */
+export function temperatureText(value) {
+  return value === Infinity ? "inf" : String(value);
+}
+
+function writtenTemperature(text, words) {
+  const written = text.trim().toLowerCase();
+  if (["inf", "infinity", "∞", words.uniform].includes(written)) return Infinity;
+  return written === words.hard ? 0 : writtenNumber(text);
+}
+
+function temperatureAt(place) {
+  if (place <= 0) return 0;
+  return place >= ENDS ? Infinity : Number((10 ** ((place - MIDDLE) / A_DECADE)).toPrecision(2));
+}
+
+function placeOf(temperature) {
+  if (temperature === 0) return 0;
+  return temperature === Infinity ? ENDS : Math.max(1, Math.min(ENDS - 1, Math.round(MIDDLE + A_DECADE * Math.log10(temperature))));
+}
+
+function problem(words, name, text, value, [low, high], kept) {
+  if (value === null) return words.wrong(name, text.trim(), kept);
+  return words.outside(name, text.trim(), figure(low), high.toLocaleString("en"), kept);
+}
+
+function select(id, name, options, chosen) {
+  const list = h("select", { "data-id": id, onchange: () => chosen(list.value) }, options.map(([value, text]) => h("option", { value }, text)));
+  return { element: h("label", {}, name, " ", list), show: (value) => {
+    list.value = value;
+  } };
+}
+
+function button(id, text, act) {
+  return h("button", { type: "button", "data-id": id, onclick: act }, text);
+}
+
+// `told` takes what was written, or says what is wrong with it.
+function numberBox(id, text, told) {
+  const name = h("span", {}, text), wrong = h("p", { class: "wrong", role: "alert" });
+  let given = [], shown = "";
+  const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 6, "data-id": id, onchange: () => {
+    wrong.textContent = told(input.value, ...given);
+    if (wrong.textContent) input.value = shown;
+  } });
+  return { element: h("label", {}, name, " ", input), name, input, wrong, show: (value, ...now) => {
+    if (value !== shown) wrong.textContent = "";
+    [shown, given] = [value, now];
+    input.value = value;
+  } };
+}

@@ -1,0 +1,50 @@
+// One pair, written out: from the query and the key to the weight, and from the weights to the output of the query.
+import { h, token } from "./dom.js";
+import { figure, figures, formulaOf, workedOut } from "./worked_numbers.js";
+import { scrolled } from "./worked_tables.js";
+import { phraseOf } from "./worked_words.js";
+
+const WRITTEN_OUT = 8;
+const LETTERS = { query: "Wq", key: "Wk", value: "Wv" };
+
+/** The pair of a view: the projections, the steps, and the sum of the values. */
+export function pairView({ data, state, vectors, walks, phrases }) {
+  const { row, column } = state, walk = walks[row], said = (name) => phraseOf(phrases, name);
+  const steps = walk.allowed.includes(true) ? walk.steps.filter(({ axes }) => !axes.includes("value")) : [];
+  const dot = state.kind === "dot" && steps.length ? sumOf(vectors.query[row], vectors.key[column], walk.named("sum").values[column]) : "";
+  return [
+    ...(dot ? [h("p", { class: "sum" }, "q · k = ", dot)] : []),
+    ...(data.form === "projected" ? [["query", row], ["key", column], ["value", column]].map(([name, item]) =>
+      h("p", { class: "projecting" }, projecting(name, item, data, state, vectors, phrases))) : []),
+    steps.length ? scrolled(said("step"), h("table", { class: "written" },
+      h("thead", {}, h("tr", {}, ["step", "formula", "numbers"].map((name) => h("th", { scope: "col" }, said(name))))),
+      h("tbody", {}, steps.map((step) => h("tr", {}, h("th", { scope: "row" }, said(step.name)), h("td", {}, formulaOf(step)),
+        h("td", {}, workedOut(step, column))))))) : null,
+    h("h3", {}, phraseOf(phrases, "outputs", { query: data.queryItems[row] })),
+    outputTable(data, walk, vectors, column, said),
+  ];
+}
+
+// Of longer vectors the table below shows the products.
+function sumOf(query, key, sum) {
+  if (query.length > WRITTEN_OUT) return "";
+  const put = (value) => (value < 0 ? `(${figure(value)})` : figure(value));
+  return `${query.map((x, f) => `${put(x)} x ${put(key[f])}`).join(" + ")} = ${figure(sum)}`;
+}
+
+function projecting(name, item, data, { numbers }, vectors, phrases) {
+  const matrix = numbers[LETTERS[name]];
+  const terms = numbers.X[item].map((x, i) => `${figure(x)} x ${figures(matrix[i])}`);
+  return phraseOf(phrases, "projecting", { letter: name, item: data.items[item],
+    numbers: `${terms.join(" + ")} = ${figures(vectors[name][item])}` });
+}
+
+function outputTable(data, walk, { value }, column, said) {
+  const weighted = walk.named("weighted values").values, last = walk.steps.at(-1);
+  const rows = data.items.map((name, j) => h("tr", { class: j === column ? "lit" : "" }, h("th", { scope: "row" }, token(name)),
+    h("td", {}, figure(walk.weights[j])), h("td", {}, figures(value[j])), h("td", {}, figures(weighted[j]))));
+  return scrolled(said("output"), h("table", { class: "written" },
+    h("thead", {}, h("tr", {}, ["key", "weight", "value", "weight x value"].map((name) => h("th", { scope: "col" }, said(name))))),
+    h("tbody", {}, rows, h("tr", { class: "total" }, h("th", { scope: "row" }, said("output")), h("td", {}), h("td", {}, formulaOf(last)),
+      h("td", {}, figures(last.values))))));
+}

@@ -1,0 +1,161 @@
+// What is computed and shown: the edited numbers, as the part of the address after #, so that they can be sent as a link.
+import { PARAMETERS } from "./worked_weights.js";
+
+/** Numbers beyond this can't be entered: products of products would overflow. */
+export const LARGEST = 1e6;
+export const SCORE_KINDS = ["dot", "additive", "cosine"];
+const HARD = 0, UNIFORM = Infinity;
+
+/** The state that a page begins with. */
+export function firstWorked(data) {
+  const parameter = data.parameter === "inf" ? UNIFORM : data.parameter;
+  return { lang: data.lang, row: data.row, column: data.column, exercise: false, numbers: data.matrices, allowed: data.allowed,
+    kind: data.score === "scaled_dot" ? "dot" : data.score, divisor: data.score === "scaled_dot" ? "root" : 1,
+    slope: 0, weights: data.weights, parameter };
+}
+
+/** The parts of a state, as `walkOf` takes them. */
+export function partsOf(state, masked) {
+  return { score: { kind: state.kind, divisor: state.divisor }, slope: state.slope, weights: state.weights, parameter: state.parameter,
+    allowed: state.allowed, masked: masked || state.allowed.some((row) => row.includes(false)) };
+}
+
+/** The state with one number of a matrix replaced. */
+export function withNumber(state, name, row, column, value) {
+  const matrix = state.numbers[name].map((each, i) => (i === row ? each.with(column, value) : each));
+  return { ...state, numbers: { ...state.numbers, [name]: matrix } };
+}
+
+/** The state with the mask of one pair turned. */
+export function withTurned(state, row, column) {
+  const allowed = state.allowed.map((each, i) => (i === row ? each.with(column, !each[column]) : each));
+  return { ...state, allowed };
+}
+
+/** The state with another normaliser, which begins with its own number; and one with another number of it. */
+export function withWeights(state, weights) {
+  return { ...state, weights, parameter: PARAMETERS[weights]?.start ?? null };
+}
+
+/** Whether a number can be entered into a matrix. */
+export function isEntry(value) {
+  return value !== null && Math.abs(value) <= LARGEST;
+}
+
+/** Whether a normaliser takes this number; the temperature may be 0 and infinite. */
+export function isParameter(weights, value) {
+  const limits = PARAMETERS[weights];
+  if (!limits || value === null) return false;
+  if (weights === "softmax" && (value === HARD || value === UNIFORM)) return true;
+  return value >= limits.low && value <= limits.high && (!limits.whole || Number.isInteger(value));
+}
+
+/** Whether scores can be divided by this number. */
+export function isDivisor(value) {
+  return value !== null && value >= 1e-6 && value <= LARGEST;
+}
+
+/** Whether a position bias can have this slope. */
+export function isSlope(value) {
+  return value !== null && Math.abs(value) <= LARGEST;
+}
+
+/** What differs from the start: the state without each change, in the order of the page. */
+export function changesOf(state, first) {
+  const found = [];
+  for (const [name, matrix] of Object.entries(state.numbers)) {
+    matrix.forEach((values, row) => values.forEach((value, column) => {
+      const before = first.numbers[name][row][column];
+      if (!Object.is(value, before)) {
+        found.push({ what: "number", name, row, column, before, value, back: (now) => withNumber(now, name, row, column, before) });
+      }
+    }));
+  }
+  if (state.kind !== first.kind) {
+    found.push({ what: "score", before: first.kind, value: state.kind, back: (now) => ({ ...now, kind: first.kind }) });
+  }
+  if (state.divisor !== first.divisor) {
+    found.push({ what: "divisor", before: first.divisor, value: state.divisor, back: (now) => ({ ...now, divisor: first.divisor }) });
+  }
+  if (state.slope !== first.slope) {
+    found.push({ what: "slope", before: first.slope, value: state.slope, back: (now) => ({ ...now, slope: first.slope }) });
+  }
+  state.allowed.forEach((values, row) => values.forEach((value, column) => {
+    if (value !== first.allowed[row][column]) {
+      found.push({ what: "mask", row, column, value, back: (now) => withTurned(now, row, column) });
+    }
+  }));
+  if (state.weights !== first.weights) {
+    const { weights, parameter } = first;
+    found.push({ what: "weights", before: weights, value: state.weights, back: (now) => ({ ...now, weights, parameter }) });
+  } else if (state.parameter !== first.parameter) {
+    const { parameter } = first;
+    found.push({ what: "parameter", before: parameter, value: state.parameter, back: (now) => ({ ...now, parameter }) });
+  }
+  return found;
+}
+
+/** A state as it was at the start, but for what is chosen to be looked at. */
+export function backToStart(state, first) {
+  const { lang, row, column, exercise } = state;
+  return { ...first, lang, row, column, exercise };
+}
+
+/** The address of a state: what differs from the start. Rows and columns count from 1. */
+export function workedHash(state, first) {
+  const parts = [`lang=${state.lang}`, `query=${state.row + 1}`, `key=${state.column + 1}`], lists = new Map();
+  for (const { what, name, row, column, value } of changesOf(state, first)) {
+    if (what === "number" || what === "mask") {
+      const list = what === "mask" ? "mask" : name, cell = `${row + 1}.${column + 1}`;
+      lists.set(list, [...(lists.get(list) ?? []), what === "mask" ? cell : `${cell}:${value}`]);
+    }
+  }
+  for (const [name, cells] of lists) parts.push(`${name}=${cells.join(",")}`);
+  if (state.kind !== first.kind) parts.push(`score=${state.kind}`);
+  if (state.divisor !== first.divisor) parts.push(`divisor=${state.divisor}`);
+  if (state.slope !== first.slope) parts.push(`slope=${state.slope}`);
+  if (state.weights !== first.weights) parts.push(`weights=${state.weights}`);
+  if (state.parameter !== null && (state.weights !== first.weights || state.parameter !== first.parameter)) {
+    parts.push(`parameter=${state.parameter}`);
+  }
+  if (state.exercise) parts.push("exercise=on");
+  return `#${parts.join("&")}`;
+}
+
+/** The state that an address names; what it doesn't name, or names wrongly, is as at the start. */
+export function readWorked(hash, first) {
+  let found = { ...first }, parameter = null;
+  for (const part of hash.replace(/^#/, "").split("&")) {
+    const at = part.indexOf("="), name = part.slice(0, at), value = part.slice(at + 1);
+    if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
+    if (name === "exercise") found.exercise = value === "on";
+    if (name === "query" && isPlace(value, first.allowed.length)) found.row = Number(value) - 1;
+    if (name === "key" && isPlace(value, first.allowed[0].length)) found.column = Number(value) - 1;
+    if (name === "score" && SCORE_KINDS.includes(value)) found.kind = value;
+    if (name === "divisor" && (value === "root" || isDivisor(numberIn(value)))) found.divisor = value === "root" ? value : Number(value);
+    if (name === "slope" && isSlope(numberIn(value))) found.slope = Number(value);
+    if (name === "weights" && Object.hasOwn(PARAMETERS, value)) found = withWeights(found, value);
+    if (name === "parameter") parameter = value === "Infinity" ? UNIFORM : numberIn(value);
+    if (name === "mask" || Object.hasOwn(first.numbers, name)) found = withCells(found, name, value);
+  }
+  return isParameter(found.weights, parameter) ? { ...found, parameter } : found;
+}
+
+function withCells(state, name, text) {
+  let found = state;
+  for (const each of text.split(",")) {
+    const [cell, value] = each.split(":"), [row, column] = cell.split("."), matrix = name === "mask" ? state.allowed : state.numbers[name];
+    if (!isPlace(row, matrix.length) || !isPlace(column, matrix[0].length)) continue;
+    if (name === "mask") found = withTurned(found, Number(row) - 1, Number(column) - 1);
+    else if (isEntry(numberIn(value))) found = withNumber(found, name, Number(row) - 1, Number(column) - 1, Number(value));
+  }
+  return found;
+}
+
+function isPlace(text, count) {
+  return /^\d+$/.test(text || "") && Number(text) >= 1 && Number(text) <= count;
+}
+
+function numberIn(text) {
+  return /^-?\d+(\.\d+)?(e[+-]?\d+)?$/.test(text || "") && Number.isFinite(Number(text)) ? Number(text) : null;
+}
