@@ -1,8 +1,10 @@
 // The page of two records on its own: it shows both, and what differs.
 import { bothOf } from "./both.js";
 import { readPage } from "./data.js";
-import { tellHeight } from "./frame.js";
+import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
-start(await readPage(), undefined, bothOf);
+const two = await readPage();
+await untilSized();
+start(two, undefined, bothOf);
 tellHeight();
