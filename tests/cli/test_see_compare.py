@@ -71,6 +71,10 @@ def test_two_saved_records_and_the_page_of_both(see, model):
     code, out, _ = see("before.safetensors", "--compare", "english-pos", "--compare-input", SENTENCE)
     assert code == 0
     assert "The weights are the same." in out
+    # Nothing can be measured again.
+    code, _, err = see("before.safetensors", "--compare", "after.safetensors", "--effects")
+    assert code != 0
+    assert "`--effects` must be left out: before.safetensors is a record" in err
 
 
 def test_of_other_kinds_what_can_be_compared_is(see):
@@ -103,6 +107,10 @@ WRONG = {
     "no attribution": (
         ("english-pos", SENTENCE, "--compare-input", "x", "--attribution", "rollout"),
         "`--attribution` must be left out of a comparison.",
+    ),
+    "no figure": (
+        ("english-pos", SENTENCE, "--compare-input", "x", "--figure", "saw.svg"),
+        "`--figure` must be left out of a comparison.",
     ),
     "no such model": (("english-pos", SENTENCE, "--compare", "no-such"), "no-such"),
     "no such prediction": (

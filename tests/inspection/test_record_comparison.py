@@ -42,7 +42,7 @@ def changes(*numbers):
 
 
 A = record("a saw", [0.75, 0.25], [("DET", 0.9), ("NOUN", 0.8)], changes(-0.75, 0.0))
-B = record("a saw", [0.25, 0.75], [("DET", 0.9), ("VERB", 0.61)], changes(-0.125, 0.5))
+B = record("a saw", [0.25, 0.75], [("DET", 0.9), ("VERB", 0.61)], changes(-0.125, 0.875))
 
 
 def test_the_sentence_by_hand():

@@ -158,7 +158,7 @@ def see(
         raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
     other = other_of(model, source, compare, compare_input)
     if other is not None:
-        for name, given in (("--save", save), ("--attribution", attribution)):
+        for name, given in (("--save", save), ("--attribution", attribution), ("--figure", figure)):
             if given is not None:
                 raise ArgumentError(
                     f"`{name}` must be left out of a comparison. Give it to regard see for each record."
@@ -222,9 +222,11 @@ def _compare(
 
     records = []
     load = cache(cases_of)
+    measures = not all(is_record(side.model) for side in sides)
     for side in sides:
-        # A record holds what was measured.
-        found, _ = _record(side.model, side.source, None if is_record(side.model) else effects, load)
+        # A record holds what was measured; the option is for the model beside it.
+        asked = None if measures and is_record(side.model) else effects
+        found, _ = _record(side.model, side.source, asked, load)
         check_attends(found)
         records.append(found)
     titles = titles_of_both(sides, (records[0], records[1]))

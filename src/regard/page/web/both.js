@@ -1,9 +1,10 @@
 // The parts of the page of two records: each is drawn for both, with one cursor and one scale, and what differs.
+import { MOST_SHOWN } from "./answers.js";
 import { differenceHeads } from "./difference_heads.js";
 import { differenceMap } from "./difference_map.js";
 import { differenceSentence } from "./difference_sentence.js";
 import { differenceTable } from "./difference_table.js";
-import { h, token } from "./dom.js";
+import { clipped, h, token } from "./dom.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { placeAt } from "./view.js";
@@ -19,7 +20,7 @@ export function bothOf(all) {
   const pairs = pairsOf(all);
   return {
     changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
-    sentence: (view) => differenceSentence(view, pairs),
+    sentence: (view, most) => differenceSentence(view, pairs, most),
     notes: (view) => notesOf(view, pairs),
     /** Everything that can be found, with the record that it is of. */
     texts: () => pairs.pairs.queries.map(([one, other]) => (one === null ? [1, other] : [0, one]))
@@ -102,7 +103,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
       const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);
       const head = each.layer.heads === 1 ? "" : each.head === null ? words.average(each.layer.heads) : words.headOf(each.head + 1, each.layer.heads);
-      name.replaceChildren(sideMark(side), " ", h("strong", {}, token(each.data.title)),
+      name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
         ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
@@ -115,7 +116,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       if (told) step(each);
       else title.textContent = each.absent === "layer" ? words.noLayer(letter) : words.noPartner(nounOf(each.data.noun, state.lang), letter);
       title.prepend(sideMark(side), " ");
-      titles[side].title.replaceChildren(sideMark(side), " ", token(each.data.title));
+      titles[side].title.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
       titles[side].box.hidden = each.absent === "layer";
       titles[side].absent.textContent = each.absent === "layer" ? words.noLayer(letter) : "";
       if (each.absent !== "layer") maps[side](each);

@@ -1,6 +1,6 @@
 // The heads of both records side by side, by layer and number, with how much of the weight of each is on other items.
 import { scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { draw, highOfLayer, thumbnail } from "./heads.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { sideMark } from "./sides.js";
@@ -9,6 +9,8 @@ import { patternOf, wordsOf } from "./words.js";
 
 // Heads that differ most, named above the pictures.
 const MOST_NAMED = 3;
+// More heads than that in a layer are drawn smaller.
+const MOST_LARGE = 6;
 
 /** The pictures of the heads; `choose` is called with the layer, the head and the record that has them. */
 export function differenceHeads(root, choose, pairs, signal) {
@@ -44,9 +46,17 @@ export function differenceHeads(root, choose, pairs, signal) {
       each.pressed = view.both.some(({ usesPooling, number, head, data, absent }) => absent !== "layer" && (each.layer === null
         ? usesPooling : !usesPooling && each.layer === number && (each.head === head || data.layers[number].heads === 1)));
       each.button.setAttribute("aria-pressed", String(each.pressed));
+      if (each.pressed && !each.button.matches(":hover")) reveal(each.button);
     }
     tell(null);
   };
+
+  // Scrolls the list, and nothing else.
+  function reveal(button) {
+    const own = button.getBoundingClientRect(), list = rows.getBoundingClientRect();
+    if (own.top < list.top) rows.scrollTop += own.top - list.top;
+    else if (own.bottom > list.bottom) rows.scrollTop += own.bottom - list.bottom;
+  }
 
   // What a head is in both, or the chosen one.
   function tell(asked) {
@@ -58,7 +68,7 @@ export function differenceHeads(root, choose, pairs, signal) {
       if (!layer || tile.head === null || tile.head >= layer.heads) return null;
       const outcome = removed[tile.layer]?.[tile.head], pattern = patternOf(layer.patterns[tile.head] || "", shown.state.lang);
       const without = outcome && (outcome.label && kind === "labels"
-        ? `${words.without} ${outcome.label} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
+        ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
         : `${words.without} ${changeText(outcome.change, kind)}`);
       const said = [pattern, without].filter(Boolean).join(", ");
       return said && [" · ", sideMark(side), ` ${said}`];
@@ -76,12 +86,13 @@ export function differenceHeads(root, choose, pairs, signal) {
     seen.disconnect();
     waiting.clear();
     const ranked = gaps.flatMap((heads, layer) => heads.map((gap, head) => ({ layer, head, gap })))
-      .filter(({ gap }) => gap !== null).sort((a, b) => b.gap - a.gap).slice(0, MOST_NAMED);
+      .filter(({ gap }) => gap > 0).sort((a, b) => b.gap - a.gap).slice(0, MOST_NAMED);
     const largest = ranked.length ? Math.max(ranked[0].gap, 1e-9) : 1;
     named.replaceChildren(...(ranked.length ? [`${words.differMost} `] : []), ...ranked.map(({ layer, head, gap }) =>
       h("button", { type: "button", "data-id": `named ${layer} ${head}`, onclick: () => choose({ side: 0, layer, head, key: null }) },
         h("strong", {}, `${layer + 1}.${head + 1}`), ` ${percent(gap)}`)));
     named.hidden = !ranked.length;
+    rows.classList.toggle("dense", records.some(({ layers }) => layers.some(({ heads }) => heads > MOST_LARGE)));
     const tile = (layer, head) => {
       const own = records.map(({ layers }) => (layer === null ? null : layers[layer]));
       const there = own.map((each) => Boolean(each) && (head === null || head < each.heads));
@@ -110,7 +121,7 @@ export function differenceHeads(root, choose, pairs, signal) {
       const most = Math.max(...records.map(({ layers }) => layers[layer]?.heads ?? 0));
       const heads = [...(most === 1 ? [] : [null]), ...Array(most).keys()];
       return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(layer + 1, count) },
-        h("span", { class: "name" }, String(layer + 1)), h("div", { class: "tiles" }, heads.map((head) => tile(layer, head))));
+        h("span", { class: "name" }, String(layer + 1)), h("div", { class: "tiles", style: { "--count": heads.length } }, heads.map((head) => tile(layer, head))));
     });
     const pooled = both.every(({ data }) => data.pooling && data.outcomes.places.some(({ query }) => query === null));
     rows.replaceChildren(...(pooled ? [h("div", { class: "layer" }, h("span", { class: "name" }), h("div", { class: "tiles" }, tile(null, null)))] : []),

@@ -25,8 +25,9 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
   const legend = h("p", { class: "legend" }), note = h("p", { class: "quiet" });
   root.append(canvas, line, legend, note);
   // What is drawn, with the pairs of its rows and columns; and the row and column under the pointer.
-  let view = null, shown = null, cursor = null, asked = 0;
+  let view = null, shown = null, cursor = null, asked = 0, width = 0;
 
+  new ResizeObserver(() => root.clientWidth && root.clientWidth !== width && shown && paintAll()).observe(root);
   canvas.addEventListener("pointermove", (event) => hover(cellAt(event)));
   canvas.addEventListener("pointerleave", () => hover(null));
   canvas.addEventListener("blur", () => hover(null));
@@ -126,7 +127,8 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
 
   function paintAll() {
     const { found, window, high } = shown, style = getComputedStyle(root), words = wordsOf(view.state.lang);
-    const place = shown.place = layoutOf(found, root.clientWidth), ratio = globalThis.devicePixelRatio || 1;
+    width = root.clientWidth;
+    const place = shown.place = layoutOf(found, width), ratio = globalThis.devicePixelRatio || 1;
     canvas.width = Math.round(place.width * ratio);
     canvas.height = Math.round(place.height * ratio);
     canvas.style.width = `${place.width}px`;
@@ -134,8 +136,8 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     drawDifferences(context, shown, divergingScale(root));
-    const [{ layer }] = view.both, names = namesOf(window);
-    if (place.labels) drawLabels(context, found, window, place, names, style);
+    const [{ layer }] = view.both;
+    if (place.labels) drawLabels(context, found, window, place, namesOf(window), style);
     else if (!window.list) drawRulers(context, found, window, place, layer, style);
     drawFrame(context, found, window, place, chosenRow(), spot(), style);
     legend.replaceChildren(`${words.bMinusA} −${percent(high)} `, h("span", { class: "scale diverging", "aria-hidden": "true" }),
@@ -144,12 +146,19 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
       ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []));
   }
 
-  // Names of rows and columns, by their numbers in the window's terms.
+  // The name of a row or a column, by its number in the window's terms.
+  function nameOf(window, kind, i) {
+    if (kind === "queries" && view.both[0].layer.queries === 1) return view.both[0].place.name;
+    const list = (kind === "queries" ? window.list?.rows : window.list?.columns) ?? pairs.pairs[kind];
+    return namesOfPair(list[i], view.both.map(({ data }) => data), kind).join(" / ");
+  }
+
+  // Those of the rows and columns in the window.
   function namesOf(window) {
-    const records = view.both.map(({ data }) => data), name = (kind) => (pair) => namesOfPair(pair, records, kind).join(" / ");
-    const { queries, items } = pairs.pairs, { list } = window;
-    const rows = view.both[0].layer.queries === 1 ? [view.both[0].place.name] : (list?.rows ?? queries).map(name("queries"));
-    return { rows, columns: (list?.columns ?? items).map(name("items")) };
+    const rows = [], columns = [];
+    for (let i = window.top; i < window.bottom; i++) rows[i] = nameOf(window, "queries", i);
+    for (let i = window.left; i < window.right; i++) columns[i] = nameOf(window, "items", i);
+    return { rows, columns };
   }
 
   // The numbers of a row and a column in the window's terms of a pair of a record.
@@ -206,10 +215,12 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
   }
 
   function said({ query, key }) {
-    const { found, window } = shown, names = namesOf(window), words = wordsOf(view.state.lang);
-    const span = (list, first, size) => (size === 1 ? list[first] : `${list[first]} … ${list[Math.min(list.length, first + size) - 1]}`);
+    const { found, window } = shown, words = wordsOf(view.state.lang);
+    const span = (kind, first, size, last) => (size === 1 ? nameOf(window, kind, first)
+      : `${nameOf(window, kind, first)} … ${nameOf(window, kind, Math.min(last, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
-    const name = `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: `;
+    const name = `${words.query(span("queries", query, found.tall, window.bottom))} ` +
+      `${span("items", key, found.wide, window.right)}: `;
     if (!(cell in found.sums)) return "";
     if (found.sums[cell] === HIDDEN) return name + words.masked;
     return name + words.inBoth(...found.both.map((each) => percent(zeroed(each[cell]))), signedPercent(found.sums[cell]));

@@ -1,6 +1,7 @@
 // Attended beside mattered in both records: a row an item, the first record's value above the second's, on one scale.
+import { MOST_SHOWN } from "./answers.js";
 import { chosen } from "./compared.js";
-import { h, token } from "./dom.js";
+import { clipped, h, token } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { namesOfPair } from "./pairs.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
@@ -46,7 +47,7 @@ export function differenceTable(root, choose, pairs) {
         measured ? h("td", {}, twoLines(outcomes.map((each, i) => (each === null ? null
           : [lineBar(changeSize(each) / full[i], "effect"), changeText(each.change, both[i].kind)])))) : null,
         third ? h("td", { class: "said" }, twoLines(outcomes.map((each, i) => (each === null ? null
-          : [h("span", { class: each.label === both[i].place.label ? "" : "changed" }, token(each.label),
+          : [h("span", { class: each.label === both[i].place.label ? "" : "changed" }, token(clipped(each.label, MOST_SHOWN)),
             each.score === null ? "" : ` ${probability(each.score)}`)])))) : null);
     });
     const others = known.length - rows.length;

@@ -95,7 +95,7 @@ export function start(all, signal, bothOf = null) {
     h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
-    const parts = both ? both.sentence(view) : sentenceOf(view), uncut = both ? parts : sentenceOf(view, Infinity);
+    const sentenceNow = both ? both.sentence : sentenceOf, parts = sentenceNow(view), uncut = sentenceNow(view, Infinity);
     const textOf = (each) => each.map(([text]) => text).join("");
     sentence.title = textOf(uncut) === textOf(parts) ? "" : textOf(uncut);
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));

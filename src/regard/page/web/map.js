@@ -145,7 +145,7 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     const dots = drawCells(context, found, place, scale, high, style);
     if (place.labels) drawLabels(context, found, window, place, namesOf(view), style);
     else drawRulers(context, found, window, place, view.layer, style);
-    drawFrame(context, found, window, place, row(), cursor || !view.pooled || found.rows === 1 ? spot() : null, style);
+    drawFrame(context, found, window, place, row(), cursor || row() >= 0 ? spot() : null, style);
     if (drag?.moved && !drag.pans) drawBrush(context, style);
     const words = wordsOf(view.state.lang);
     legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`,

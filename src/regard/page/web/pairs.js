@@ -1,4 +1,6 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
+import { MOST_SHOWN } from "./answers.js";
+import { clipped } from "./dom.js";
 import { within } from "./state.js";
 import { viewOf } from "./view.js";
 
@@ -103,12 +105,13 @@ function expanded(runs) {
     [one === null ? null : one + i, other === null ? null : other + i]));
 }
 
-/** The texts of a pair: of each record, numbered; the same text has one name. */
-export function namesOfPair([one, other], records, kind = "items") {
+/** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
+export function namesOfPair([one, other], records, kind = "items", most = MOST_SHOWN) {
   const [texts, numbered] = kind === "items" ? [({ items }) => items, ({ numbered }) => numbered]
     : [(data) => data.queries || data.items, (data) => data.numbered_queries || data.numbered];
   const names = [one === null ? null : numbered(records[0])[one], other === null ? null : numbered(records[1])[other]];
-  if (names.includes(null)) return names.filter((each) => each !== null);
+  const cut = names.filter((each) => each !== null).map((each) => clipped(each, most));
+  if (cut.length === 1) return cut;
   const same = texts(records[0])[one].trim() === texts(records[1])[other].trim();
-  return same || names[0] === names[1] ? [names[0]] : names;
+  return same || names[0] === names[1] ? [cut[0]] : cut;
 }
