@@ -9,10 +9,9 @@ import { figure, figures, writtenNumber } from "./worked_numbers.js";
 import { pairView } from "./worked_pair.js";
 import { LARGEST, backToStart, changesOf, firstWorked, isEntry, readWorked, withNumber, withTurned, workedHash } from "./worked_state.js";
 import { editableTable, followingTable, pairTable, scrolled } from "./worked_tables.js";
-import { figuresOf, movedCells, tablesOf, workedView } from "./worked_view.js";
+import { movedCells, workedView } from "./worked_view.js";
 import { phraseOf } from "./worked_words.js";
 
-const OF_POSITION = new Set(["position bias", "position"]);
 const LISTED = 8;  // changes that have a button of their own
 
 /** Build the page from its data in place of what is there. */
@@ -37,11 +36,10 @@ function startWorked(data) {
     view = workedView(data, state);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
     const edits = before ? changesOf(state, before.state) : [];
-    if (edits.length) moved = movedCells(figuresOf(before), figuresOf(view));
-    // Numbers are written into what is there. Another language and other steps have other tables.
-    const { before: scores, after, ofRows } = tablesOf(view);
-    const drawn = JSON.stringify([state.lang, state.exercise, scores, after, ofRows]), focused = document.activeElement?.dataset.id;
-    if (drawn !== built) build(scores, after, ofRows);
+    if (edits.length) moved = movedCells(before, view);
+    const drawn = `${state.lang} ${state.exercise}`, focused = document.activeElement?.dataset.id;
+    // Numbers are written into what is there; only another language and the exercise have other parts.
+    if (drawn !== built) build();
     built = drawn;
     for (const each of shows) each();
     if (edits.length && !state.exercise) told.textContent = sentenceOf(edits, before);
@@ -79,7 +77,7 @@ function startWorked(data) {
     return view.words.cell(name, items ? items[row] : String(row + 1), String(column + 1));
   }
 
-  function build(scores, after, ofRows) {
+  function build() {
     const { words, phrases } = view, said = (name, fields) => phraseOf(phrases, name, fields);
     shows = [];
     const restart = h("button", { type: "button", "data-id": "restart", onclick: () => choose((now) => backToStart(now, first)) }, words.restart);
@@ -96,8 +94,7 @@ function startWorked(data) {
       h("header", {}, h("h1", { class: "where" }, h("strong", {}, "regard"), ` · ${data.title[state.lang]}`), languages()),
       ...(data.about ? [h("p", { class: "quiet" }, data.about[state.lang])] : []),
       h("p", { class: "buttons" }, exercise, restart), changes,
-      h("div", { class: "flow" }, h("div", {}, ...inputs(), scoresPart(scores, said), maskPart(scores, said),
-        normalisePart(after, ofRows, said), ...(state.exercise ? [] : [outputsPart(said), ...printedPart(said)])), aside),
+      h("div", { class: "flow" }, h("div", {}, ...inputs(), scoresPart(said), maskPart(said), normalisePart(said), ...(state.exercise ? [] : [outputsPart(said), ...printedPart(said)])), aside),
       told, h("footer", {}, h("p", {}, `${words.address} ${words.keys}`)));
   }
 
@@ -161,26 +158,40 @@ function startWorked(data) {
     const pick = (row, column) => choose((now) => ({ ...now, row, column }));
     const made = pairTable({ name, title, rows: data.queryItems, columns: data.items, press: pick, move: pick,
       label: (row, column, text) => `${data.queryItems[row]} → ${data.items[column]}: ${text}`, ...more });
-    shows.push(() => made.show({ values: figuresOf(view).get(name), chosen: [state.row, state.column], moved: movedIn(name),
+    shows.push(() => made.show({ values: view.figures.get(name), chosen: [state.row, state.column], moved: movedIn(name),
       hidden: (row, column) => !state.allowed[row][column], ...more.given?.() }));
     return made.element;
   }
 
-  function scoresPart(scores, said) {
+  // Tables of some steps, made anew where the steps are others; the controls above them stay as they are.
+  function tablesFor(stepsOf, made) {
+    const box = h("div", { class: "matrices" });
+    let drawn = "", own = [];
+    shows.push(() => {
+      const steps = state.exercise ? [] : stepsOf(view.tables), key = JSON.stringify(steps);
+      if (key !== drawn) {
+        const others = shows;
+        shows = own = [];
+        box.replaceChildren(...steps.map(made));
+        shows = others;
+      }
+      drawn = key;
+      for (const each of own) each();
+    });
+    return box;
+  }
+
+  function scoresPart(said) {
     const { words } = view, controls = scoreControls(words, choose);
     shows.push(() => controls.show(state, view.vectors.query[0].length));
     return section("scores", words.scores, words.scoresNote, controls.element,
-      h("div", { class: "matrices" }, tablesNamed(scores.filter(({ name }) => !OF_POSITION.has(name)), said)));
+      tablesFor(({ scores }) => scores, ({ name, formula }) => pairsOf(name, titled(said(name), formula))));
   }
 
-  function tablesNamed(steps, said) {
-    return state.exercise ? [] : steps.map(({ name, formula }) => pairsOf(name, titled(said(name), formula)));
-  }
-
-  function maskPart(scores, said) {
+  function maskPart(said) {
     const { words } = view, slope = slopeControl(words, choose);
     shows.push(() => slope.show(state));
-    const positions = tablesNamed(scores.filter(({ name }) => OF_POSITION.has(name)), said);
+    const positions = tablesFor((steps) => steps.positions, ({ name, formula }) => pairsOf(name, titled(said(name), formula)));
     const pairs = (holds) => first.allowed.map((each, row) => each.map((_, column) => holds(row, column)));
     const [queries, keys] = [first.allowed.length, first.allowed[0].length];
     // The last query is the one that sees the last key, as everywhere in regard.
@@ -194,22 +205,26 @@ function startWorked(data) {
     const asked = () => state.exercise && { values: state.allowed.map((row) => row.map((each) => (each ? "·" : "-inf"))) };
     const table = pairsOf("mask", titled(said("mask"), "s_j := s_j + mask_j"), { toggles: true, given: asked,
       press: (row, column) => choose((now) => withTurned({ ...now, row, column }, row, column)) });
-    return section("mask", words.position, words.maskNote, slope.element, positions.length ? h("div", { class: "matrices" }, positions) : null,
+    return section("mask", words.position, words.maskNote, slope.element, positions,
       h("div", { class: "controls" }, buttons), h("div", { class: "matrices" }, table));
   }
 
-  function normalisePart(after, ofRows, said) {
+  function normalisePart(said) {
     const { words } = view, controls = weightsControls(words, choose);
     shows.push(() => controls.show(state));
-    const tables = state.exercise ? [] : after.map(({ name, formula }) => (name === "normalise" ? weightsTable(formula, said)
-      : pairsOf(name, titled(said(name), formula))));
-    if (ofRows.length && !state.exercise) {
-      const made = followingTable({ title: ofRows.map(({ name }) => said(name)).join(", "), rows: data.queryItems,
-        columns: ofRows.map(({ formula }) => formula) });
-      shows.push(() => made.show(figuresOf(view).get("of rows"), movedIn("of rows"), [state.row, -1]));
-      tables.splice(-1, 0, made.element);
-    }
-    return section("normalise", words.normalise, "", controls.element, h("div", { class: "matrices" }, tables));
+    const tables = tablesFor(({ after, ofRows }) => [...after.slice(0, -1), ...(ofRows.length ? [ofRows] : []), after.at(-1)], (step) => {
+      if (Array.isArray(step)) return rowsTable(step, said);
+      return step.name === "normalise" ? weightsTable(step.formula, said) : pairsOf(step.name, titled(said(step.name), step.formula));
+    });
+    return section("normalise", words.normalise, "", controls.element, tables);
+  }
+
+  // Steps that have one number for each query.
+  function rowsTable(steps, said) {
+    const made = followingTable({ title: steps.map(({ name }) => said(name)).join(", "), rows: data.queryItems,
+      columns: steps.map(({ formula }) => formula) });
+    shows.push(() => made.show(view.figures.get("of rows"), movedIn("of rows"), [state.row, -1]));
+    return made.element;
   }
 
   function weightsTable(formula, said) {
