@@ -86,7 +86,7 @@ export function changesOf(state, first) {
   }
   state.allowed.forEach((values, row) => values.forEach((value, column) => {
     if (value !== first.allowed[row][column]) {
-      found.push({ what: "mask", row, column, value, back: (now) => withTurned(now, row, column) });
+      found.push({ what: "mask", row, column, before: !value, value, back: (now) => withTurned(now, row, column) });
     }
   }));
   if (state.weights !== first.weights) {

@@ -19,7 +19,7 @@ const WORKED_ENGLISH = {
   exercise: "Exercise",
   exerciseEnds: "End the exercise",
   restart: "Back to the start",
-  changes: (count) => (count === 1 ? "1 number is changed:" : `${count} numbers are changed:`),
+  changes: (count) => (count === 1 ? "1 change:" : `${count} changes:`),
   more: (count) => `and ${count} more`,
   back: (what, before) => `${what}: back to ${before}`,
   score: "Score",
