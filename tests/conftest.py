@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def only_on_a_cpu() -> None:
     if torch.get_default_device().type != "cpu":
         pytest.skip("what is tested runs on a CPU only")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from torch.utils._device import _device_constructors
 
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
@@ -114,6 +115,27 @@ def test_validation_raises_and_nothing_prints():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not isinstance(node, ast.Assert), f"{path}:{node.lineno} validates by assert"
             assert not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"), f"{path} prints"
+
+
+def test_tensors_are_made_on_a_device_that_is_named():
+    """Under `torch.set_default_device` the others would land on another device than those that they meet.
+
+    Only parameters follow the default: they are where the user makes the module.
+    """
+    makers = {maker.__name__ for maker in _device_constructors()}
+    count = 0
+    for path in (path for path in FILES if path.relative_to(SOURCE).parts[0] in ("attention", "modules", "inputs")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        parameters = [call for call in calls if ast.unparse(call.func) == "nn.Parameter"]
+        excused = {id(inner) for parameter in parameters for inner in ast.walk(parameter)}
+        for call in calls:
+            prefix, _, name = ast.unparse(call.func).rpartition(".")
+            if prefix.startswith("torch") and name in makers and id(call) not in excused:
+                count += 1
+                named = {keyword.arg for keyword in call.keywords}
+                assert "device" in named, f"{path}:{call.lineno} makes a tensor on the default device"
+    assert count > 50
 
 
 def test_importing_regard_is_light():

@@ -327,7 +327,7 @@ class TestDtypes:
             except RefusedError:
                 continue
             arguments = case.make(torch.float32)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast(arguments.query.device.type, dtype=torch.bfloat16):
                 output = arguments(attend, engine=engine)
                 assert weigh(*tensors(SELF, torch.float32)[:2]).dtype == torch.float32
             # As PyTorch advises, the backward pass is run outside.
@@ -393,7 +393,9 @@ class TestEngines:
         assert "dense" not in AUTO
 
     def test_fused_runs_where_it_should(self):
-        query, key, value = tensors(SELF)
+        # On a GPU it has no kernel for float64.
+        dtype = F64 if torch.get_default_device().type == "cpu" else torch.float32
+        query, key, value = tensors(SELF, dtype)
         for mask in (None, "causal"):
             assert plan(query, key, value, mask=mask).engine == "fused"
         assert plan(query, key, value, mask=~~Causal() | Causal()).engine != "fused"
@@ -429,9 +431,14 @@ class TestEngines:
         assert half.tiles["partial"] == 0
         assert half.tiles["full"] == 2
         assert half.work == 2 * 512 * 512 * 8
-        # PyTorch's kernel goes over the padding too.
+
+    @pytest.mark.usefixtures("only_on_a_cpu")
+    def test_pytorchs_kernel_goes_over_the_padding_too(self):
+        query = torch.zeros(1, 1, 1024, 4)
+        half = plan(query, query, query, mask=Lengths([512]), engine="blocked")
         assert plan(query, query, query, mask=Lengths([512]), engine="fused").work == 4 * half.work
 
+    @pytest.mark.usefixtures("only_on_a_cpu")
     def test_mostly_padding_is_left_to_tiles_that_skip_it(self):
         x = torch.zeros(4, 2, 2048, 64)
         assert plan(x, x, x, mask=Lengths([2048, 1600, 2048, 1200])).engine == "fused"

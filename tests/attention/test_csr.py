@@ -3,13 +3,14 @@
 import pytest
 import torch
 
+from attention.cases import seeded
 from regard.attention.csr import Csr, csr_of
 from regard.errors import ArgumentError
 
 
 @pytest.mark.parametrize(("edges", "queries", "keys"), [(0, 3, 5), (1, 1, 1), (50, 7, 5), (400, 13, 17), (1000, 3, 2)])
 def test_both_orders_are_those_of_the_matrix(edges, queries, keys):
-    generator = torch.Generator().manual_seed(edges)
+    generator = seeded(edges)
     edge_index = torch.stack([torch.randint(0, size, (edges,), generator=generator) for size in (keys, queries)])
     graph = csr_of(edge_index, queries, keys)
     matrix = torch.zeros(queries, keys, dtype=torch.bool)
@@ -25,7 +26,7 @@ def test_both_orders_are_those_of_the_matrix(edges, queries, keys):
 
 def drawn(edges: int, queries: int, keys: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Random edges, with empty rows where there are few of them, and their matrix."""
-    generator = torch.Generator().manual_seed(edges)
+    generator = seeded(edges)
     edge_index = torch.stack([torch.randint(0, size, (edges,), generator=generator) for size in (keys, queries)])
     matrix = torch.zeros(queries, keys, dtype=torch.bool)
     matrix[edge_index[1], edge_index[0]] = True
@@ -43,7 +44,7 @@ SHAPES = pytest.mark.parametrize(("edges", "queries", "keys"), [(0, 3, 5), (5, 7
 def test_what_is_left_and_what_is_padded_is_as_if_sorted_anew(edges, queries, keys):
     edge_index, matrix = drawn(edges, queries, keys)
     graph = csr_of(edge_index, queries, keys)
-    kept = torch.rand(len(graph.keys), generator=torch.Generator().manual_seed(1)) < 0.6
+    kept = torch.rand(len(graph.keys), generator=seeded(1)) < 0.6
     assert same(graph.only(kept), csr_of(matrix.nonzero()[kept].T.flip(0), queries, keys))
     assert same(graph.only(torch.zeros_like(kept)), csr_of(edge_index[:, :0], queries, keys))
     assert same(graph.padded(queries + 3, keys), csr_of(edge_index, queries + 3, keys))
@@ -61,6 +62,8 @@ def test_lists_answer_as_the_matrix_does(edges, queries, keys):
     assert torch.equal(graph.contains(*matrix.nonzero().T), torch.ones(int(matrix.sum()), dtype=torch.bool))
     assert not graph.contains(torch.tensor([[-1], [queries]]), key.unsqueeze(0)).any()
     start, stop, contiguous = graph.extents()
+    assert start.device.type == stop.device.type == "cpu"  # where tiles are planned
+    start, stop = start.to(matrix.device), stop.to(matrix.device)
     within = (key >= start.unsqueeze(1)) & (key < stop.unsqueeze(1))
     assert not (matrix & ~within).any()
     assert contiguous == torch.equal(within, matrix)

@@ -12,6 +12,8 @@ from regard.attention.fast_path import fast_path
 # The name in the package is that of the function in it.
 module = importlib.import_module("regard.attention.attend")
 
+pytestmark = pytest.mark.usefixtures("only_on_a_cpu")
+
 PLAIN = {"score": "scaled_dot", "weights": "softmax", "mask": None, "position": None, "engine": "auto"}
 
 

@@ -51,6 +51,7 @@ class Columns(TorchDispatchMode):
 
 
 @pytest.mark.skipif(not KNOWN, reason="this PyTorch was built without oneDNN")
+@pytest.mark.usefixtures("only_on_a_cpu")
 @pytest.mark.parametrize("size", [1, 16])
 def test_one_d_n_n_is_given_no_columns_with_gaps(monkeypatch, size):
     monkeypatch.setattr(matmul, "_LINEAR_IS_FASTER", True)

@@ -104,7 +104,7 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
+def said(only_on_a_cpu) -> dict[str, str]:
     """What each of `CALLS` prints.
 
     One process makes them all: each peak is counted from what it holds before, and importing takes longer than most.

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attention.cases import MASK_EXAMPLES, SIZES, Case, Size
+from attention.cases import MASK_EXAMPLES, SIZES, Case, Size, seeded
 from attention.comparing import request_of
 from regard.attention import Additive, Edges, Window, attend, plan
 from regard.attention.costs import cost, seconds
@@ -39,7 +39,7 @@ def test_where_rows_see_neighbours_the_estimate_is_exact(mask):
 
 
 def test_an_edge_is_at_most_one_key_of_its_tile():
-    graph = torch.randint(4000, (2, 8000), generator=torch.Generator().manual_seed(0))
+    graph = torch.randint(4000, (2, 8000), generator=seeded(0))
     request = request_of(Case(mask="edges").make())
     query = heads(4000)
     request = type(request).of(
@@ -62,6 +62,7 @@ def test_to_choose_lists_no_tiles(monkeypatch):
         assert attend(query, query, query, **options).shape == query.shape
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 def test_the_sparse_and_the_compiled_win_where_they_should():
     query = heads(4096)
     assert plan(query, query, query).engine == "fused"
@@ -85,6 +86,7 @@ def test_more_work_takes_longer():
     assert long.work > 32 * short.work
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 def test_a_filtered_list_of_edges_is_counted():
     """Beside the mask's own list, which is there already, stands the list of those that another mask leaves."""
     graph, query = Edges(torch.randint(4000, (2, 80_000))), heads(4000, 8)

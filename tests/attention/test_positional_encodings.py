@@ -36,6 +36,9 @@ class TestEvery:
 
     def test_a_position_has_one_vector_whatever_the_length(self, name):
         position = made(name)
+        if torch.get_default_device().type != "cpu":
+            # In float32, cuDNN multiplies in TensorFloat-32, by another algorithm for another length: 1e-4 apart.
+            position = position.double()
         for length in (0, 1, 2, 5):
             # Products of one row and of many may differ in their last bit.
             torch.testing.assert_close(position.encode(13)[:length], position.encode(length), rtol=0, atol=1e-6)

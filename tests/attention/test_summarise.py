@@ -28,7 +28,8 @@ from regard.errors import ArgumentError, RefusedError
 # The package gives the function the name of its module.
 module = sys.modules["regard.attention.summarise"]
 
-ENGINES = ["jit", "blocked"]
+# Compiled passes are a CPU's.
+ENGINES = ["jit", "blocked"] if torch.get_default_device().type == "cpu" else ["blocked"]
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 3e-5}
 FIELDS = [name for name in Summary.__dataclass_fields__ if name != "top_index"]
 
@@ -70,7 +71,8 @@ def allowed_in(request):
     batch, heads, queries = request.query.shape[:3]
     at = request.index(*(torch.arange(size) for size in (batch * heads, queries, request.key.shape[2])))
     shape = (batch * heads, queries, request.key.shape[2])
-    return request.parts.mask.allows(at).expand(shape).unflatten(0, (batch, heads)), request.sizes.positions
+    allowed = request.parts.mask.allows(at).expand(shape).unflatten(0, (batch, heads))
+    return allowed, request.sizes.positions.to(allowed.device)
 
 
 def assert_same(found: Summary, expected: Summary, dtype=torch.float64, fields=FIELDS):
@@ -224,6 +226,7 @@ def tile(dtype, allowed, columns=1300):
     return weights if mask is None else weights.masked_fill(~mask, 0.0), mask, known
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("allowed", ["all", "shared", "by group", "by key", "few"])
 @pytest.mark.parametrize("cells", [[0, 1300], [0, 0, 1, 700, 700, 1300, 1300], [*range(0, 1300, 50), 1300]])
@@ -250,7 +253,7 @@ def test_results_do_not_depend_on_tiles(mask, budget, engine, monkeypatch):
     x = torch.randn(2, 2, 311, 4, dtype=torch.float64)
     arguments = {"mask": mask, "engine": engine, "rows": [310, 5], "pool": 13}
     expected = summarise(x, x.flip(2), **arguments)
-    monkeypatch.setattr(module, "_BUDGET", {"cpu": budget})
+    monkeypatch.setattr(module, "_BUDGET", {x.device.type: budget})
     found = summarise(x, x.flip(2), **arguments)
     assert_same(found, expected)
     assert torch.equal(found.top_index, expected.top_index)
@@ -354,7 +357,7 @@ def test_half_is_summarised_in_float32(dtype, engine):
     found = summarise(x, x, engine=engine)
     assert found.received.dtype == torch.float32
     assert_same(found, summarise(x.float(), x.float(), engine=engine), torch.float32, FIELDS[:-1])
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(x.device.type, dtype=torch.bfloat16):
         wide = summarise(x.float(), x.float(), engine=engine)
     assert torch.equal(wide.received, summarise(x.float(), x.float(), engine=engine).received)
 
@@ -368,6 +371,7 @@ def test_nothing_has_a_gradient_and_inputs_are_not_changed():
     assert torch.equal(key, before[1])
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 def test_is_bitwise_repeatable_whatever_the_threads():
     x = torch.randn(1, 2, 1003, 8)
     threads = torch.get_num_threads()
@@ -421,6 +425,7 @@ class TestArguments:
         with pytest.raises(RefusedError, match="`engine` 'jit' can't do this request: its kernels run on the CPU"):
             summarise(x.to("meta"), x.to("meta"), engine="jit")
 
+    @pytest.mark.usefixtures("only_on_a_cpu")
     def test_without_numba_the_plain_passes_do_it(self, monkeypatch):
         x = torch.randn(1, 1, 30, 2)
         expected = summarise(x, x, engine="blocked")
@@ -459,6 +464,7 @@ for arguments in {arguments}:
 """
 
 
+@pytest.mark.usefixtures("only_on_a_cpu")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc")
 def test_peak_is_far_below_one_matrix_of_all_pairs():
     """8,192 items: one n x n matrix of float32 is 256 MiB."""

@@ -386,7 +386,7 @@ class TestAutocast:
         x = torch.randn(BATCH, 11, 8, requires_grad=True)
         full = module(x, mask="causal")
         expected = torch.autograd.grad(loss(full), (x, *module.parameters()))
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16):
             output = module(x, mask="causal")
         assert output.dtype == torch.bfloat16
         assert_close(output.float(), full, rtol=0.05, atol=0.05)
@@ -401,7 +401,7 @@ class TestAutocast:
         three = [tensor.float().requires_grad_() for tensor in three]
         outside = attend(*three, **CALLS[call])
         expected = torch.autograd.grad(loss(outside), three)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(three[0].device.type, torch.bfloat16):
             inside = attend(*three, **CALLS[call])
             found = torch.autograd.grad(loss(inside), three)
             function_transforms = grad(lambda q: loss(attend(q, *three[1:], **CALLS[call])))(three[0].detach())

@@ -150,29 +150,55 @@ def converted(tmp_path_factory) -> str:
     return path.with_suffix(".html").as_uri()
 
 
-def fits(frame) -> None:
-    """Wait until a frame is as high as the page in it."""
-    gap = "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight)"
+def fits(frame, *, shown: bool = True) -> None:
+    """Wait until a frame is as high as the page in it, and, if it is to be shown, until that page knows so.
+
+    The height that is laid out is that of the element around: a browser may tell a frame out of sight of its size when
+    the frame is seen.
+    """
+    element, height = frame.frame_element(), "document.documentElement.getBoundingClientRect().height"
+    within(lambda: element.evaluate("each => each.clientHeight") - frame.evaluate(height), frame)
+    if shown:
+        element.scroll_into_view_if_needed()
+        within(lambda: frame.evaluate(f"innerHeight - {height}"), frame)
+
+
+def within(gap, frame) -> None:
     for _ in range(100):
-        if frame.evaluate(gap) <= 1:
+        if abs(gap()) <= 1:
             return
         frame.wait_for_timeout(50)
-    raise AssertionError(f"{frame.evaluate(gap)} pixels are missing or too many")
+    raise AssertionError(f"{gap()} pixels are missing or too many")
 
 
 def test_frames_that_are_not_in_sight_are_as_high_as_their_pages(context, tmp_path):
     html = regard.load("english-pos").see("I saw a saw .")._repr_mimebundle_()["text/html"]
     file = tmp_path / "around.html"
-    file.write_text(f"<!doctype html><div style='height: 9000px'></div>{html}<div id=folded hidden>{html}</div>")
+    narrow = f"<div id=narrow style='width: 0'>{html}</div>"
+    file.write_text(
+        f"<!doctype html><div style='height: 9000px'></div>{html}<div id=folded hidden>{html}</div>{narrow}"
+    )
     page, said = context().new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.goto(file.as_uri())
     page.wait_for_function("document.querySelector('iframe').offsetHeight > 1000")
+    fits(page.frames[1], shown=False)
+    # One that gets its width late is drawn for that width.
+    page.evaluate("document.getElementById('narrow').style.width = '100%'")
+    fits(page.frames[3], shown=False)
+    heights = page.evaluate("[...document.querySelectorAll('iframe')].map((each) => each.clientHeight)")
+    assert heights[2] == heights[0]
+    # What arrives later, while nobody looks, makes it higher too.
+    page.frames[1].evaluate("document.querySelector('footer').append('more '.repeat(1000))")
+    page.wait_for_function("document.querySelector('iframe').offsetHeight > 1500")
+    fits(page.frames[1], shown=False)
     # One that had no size at first, in an output that was folded, is drawn when it is seen.
     page.evaluate("document.getElementById('folded').hidden = false")
     page.evaluate("document.querySelectorAll('iframe')[1].scrollIntoView()")
     page.wait_for_function("document.querySelectorAll('iframe')[1].offsetHeight > 1000")
     assert page.frames[2].locator(".arcs path").count() > 2
+    sizes = [frame.locator(".map").bounding_box() for frame in page.frames[1:3]]
+    assert [sizes[1][side] for side in ("width", "height")] == [sizes[0][side] for side in ("width", "height")]
     for frame in page.frames[1:]:
         fits(frame)
     assert said == []

@@ -6,7 +6,6 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.page import Bar, Bars, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table, as_html
-from regard.page.colours import MASKED, NOT_A_NUMBER, ZERO, hexadecimal
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 HOSTILE = [
@@ -97,13 +96,14 @@ def test_it_is_semantic():
     assert 'lang="zh-Hans"' in as_html(_page(), language="zh-Hans")
 
 
-def test_cells_hold_their_number_and_their_colour():
+def test_cells_hold_their_number_and_their_share_of_the_scale():
     _, text = _parse(_page())
-    cells = re.findall(r'<td style="background:(#\w+);color:(#\w+)">([^<]*)</td>', text)
+    table = text[text.index('<table class="map">') :]
+    cells = re.findall(r'<td(?: class="(\w+)")?(?: style="--share:(\d+)%")?>([^<]+)</td>', table)
     assert [cell[2] for cell in cells] == ["50%", "50%", "0%", "masked", "100%", "0%", "NaN", "25%", "25%"]
-    assert cells[2][0] == hexadecimal(ZERO)
-    assert cells[3][0] == hexadecimal(MASKED)
-    assert cells[6][0] == hexadecimal(NOT_A_NUMBER)
+    # The square root of the weight; what is none of the scale has a class of its own.
+    assert [cell[1] for cell in cells] == ["71", "71", "", "", "100", "", "", "50", "50"]
+    assert [cells[at][0] for at in (2, 3, 6)] == ["zero", "masked", "broken"]
     assert "masked" in text.split("Colours:")[1]
 
 

@@ -68,6 +68,19 @@ ROWS = """() => [...document.querySelectorAll(".compared tbody tr")].map((each) 
 }))"""
 
 
+def test_the_map_is_drawn_for_the_width_there_is(live):
+    text, sizes = document(labels(items=LONG[:19])), []
+    page = live(text, width=360)
+    size = "(({ clientWidth, clientHeight }) => [clientWidth, clientHeight])(document.querySelector('.map'))"
+    for width in (360, 1180, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        sizes.append(page.evaluate(size))
+    assert sizes[1] == live(text, width=1180).evaluate(size)
+    assert sizes[1][0] > sizes[0][0]
+    assert sizes[2] == sizes[0]
+
+
 @pytest.mark.parametrize("kind", ["labels", "numbers", "vectors"])
 def test_items_that_neither_got_weight_nor_mattered_have_no_row(live, kind):
     page = live(document(long_record(kind=kind)), "#record=1&place=9&layer=1&head=1&key=all&lang=en")

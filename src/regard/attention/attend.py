@@ -91,7 +91,7 @@ def attend(
         if output is not None:
             return output
     if seed is None:
-        seed = int(torch.randint(2**62, (1,)).item()) if dropout else 0
+        seed = int(torch.randint(2**62, (1,), device="cpu").item()) if dropout else 0
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
     )

@@ -51,7 +51,8 @@ def attend(
     seeds = []
     if dropout:
         # A tensor, so that with vmap(randomness="different") every sample has its own seed.
-        seeds = [torch.randint(2**62, ()) if seed is None else torch.tensor(seed_as_int64(seed))]
+        given = None if seed is None else seed_as_int64(seed)
+        seeds = [torch.randint(2**62, (), device="cpu") if given is None else torch.tensor(given, device="cpu")]
     if query.ndim == key.ndim == value.ndim == 4:
         repeat, rest = divmod(query.shape[1], max(key.shape[1], 1))
         if repeat > 1 and not rest:

@@ -51,7 +51,7 @@ def union(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Inte
 
 def complement(inside: tuple[Interval, ...], queries: int, keys: int) -> tuple[Interval, ...]:
     """The keys outside of all intervals, as up to three intervals."""
-    nothing = torch.zeros(1, queries, dtype=torch.long)
+    nothing = torch.zeros(1, queries, dtype=torch.long, device="cpu")
     bounds = [nothing, *(bound for interval in inside for bound in interval), nothing + keys]
     return tuple(Interval.of(start, stop) for start, stop in zip(bounds[::2], bounds[1::2], strict=True))
 

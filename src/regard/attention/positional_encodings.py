@@ -68,7 +68,7 @@ class Sinusoidal(PositionalEncoding):
 
     def encode(self, length: int) -> Float[Tensor, "length width"]:
         # In float64 on the CPU: some devices lack it, and in float32 a position of a million is off by a radian.
-        return self.at(torch.arange(length, dtype=torch.float64))
+        return self.at(torch.arange(length, dtype=torch.float64, device="cpu"))
 
     def at(self, positions: Float[Tensor, "*position"]) -> Float[Tensor, "*position width"]:
         """The vectors of any positions, which needn't be integers.
@@ -195,14 +195,14 @@ class Flow(PositionalEncoding):
         library = require("torchdiffeq", extra="flow")
         solve = library.odeint_adjoint if self.adjoint else library.odeint
         # Time is measured in positions, not in intervals: integers, which the steps hit exactly.
-        positions = torch.arange(length).to(self.start)
+        positions = torch.arange(length, device=self.start.device).to(self.start)
         return solve(self.force, self.start, positions, method=self.method, options={"grid_constructor": self._grid})
 
     def _grid(self, force: nn.Module, start: Tensor, positions: Tensor) -> Tensor:
         """The times of all steps from the first position to the last, which may come before it."""
         first, last = positions[0], positions[-1]
         count = round(abs(float(last - first))) * self.steps
-        steps = torch.arange(count + 1).to(positions) / self.steps
+        steps = torch.arange(count + 1, device=positions.device).to(positions) / self.steps
         return first + steps if last > first else first - steps
 
 

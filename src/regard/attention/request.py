@@ -157,7 +157,7 @@ class Request:
         return self.cached("finite", self._is_finite)
 
     def _is_finite(self) -> bool:
-        query, key, value = map(_norm, (self.query, self.key, self.value))
+        query, key, value = _norms(self.query, self.key, self.value)
         factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
         return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
 
@@ -168,7 +168,7 @@ class Request:
 
     def safe_with(self, grad_output: Tensor) -> bool:
         """Whether that holds for the gradient too: NaN for one query must not reach the keys hidden from it."""
-        return self.hides_nothing or (self.finite and math.isfinite(_norm(grad_output)))
+        return self.hides_nothing or (self.finite and math.isfinite(_norms(grad_output)[0]))
 
     def index(self, groups: Tensor, rows: Tensor, keys: Tensor, *, tile: tuple[int, int] | None = None) -> Index:
         """The pairs of these groups, queries and keys, as (group, query, key). A group is one head of one item."""
@@ -233,21 +233,27 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.to(wide_dtype(tensor))
 
 
-def _norm(tensor: Tensor) -> float:
-    """The Euclidean norm of a tensor; infinite where the squares overflow, NaN where there is NaN."""
-    # One pass without a temporary. On a CPU the library's inner product is the fastest.
-    tensor, wide = tensor.detach(), wide_dtype(tensor)
-    if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
-        squares = torch.dot(tensor.view(-1), tensor.view(-1))
-    else:
-        squares = torch.linalg.vector_norm(tensor, dtype=wide).square()
+def _norms(*tensors: Tensor) -> list[float]:
+    """The Euclidean norm of each tensor; infinite where the squares overflow, NaN where there is NaN."""
+    squares = [_square(tensor.detach()) for tensor in tensors]
     try:
-        return math.sqrt(squares.item())
+        # From a GPU all at once: each transfer waits for what was queued before.
+        numbers = [each.item() for each in squares] if tensors[0].is_cpu else torch.stack(squares).tolist()
+        return [math.sqrt(number) for number in numbers]
     except RuntimeError as error:
         raise RefusedError(
             "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask, because it "
             "must be checked whether the hidden values are finite. Use attend with engine='auto', or no mask."
         ) from error
+
+
+def _square(tensor: Tensor) -> Tensor:
+    """The sum of a tensor's squares, (): one pass without a temporary."""
+    wide = wide_dtype(tensor)
+    # On a CPU the library's inner product is the fastest.
+    if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
+        return torch.dot(tensor.view(-1), tensor.view(-1))
+    return torch.linalg.vector_norm(tensor, dtype=wide).square()
 
 
 def _magnitude(part: Any, name: str) -> float:

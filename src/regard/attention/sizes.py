@@ -98,7 +98,7 @@ class Sizes:
     @cached_property
     def rows(self) -> Tensor:
         """The queries' row numbers, (1, query), on the CPU."""
-        return torch.arange(self.queries).unsqueeze(0)
+        return torch.arange(self.queries, device="cpu").unsqueeze(0)
 
     @cached_property
     def positions(self) -> Tensor:

@@ -38,7 +38,7 @@ class Spans:
     @classmethod
     def unknown(cls, sizes: Sizes) -> "Spans":
         """Spans that say nothing: any key may be allowed, and none is known to be."""
-        nothing = torch.zeros(1, sizes.queries, dtype=torch.long)
+        nothing = torch.zeros(1, sizes.queries, dtype=torch.long, device="cpu")
         return cls((Interval(nothing, nothing + sizes.keys),), ())
 
     def __and__(self, other: "Spans") -> "Spans":
@@ -67,8 +67,8 @@ class Spans:
             start, stop = start[:, rows], stop[:, rows]
             some = start < stop
             if some.any():
-                found.append(torch.arange(int(start[some].min()), int(stop[some].max())))
-        return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
+                found.append(torch.arange(int(start[some].min()), int(stop[some].max()), device="cpu"))
+        return torch.cat(found) if found else torch.zeros(0, dtype=torch.long, device="cpu")
 
     def complement(self, sizes: Sizes) -> "Spans":
         """The spans of the opposite mask: the keys outside of `inner`, and the keys outside of `outer`."""

@@ -102,13 +102,13 @@ def integer_tensor(value: Any, name: str, owner: str, meaning: str, dims: tuple[
 
 
 def to_tensor(value: Any, name: str, owner: str, meaning: str) -> Tensor:
-    """An argument as a tensor.
+    """An argument as a tensor; numbers that aren't one yet, on the CPU, whatever the default device.
 
     Raises:
         ArgumentError: it can't be converted.
     """
     try:
-        return value if isinstance(value, Tensor) else torch.as_tensor(value)
+        return value if isinstance(value, Tensor) else torch.as_tensor(value, device="cpu")
     except (TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError(f"`{name}` of {owner} must be {meaning}, but is {value!r:.60}.") from error
 

@@ -1,11 +1,11 @@
 """The offline HTML page of a command, which collects the sources and is written once at the end."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from regard.cli.written_file import check_folder, check_new
 from regard.errors import ArgumentError
 from regard.page import Block, Heading, Page, as_html
 from regard.page.html import GENERATOR_TAG
@@ -38,11 +38,7 @@ class HtmlPage:
             )
         self.path, self.force = path, force
         self._check()
-        # Checked before the work, which would otherwise be lost.
-        above = next(folder for folder in Path(path).absolute().parents if folder.exists())
-        if not above.is_dir() or not os.access(above, os.W_OK):
-            wrong = "can't be written to" if above.is_dir() else "is no folder"
-            raise ArgumentError(f"`--html` must be a file to write, but of {path} {above} {wrong}.")
+        check_folder("--html", path)
         self.blocks: list[Block] = []
         self.records: list[tuple[str, Record]] = []
         self.pages = 0
@@ -63,16 +59,7 @@ class HtmlPage:
             self.records.append((page.title, record))
 
     def _check(self) -> None:
-        path = Path(self.path)
-        if path.is_dir():
-            raise ArgumentError(f"`--html` must be a file to write, but {path} is a folder.")
-        if path.exists() and not path.is_file():
-            raise ArgumentError(f"`--html` must be a file to write, but {path} is no regular file.")
-        if path.exists() and not (self.force or _is_page(path)):
-            raise ArgumentError(
-                f"`--html` must be a new file, or a page that regard wrote, but {path} is neither. Give another "
-                "name, or --force to write over it."
-            )
+        check_new("--html", self.path, "page", _is_page, force=self.force)
 
     def write(
         self,
@@ -101,10 +88,40 @@ class HtmlPage:
         from regard.inspection import live_page
 
         titles, records = zip(*self.records, strict=True)
-        chosen = {"layer": layer, "head": head, "query": query}
         with progress_of("making the page") as progress:
-            text = live_page(records, titles, still=page, language=language, progress=progress, **chosen)
+            text = live_page(
+                records,
+                titles,
+                still=page,
+                language=language,
+                layer=layer,
+                head=head,
+                query=query,
+                progress=progress,
+            )
         self.save(text, first)
+
+    def write_comparison(
+        self,
+        records: "tuple[Record, Record]",
+        titles: tuple[str, str],
+        layer: int | None,
+        head: int | None,
+        query: int | None,
+    ) -> None:
+        """Write the page of two records, and print its name.
+
+        Args:
+            records, titles: both records, and the name of each.
+            layer, head, query: what is shown first, as `live_page` takes them.
+        """
+        from regard.cli.console import progress_of
+        from regard.inspection import live_page
+
+        own, other = records
+        with progress_of("making the page") as progress:
+            text = live_page(own, titles, against=other, layer=layer, head=head, query=query, progress=progress)
+        self.save(text)
 
     def save(self, text: str, what: str = "") -> None:
         """Write a document atomically, and print the name of its file.

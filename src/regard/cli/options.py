@@ -9,6 +9,9 @@ __all__ = [
     "BothForceOption",
     "ColourOption",
     "ColumnOption",
+    "FigureForceOption",
+    "FigureOption",
+    "FigureViewName",
     "ForceOption",
     "Format",
     "FormatOption",
@@ -25,6 +28,7 @@ __all__ = [
     "SkipForceOption",
     "SourcesArgument",
     "TopOption",
+    "ViewOption",
     "WidthOption",
     "Written",
     "WrittenOption",
@@ -44,6 +48,15 @@ class Written(StrEnum):
     text = "text"
     json = "json"
     csv = "csv"
+
+
+class FigureViewName(StrEnum):
+    """The views of a figure: the names of `regard.inspection.FIGURE_VIEWS`, which would bring torch."""
+
+    arcs = "arcs"
+    map = "map"
+    heads = "heads"
+    compared = "compared"
 
 
 class Script(StrEnum):
@@ -110,8 +123,19 @@ HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write an offline page of the attention, for up to 50 sources.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --html overwrite a file that regard didn't write.")]
+FigureOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write a figure for a paper, which ends in .png, .svg or .pdf.")
+]
+ViewOption = Annotated[
+    FigureViewName | None,
+    typer.Option(help="What --figure draws: the input, all weights, all heads, or attended beside mattered."),
+]
+FigureForceOption = Annotated[
+    bool, typer.Option("--force", help="Let --html and --figure overwrite a file that regard didn't write.")
+]
 BothForceOption = Annotated[
-    bool, typer.Option("--force", help="Let --html and --skip-broken overwrite a file that regard didn't write.")
+    bool,
+    typer.Option("--force", help="Let --html, --figure and --skip-broken overwrite a file that regard didn't write."),
 ]
 WrittenOption = Annotated[
     Written, typer.Option(help="The format of the output; json and csv have a line for each source.")

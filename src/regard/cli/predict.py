@@ -16,6 +16,8 @@ from regard.cli.model_checks import check_readable, check_script
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
+    FigureOption,
+    FigureViewName,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -26,6 +28,7 @@ from regard.cli.options import (
     SkipBrokenOption,
     SourcesArgument,
     TopOption,
+    ViewOption,
     WidthOption,
     Written,
     WrittenOption,
@@ -34,7 +37,7 @@ from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
-__all__ = ["Wanted", "answer_all", "predict"]
+__all__ = ["Wanted", "answer_all", "check_view", "predict"]
 
 # Fewer sources are done before anybody could read a progress bar.
 _WORTH_A_BAR = 20
@@ -52,6 +55,8 @@ class Wanted(NamedTuple):
     layer: LayerOption = None
     head: HeadOption = None
     html: HtmlOption = None
+    figure: FigureOption = None
+    view: ViewOption = None
     force: BothForceOption = False
     format: WrittenOption = Written.text
     plain: PlainOption = False
@@ -128,6 +133,7 @@ def answer_all(
         # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
         import_torch()
         from regard.cli.console import output_console, progress_over
+        from regard.cli.figure_file import FigureFile
         from regard.cli.html_page import HtmlPage
         from regard.cli.predicting import Predicting
         from regard.cli.showing import DEFAULT_TOP, Show
@@ -137,6 +143,9 @@ def answer_all(
         top = (DEFAULT_TOP if asked else 0) if wanted.top is None else wanted.top
         shown = Show(wanted.layer, wanted.head, top, wanted.map, wanted.plain)
         html = None if wanted.html is None else HtmlPage(wanted.html, force=wanted.force, sources=len(texts))
+        figure = None
+        if wanted.figure is not None:
+            figure = FigureFile(wanted.figure, wanted.view, force=wanted.force, sources=len(texts))
         console = output_console(width=wanted.width, colour=wanted.colour)
         names: list[str] = []
 
@@ -152,7 +161,7 @@ def answer_all(
             checked,
             shown,
             origin,
-            watch=shown.shows_attention or shown.plain or html is not None,
+            watch=shown.shows_attention or shown.plain or html is not None or figure is not None,
             live=file == "-",
             skipped=skipped,
         )
@@ -175,11 +184,15 @@ def answer_all(
                     show(page, console, plain=wanted.plain)
                 if html is not None:
                     html.add(predicting.html_page(answered), heading=predicting.headed, record=answered.record)
+                if figure is not None:
+                    figure.add(answered.record)
     if skipped is not None:
         skipped.write()
     if html is not None:
         title = f"{' and '.join(names)}: {predicting.attended}"
         html.write(title, origin or "the command line", layer=wanted.layer, head=wanted.head)
+    if figure is not None:
+        figure.write(origin or "the command line", layer=wanted.layer, head=wanted.head)
 
 
 def _check(wanted: Wanted, command: str) -> None:
@@ -190,11 +203,26 @@ def _check(wanted: Wanted, command: str) -> None:
     if wanted.top is not None and wanted.top < 0:
         raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
     named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None
-    if wanted.top == 0 and named and not wanted.map and wanted.html is None:
+    if wanted.top == 0 and named and not wanted.map and wanted.html is None and wanted.figure is None:
         raise ArgumentError(f"`{named}` chooses what to show, but with `--top` 0 nothing is shown. Leave one out.")
+    check_view(wanted.figure, wanted.view, measured=False)
     for option, given in (("--plain", wanted.plain), ("--map", wanted.map)):
         if given and wanted.format is not Written.text:
             raise ArgumentError(f"`{option}` formats text, but `--format` is {wanted.format}. Leave one out.")
     for option, given in (("--top", wanted.top), ("--layer", wanted.layer), ("--head", wanted.head)):
         if given and wanted.format is Written.csv:
             raise ArgumentError(f"`{option}` lists weights, for which csv has no columns. Write --format json.")
+
+
+def check_view(figure: str | None, view: FigureViewName | None, *, measured: bool) -> None:
+    """Check that a view is one of a figure, and that it can be drawn.
+
+    Raises:
+        ArgumentError: there is no figure, or it needs effects, which the command doesn't measure.
+    """
+    if view is not None and figure is None:
+        raise ArgumentError("`--view` says what `--figure` draws, but there is none. Give --figure FILE.")
+    if view is FigureViewName.compared and not measured:
+        raise ArgumentError(
+            "`--view` must not be compared here: what mattered isn't measured. regard see --figure measures it."
+        )

@@ -12,14 +12,17 @@ import typer
 from regard.cli.model_checks import describe_model
 from regard.cli.options import (
     ColourOption,
-    ForceOption,
+    FigureForceOption,
+    FigureOption,
     HeadOption,
     HtmlOption,
     LayerOption,
     MapOption,
     PlainOption,
+    ViewOption,
     WidthOption,
 )
+from regard.cli.predict import check_view
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
@@ -54,7 +57,9 @@ def say(
     layer: LayerOption = None,
     head: HeadOption = None,
     html: HtmlOption = None,
-    force: ForceOption = False,
+    figure: FigureOption = None,
+    view: ViewOption = None,
+    force: FigureForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -66,8 +71,8 @@ def say(
     ..., numbered as they stand on the command line or as the lines of the file. If one of them can't be said, nothing
     is written; and nothing that is there is written over.
 
-    With --map or --html it shows what each moment of the sound attended to in the text and, for a model with a duration
-    plan, when each word begins.
+    With --map, --html or --figure it shows what each moment of the sound attended to in the text and, for a model with
+    a duration plan, when each word begins.
 
     \b
     Examples:
@@ -86,10 +91,12 @@ def say(
         raise ArgumentError("give either texts or -f FILE. See regard say --help.")
     lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
     _check_out(out, len(lines))
-    watch = map or layer is not None or head is not None or html is not None or plain
+    check_view(figure, view, measured=False)
+    watch = map or layer is not None or head is not None or html is not None or figure is not None or plain
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.console import output_console, progress_over
+    from regard.cli.figure_file import FigureFile
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_page
     from regard.files import write_bytes
@@ -113,6 +120,7 @@ def say(
             _check(loaded, line, name)
     shown = Show(layer, head, top=0, map=True)
     page = None if html is None else HtmlPage(html, force=force, sources=len(lines))
+    drawn = None if figure is None else FigureFile(figure, view, force=force, sources=len(lines))
     told: list[tuple[str, Page | None, Record | None]] = []
     progress = progress_over(lines, len(lines), "saying", in_bytes=False, least=_WORTH_A_BAR, quiet=True)
     with ExitStack() as stack:
@@ -129,13 +137,17 @@ def say(
     console = output_console(width=width, colour=color)
     for each, seen, record in told:
         typer.echo(visible(each))
-        if seen is not None and (html is None or map or plain):
+        if seen is not None and ((html is None and figure is None) or map or plain):
             console.line()
             show(seen, console, plain=plain)
         if seen is not None and page is not None:
             page.add(seen, heading=True, record=record)
+        if record is not None and drawn is not None:
+            drawn.add(record)
     if page is not None:
         page.write(f"{loaded.name}: what it attended to", name or "the command line")
+    if drawn is not None:
+        drawn.write(name or "the command line", layer=layer, head=head)
 
 
 def _is_wav(out: Path) -> bool:

@@ -6,16 +6,32 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, ForceOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.options import (
+    ColourOption,
+    FigureForceOption,
+    FigureOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    ViewOption,
+    WidthOption,
+)
+from regard.cli.predict import check_view
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regard.cli.cases import Cases
+    from regard.cli.compared import Other
+    from regard.cli.html_page import HtmlPage
     from regard.inspection import Case, Record
     from regard.inspection.views.story import Story
 
@@ -69,12 +85,22 @@ def see(
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=1, help="List so many items and heads.")] = 12,
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True,
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compare with another model on the same input, or with a saved record."),
+    ] = None,
+    compare_input: Annotated[
+        str | None,
+        typer.Option(metavar="INPUT", help="Compare with another input, of the same model if not --compare."),
+    ] = None,
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save a record, which regard see, steps and check read.")
     ] = None,
     format: FormatOption = Format.text,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write it as an offline page.")] = None,
-    force: ForceOption = False,
+    figure: FigureOption = None,
+    view: ViewOption = None,
+    force: FigureForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -94,6 +120,10 @@ def see(
     tokenizer, image processor or feature extractor beside the model. A model that writes a text has an answer for each
     token of it. A saved record needs no model.
 
+    --compare and --compare-input tell what differs between two records, A and B: two models on one input, one model
+    on two inputs, or two saved records, as of a model before and after training. The page of --html shows both, with
+    one cursor. --layer and --head are chosen in both, --query in A.
+
     \b
     Examples:
       regard see english-pos "I saw a saw ."
@@ -103,12 +133,21 @@ def see(
       regard see my-bert/ "I saw a [MASK] ." --format json
       regard see my-t5/ "translate English to German: a saw" --query 2
       regard see my_model.py:build --effects --html page.html
+      regard see english-pos "I saw a saw ." --figure saw.pdf --view compared
       regard see english-pos "I saw a saw ." --attribution rollout
+      regard see english-pos "I saw a saw ." --compare my-tagger/
+      regard see english-pos "I saw a saw ." --compare-input "I saw a cat ." --html both.html
+      regard see before.safetensors --compare after.safetensors
     """
+    check_view(figure, view, measured=True)
+    if figure is not None and attribution is not None:
+        raise ArgumentError("`--figure` draws the weights, and not what `--attribution` gives. Leave one of them out.")
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.cases import check_attends
+    from regard.cli.cases import cases_of, check_attends
+    from regard.cli.compared import Other, other_of
     from regard.cli.console import output_console
+    from regard.cli.figure_file import FigureFile
     from regard.cli.html_page import HtmlPage
     from regard.cli.showing import Show, as_json, maps, weights_page
     from regard.inspection import save_record, story_of
@@ -117,9 +156,20 @@ def see(
 
     if save is not None and Path(save).is_dir():
         raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
+    other = other_of(model, source, compare, compare_input)
+    if other is not None:
+        for name, given in (("--save", save), ("--attribution", attribution)):
+            if given is not None:
+                raise ArgumentError(
+                    f"`{name}` must be left out of a comparison. Give it to regard see for each record."
+                )
     page_file = None if html is None else HtmlPage(html, force=force)
+    figure_file = None if figure is None else FigureFile(figure, view, force=force)
     console = output_console(width=width, colour=color)
-    record, case = _record(model, source, effects)
+    if other is not None:
+        _compare((Other(model, source), other), effects, (layer, head, query), top, format, page_file, console, plain)
+        return
+    record, case = _record(model, source, effects, cases_of)
     check_attends(record)
     chosen = {"layer": layer, "head": head}
     if record.outcomes is None and attribution is not None:
@@ -147,11 +197,51 @@ def see(
         page_file.add(page, heading=False, record=None if attribution is not None else record)
         title = f"{record.model}: what it attended to, and what mattered"
         page_file.write(title, model, layer=layer, head=head, query=query)
+    if figure_file is not None:
+        figure_file.add(record)
+        figure_file.write(model, layer=layer, head=head, query=query)
 
 
-def _record(model: str, source: str | None, effects: bool | None) -> tuple["Record", "Case | None"]:
+def _compare(
+    sides: "tuple[Other, Other]",
+    effects: bool | None,
+    chosen: tuple[int | None, int | None, int | None],
+    top: int,
+    format: Format,
+    page_file: "HtmlPage | None",
+    console: "Console",
+    plain: bool,
+) -> None:
+    """Print what differs between two records, and write the page of both."""
+    from regard.cli.cases import cases_of, check_attends
+    from regard.cli.compared import difference_as_json, titles_of_both
+    from regard.cli.record_files import is_record
+    from regard.inspection import comparison_of
+    from regard.inspection.views.comparison_page import page_of
+    from regard.page import show
+
+    records = []
+    load = cache(cases_of)
+    for side in sides:
+        # A record holds what was measured.
+        found, _ = _record(side.model, side.source, None if is_record(side.model) else effects, load)
+        check_attends(found)
+        records.append(found)
+    titles = titles_of_both(sides, (records[0], records[1]))
+    layer, head, query = chosen
+    found = comparison_of(*records, layer=layer, head=head, query=query)
+    if format is Format.json:
+        typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
+    else:
+        show(page_of(found, titles, top), console, plain=plain)
+    if page_file is not None:
+        page_file.write_comparison(found.records, titles, layer, head, query)
+
+
+def _record(
+    model: str, source: str | None, effects: bool | None, load: "Callable[[str], Cases]"
+) -> tuple["Record", "Case | None"]:
     """The record, and the case that it was made of; None where the record was read from a file."""
-    from regard.cli.cases import cases_of
     from regard.cli.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
@@ -168,7 +258,7 @@ def _record(model: str, source: str | None, effects: bool | None) -> tuple["Reco
         elif source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
         else:
-            case = cases_of(model).case(source)
+            case = load(model).case(source)
         return see_case(case, effects=effects, progress=progress), case
 
 

@@ -8,11 +8,13 @@ from regard.cli.model_checks import load_tagger_of_words, model_by_language
 from regard.cli.options import (
     BothForceOption,
     ColourOption,
+    FigureOption,
     Format,
     FormatOption,
     PlainOption,
     ScriptOption,
     SkipBrokenOption,
+    ViewOption,
     WidthOption,
     Written,
 )
@@ -51,6 +53,8 @@ def tag(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write an offline page, for up to 50 sentences.")
     ] = None,
+    figure: FigureOption = None,
+    view: ViewOption = None,
     force: BothForceOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -70,6 +74,7 @@ def tag(
       regard tag "他 在 讀書 。" --script simplified
       regard tag "I saw a saw ." --layer 1 --head 2 --map
       regard tag "I saw a saw ." --html saw.html
+      regard tag "I saw a saw ." --figure saw.pdf --view map
       regard tag -f novel.txt --format json > novel.jsonl
       echo "I saw a saw ." | regard tag - --plain
     """
@@ -89,6 +94,8 @@ def tag(
         layer=layer,
         head=head,
         html=html,
+        figure=figure,
+        view=view,
         force=force,
         format=Written(format),
         plain=plain,

@@ -55,7 +55,10 @@ def atom_properties(read: Any) -> Float[Tensor, "atom property"]:
     require("rdkit.Chem.rdPartialCharges", extra="molecule").ComputeGasteigerCharges(read)
     charges = [atom.GetDoubleProp("_GasteigerCharge") for atom in read.GetAtoms()]
     known = [charge if math.isfinite(charge) else 0.0 for charge in charges]
-    numbers = torch.tensor([log_p, refractivity, tuple(polar), tuple(surface), known], dtype=torch.float64).T
-    bits = torch.tensor(list(chemistry.GetFeatureInvariants(read)), dtype=torch.int64)
-    kinds = (bits.unsqueeze(1) >> torch.arange(_KINDS)) & 1
-    return (torch.cat([numbers, kinds], dim=1) / torch.tensor([*ATOM_PROPERTIES.values()])).float()
+    numbers = torch.tensor(
+        [log_p, refractivity, tuple(polar), tuple(surface), known], dtype=torch.float64, device="cpu"
+    ).T
+    bits = torch.tensor(list(chemistry.GetFeatureInvariants(read)), dtype=torch.int64, device="cpu")
+    kinds = (bits.unsqueeze(1) >> torch.arange(_KINDS, device="cpu")) & 1
+    scales = torch.tensor([*ATOM_PROPERTIES.values()], device="cpu")
+    return (torch.cat([numbers, kinds], dim=1) / scales).float()

@@ -137,7 +137,7 @@ class Batch:
                 "`sequences` must be tensors (length, width) of one width, but the shapes are "
                 f"{', '.join(sorted({str(tuple(sequence.shape)) for sequence in sequences}))}."
             )
-        lengths = torch.tensor([len(sequence) for sequence in sequences])
+        lengths = torch.tensor([len(sequence) for sequence in sequences], device=sequences[0].device)
         vectors = torch.nn.utils.rnn.pad_sequence(list(sequences), batch_first=True)
         return cls(vectors, lengths, None if labels is None else pad_labels(labels, lengths))
 
@@ -157,7 +157,7 @@ def pad_labels(labels: Sequence[Sequence[int]], lengths: Int64[Tensor, " batch"]
         raise ArgumentError(
             f"`labels` must have one label for each item, so {wanted[:8]} (the first 8), but it has {given[:8]}."
         )
-    padded = torch.full((len(wanted), max(wanted, default=0)), IGNORED, dtype=torch.int64)
+    padded = torch.full((len(wanted), max(wanted, default=0)), IGNORED, dtype=torch.int64, device=lengths.device)
     for row, values in zip(padded, labels, strict=True):
-        row[: len(values)] = torch.as_tensor(values, dtype=torch.int64)
+        row[: len(values)] = torch.as_tensor(values, dtype=torch.int64, device=lengths.device)
     return padded

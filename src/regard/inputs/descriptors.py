@@ -44,7 +44,7 @@ def descriptors(smiles: str) -> Float[Tensor, " descriptor"]:
         >>> round(float(descriptors("CCO")[DESCRIPTORS.index("tpsa")]), 2)
         20.23
     """
-    return torch.tensor(molecule_descriptors(read_smiles(smiles)), dtype=torch.float64)
+    return torch.tensor(molecule_descriptors(read_smiles(smiles)), dtype=torch.float64, device="cpu")
 
 
 def molecule_descriptors(read: Any) -> list[float]:

@@ -126,10 +126,14 @@ class Graph:
         nodes, others = len(self), self.edges[0] != self.edges[1]
         key, query = self.edges[:, others]
         kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
-        found = torch.zeros(nodes, nodes, dtype=torch.int64)
+        found = torch.zeros(nodes, nodes, dtype=torch.int64, device=key.device)
         # A sparse product for each distance: for graphs with few edges much faster than dense ones.
         step = torch.sparse_coo_tensor(
-            torch.stack([query, key]), torch.ones(len(key)), (nodes, nodes), check_invariants=True
+            torch.stack([query, key]),
+            torch.ones(len(key), device=key.device),
+            (nodes, nodes),
+            device=key.device,
+            check_invariants=True,
         )
         walks = step.to_dense()
         for distance in range(2, reach + 1):

@@ -132,16 +132,17 @@ class MoleculeAtoms:
         """
         read = read_smiles(smiles)
         atoms = list(read.GetAtoms())
-        vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms])
+        vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms], device="cpu")
         if self.features == "computed":
             vectors = torch.cat([vectors, atom_properties(read)], dim=1)
         if self.descriptor_scale is not None:
-            found = torch.tensor([molecule_descriptors(read)], dtype=torch.float64)
+            found = torch.tensor([molecule_descriptors(read)], dtype=torch.float64, device="cpu")
             scaled = self.descriptor_scale.apply(found).clamp(-_FAR, _FAR)
             vectors = torch.cat([vectors, scaled.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
-        edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64).reshape(-1, 2).T
-        kinds = torch.tensor([BONDS.get(kind.lower(), BONDS["other"]) for *_, kind in bonds], dtype=torch.int64)
+        edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64, device="cpu").reshape(-1, 2).T
+        numbers = [BONDS.get(kind.lower(), BONDS["other"]) for *_, kind in bonds]
+        kinds = torch.tensor(numbers, dtype=torch.int64, device="cpu")
         names = tuple(f"{atom.GetSymbol()}{number}" for number, atom in enumerate(atoms, start=1))
         return Graph(vectors, edges, names, kinds).undirected()
 

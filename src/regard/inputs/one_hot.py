@@ -60,8 +60,8 @@ class OneHotWords:
             ArgumentError: a sentence is a string, or the labels don't match.
         """
         sentences = as_sentences(sentences)
-        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
-        vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width)
+        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64, device="cpu")
+        vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width, device="cpu")
         for row, sentence in enumerate(sentences):
             for column, word in enumerate(sentence):
                 if word in self._indices:

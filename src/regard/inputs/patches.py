@@ -117,7 +117,7 @@ class PictureVectors(Saved):
             [[0, 0], [0, 1], [1, 0], [1, 1]]
         """
         rows, columns = self.grid(picture)
-        return torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
+        return torch.cartesian_prod(*(torch.arange(size, device="cpu") for size in (rows, columns)))
 
     def to_picture(
         self, vectors: Float[Tensor, "item feature"], grid: tuple[int, int]

@@ -185,15 +185,14 @@ class ProfileEncoder:
         indices = {name: index for index, name in enumerate(self.numbers)}
         missing = torch.from_numpy(unknown[[indices[name] for name in self.missing]]).T.float()
         filled = np.where(unknown, np.array(self.standardise.means)[:, None], numbers)
-        one_hot = [torch.zeros(people, len(words)) for _, words in self.words]
+        one_hot = [torch.zeros(people, len(words), device="cpu") for _, words in self.words]
         for (name, words), part in zip(self.words, one_hot, strict=True):
             read = read_column(name, columns.get(name, all_missing))
             if number := [value for value in read.unique if isinstance(value, float)]:
                 raise ArgumentError(f"`profiles` must have a word for {name!r}, but has {number[0]:g}.")
             learned = {word: index for index, word in enumerate(words)}
-            found = torch.tensor(
-                [learned.get(str(value), -1) if value is not None else -1 for value in read.words()], dtype=torch.int64
-            )
+            ids = [learned.get(str(value), -1) if value is not None else -1 for value in read.words()]
+            found = torch.tensor(ids, dtype=torch.int64, device="cpu")
             part[found >= 0, found[found >= 0]] = 1
         return torch.cat([self.standardise.apply(torch.from_numpy(filled.T)).float(), missing, *one_hot], dim=1)
 
@@ -221,7 +220,7 @@ class ProfileEncoder:
             [len(of.numbers), len(of.missing), of.width - len(of.numbers) - len(of.missing)], dim=1
         )
         # If the other encoder has no flag for a number, no value was missing when it was fitted.
-        missing = torch.zeros(len(vectors), len(self.missing))
+        missing = torch.zeros(len(vectors), len(self.missing), device=vectors.device)
         for index, name in enumerate(self.missing):
             if name in of.missing:
                 missing[:, index] = flags[:, of.missing.index(name)]

@@ -231,6 +231,7 @@ def _graph(
     for name in (name for pair in pairs for name in pair):
         if name not in indices:
             raise ArgumentError(f"`friendships` must be between people in `profiles`, but names {name!r:.60}.")
-    edges = torch.tensor([[indices[name] for name in pair] for pair in pairs], dtype=torch.int64).reshape(-1, 2).T
+    numbers = [[indices[name] for name in pair] for pair in pairs]
+    edges = torch.tensor(numbers, dtype=torch.int64, device="cpu").reshape(-1, 2).T
     graph = Graph(vectors, edges, tuple(str(name) for name in people), encoder=encoder)
     return graph if directed else graph.undirected()

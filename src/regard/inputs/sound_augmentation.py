@@ -35,9 +35,10 @@ def with_random_gain(samples: Float[Tensor, " sample"], rate: int, most_db: floa
         True
     """
     # The first point lies before the beginning by a random part of the distance to the second.
-    positions = torch.arange(len(samples)) * (_GAINS / rate) + torch.rand(())
+    device = samples.device
+    positions = torch.arange(len(samples), device=device) * (_GAINS / rate) + torch.rand((), device=device)
     first = positions.long()
-    curve = most_db * (2 * torch.rand(len(samples) * _GAINS // rate + 3) - 1)
+    curve = most_db * (2 * torch.rand(len(samples) * _GAINS // rate + 3, device=device) - 1)
     return samples * 10 ** (torch.lerp(curve[first], curve[first + 1], positions - first) / 20)
 
 
@@ -60,11 +61,12 @@ def with_random_noise(samples: Float[Tensor, " sample"], least_snr: float) -> Fl
     spoken = samples[samples != 0]
     if not len(spoken):
         return samples
-    ratio = least_snr + (max(_MOST_SNR, least_snr) - least_snr) * float(torch.rand(()))
+    ratio = least_snr + (max(_MOST_SNR, least_snr) - least_snr) * float(torch.rand((), device="cpu"))
     size = _fast_size(len(samples))
-    frequencies = torch.arange(1, size // 2 + 2)
-    spectrum = torch.randn(len(frequencies), dtype=torch.complex64)
-    noise = torch.fft.irfft(spectrum * frequencies ** (-_STEEPEST / 2 * torch.rand(())), n=size)[: len(samples)]
+    frequencies = torch.arange(1, size // 2 + 2, device=samples.device)
+    spectrum = torch.randn(len(frequencies), dtype=torch.complex64, device=samples.device)
+    colour = -_STEEPEST / 2 * torch.rand((), device=samples.device)
+    noise = torch.fft.irfft(spectrum * frequencies**colour, n=size)[: len(samples)]
     power = spoken.square().mean() / 10 ** (ratio / 10)
     return samples + noise * (power / noise.square().mean()).sqrt()
 
@@ -82,13 +84,13 @@ def with_random_filter(samples: Float[Tensor, " sample"], rate: int, most_db: fl
         most_db: the largest gain and the largest attenuation of the curve, in dB.
     """
     size = _fast_size(len(samples))
-    frequencies = torch.linspace(0, rate / 2, size // 2 + 1)
-    bends = most_db * (2 * torch.rand(_BENDS) - 1)
+    frequencies = torch.linspace(0, rate / 2, size // 2 + 1, device=samples.device)
+    bends = most_db * (2 * torch.rand(_BENDS, device=samples.device) - 1)
     # By the root of the frequency: like the mel scale, this puts more bends at low frequencies.
     positions = (frequencies / (rate / 2)).sqrt() * (_BENDS - 1)
     first = positions.long().clamp(max=_BENDS - 2)
     curve = torch.lerp(bends[first], bends[first + 1], positions - first)
-    draws = torch.rand(4).tolist()
+    draws = torch.rand(4, device="cpu").tolist()
     if draws[0] < 0.5:
         curve = curve - _attenuation(_LOW_CUT * draws[1] + 1, frequencies)
     if draws[2] < 0.5:
@@ -108,7 +110,7 @@ def with_random_clipping(samples: Float[Tensor, " sample"], most_db: float) -> F
         >>> with_random_clipping(torch.tensor([0.5, -2.0]), 0.0)
         tensor([ 0.5000, -2.0000])
     """
-    too_loud, by = torch.rand(2).tolist()
+    too_loud, by = torch.rand(2, device="cpu").tolist()
     if too_loud < 0.5 or not len(samples):
         return samples
     scale = float(samples.abs().max()) * 10 ** (-most_db * by / 20)

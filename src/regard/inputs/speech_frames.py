@@ -151,7 +151,7 @@ class SpeechFrames(Saved):
         """
         count = self.count(sound)
         if not count:
-            return torch.zeros(0, self.width)
+            return torch.zeros(0, self.width, device="cpu")
         if warp != 1 and self.features == "samples":
             raise ArgumentError(
                 f"`warp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 1, not {warp}."
@@ -192,7 +192,7 @@ class SpeechFrames(Saved):
         """
         if count < 0:
             raise ArgumentError(f"`count` must be at least 0, but is {count}.")
-        bounds = torch.arange(count + 1, dtype=torch.float64) / 100
+        bounds = torch.arange(count + 1, dtype=torch.float64, device="cpu") / 100
         return torch.stack([bounds[:-1], bounds[1:]], dim=1)
 
     def to_sound(self, log_mel: Float[Tensor, "frame feature"]) -> Sound:
@@ -222,7 +222,7 @@ class SpeechFrames(Saved):
         if not (log_mel <= LOUDEST).all():
             raise ArgumentError(f"`log_mel` must be logarithms of power, at most {LOUDEST:g}, but some are not.")
         if not len(log_mel):
-            return Sound(torch.zeros(1, 0), self.rate)
+            return Sound(torch.zeros(1, 0, device="cpu"), self.rate)
         librosa = require("librosa", extra="speech")
         size = _transform_size(self.rate)
         power = invert_mel(log_mel.detach().double().cpu().exp(), _mel_filters(self.rate, self.filters))
@@ -240,7 +240,7 @@ class SpeechFrames(Saved):
         return Sound(samples / samples.abs().max().clamp(min=1.0), self.rate)
 
     def _mel(self, windows: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
-        spectrum = torch.fft.rfft(windows * torch.hann_window(self.window), n=_transform_size(self.rate))
+        spectrum = torch.fft.rfft(windows * torch.hann_window(self.window, device="cpu"), n=_transform_size(self.rate))
         power = spectrum.abs().square()
         return (power if warp == 1 else _warped(power, warp)) @ _mel_filters(self.rate, self.filters)
 
@@ -268,7 +268,7 @@ def _transform_size(rate: int) -> int:
 def _warped(power: Float[Tensor, "frame frequency"], warp: float) -> Float[Tensor, "frame frequency"]:
     """The power at `warp` times each frequency, interpolated; above the highest frequency, that of the highest."""
     last = power.shape[1] - 1
-    positions = (torch.arange(last + 1) * warp).clamp(max=last)
+    positions = (torch.arange(last + 1, device=power.device) * warp).clamp(max=last)
     first = positions.long().clamp(max=last - 1)
     return torch.lerp(power[:, first], power[:, first + 1], (positions - first).to(power.dtype))
 

@@ -56,7 +56,7 @@ def read_time_series(path: str | Path) -> VectorSequences:
     series, labels = [], []
     for number, line in header.lines:
         values, label = header.series(number, line)
-        series.append(torch.tensor(values).T.contiguous())
+        series.append(torch.tensor(values, device="cpu").T.contiguous())
         labels.append(label)
     if not series:
         raise DataError("it holds no series behind @data.", path=path)

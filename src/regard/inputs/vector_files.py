@@ -81,7 +81,7 @@ def _read_table(path: Path) -> VectorSequences:
         if "item_label" in own:
             item_labels.setdefault(name, []).append(row[own["item_label"]])
     return VectorSequences(
-        tuple(torch.tensor(rows) for rows in vectors.values()),
+        tuple(torch.tensor(rows, device="cpu") for rows in vectors.values()),
         tuple(vectors),
         tuple(labels[name] for name in vectors) if "label" in own else None,
         tuple(tuple(item_labels[name]) for name in vectors) if "item_label" in own else None,

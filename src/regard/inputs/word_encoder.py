@@ -115,7 +115,7 @@ class WordEncoder:
             ArgumentError: a sentence is a string (a text has to be split first), or the labels don't match.
         """
         sentences = as_sentences(sentences)
-        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
+        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64, device="cpu")
         rows = self._rows([word for sentence in sentences for word in sentence])
         # Row 0 of the table is padding: its ids are all 0.
         padded = np.zeros((len(sentences), int(lengths.max()) if len(sentences) else 0), dtype=np.int64)

@@ -163,12 +163,12 @@ class WordVectors:
             ArgumentError: a sentence is a string, or the labels don't match.
         """
         sentences = as_sentences(sentences)
-        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
-        vectors = torch.zeros(len(sentences), max(map(len, sentences), default=0), self.width, dtype=self.vectors.dtype)
+        lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64, device=self.vectors.device)
+        vectors = self.vectors.new_zeros(len(sentences), max(map(len, sentences), default=0), self.width)
         for row, sentence in zip(vectors, sentences, strict=True):
             known = [(at, self._indices[word]) for at, word in enumerate(sentence) if word in self._indices]
             if known:
-                positions, words = torch.tensor(known).T
+                positions, words = torch.tensor(known, device=vectors.device).T
                 row[positions] = self.vectors[words]
         return Batch(vectors, lengths, None if labels is None else pad_labels(labels, lengths))
 

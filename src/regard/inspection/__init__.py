@@ -29,6 +29,7 @@ from regard.inspection.drawn_inputs import (
     DrawnTable,
 )
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
+from regard.inspection.figures import FIGURE_FORMATS, FIGURE_VIEWS, figure, save_figure
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.rank_agreement import rank_agreement
@@ -49,6 +50,8 @@ from regard.inspection.summaries import (
 )
 from regard.inspection.views import (
     answer_page,
+    comparison,
+    comparison_of,
     heatmap,
     item_labels,
     item_rankings,
@@ -63,6 +66,8 @@ from regard.inspection.watch import NothingSeen, PartlySeen, intervene, watch
 
 __all__ = [
     "ATTRIBUTIONS",
+    "FIGURE_FORMATS",
+    "FIGURE_VIEWS",
     "Attribution",
     "Case",
     "Change",
@@ -100,7 +105,10 @@ __all__ = [
     "all_keys",
     "answer_page",
     "attended",
+    "comparison",
+    "comparison_of",
     "effects",
+    "figure",
     "find_problems",
     "gradient_weighted",
     "head_patterns",
@@ -117,6 +125,7 @@ __all__ = [
     "rank_agreement",
     "raw_weights",
     "rollout",
+    "save_figure",
     "save_page",
     "save_record",
     "see",

@@ -47,7 +47,7 @@ class Cache:
         self.lengths: Tensor | None = None
         self.sealed = False
         self._room = room
-        self._key = self._value = torch.empty(0, 0, 0, 0)
+        self._key = self._value = torch.empty(0, 0, 0, 0, device="cpu")
 
     @property
     def key(self) -> Tensor:
@@ -133,8 +133,8 @@ class Cache:
     def _write_each(self, key: Tensor, value: Tensor, lengths: Tensor | Sequence[int] | None) -> None:
         """Write the new keys of each item directly after its last one."""
         batch, new = key.shape[0], key.shape[2]
-        start = torch.full((batch,), self.length) if self.lengths is None else self.lengths
-        added = torch.full((batch,), new) if lengths is None else torch.as_tensor(lengths).cpu().long()
+        start = torch.full((batch,), self.length, device="cpu") if self.lengths is None else self.lengths
+        added = torch.as_tensor([new] * batch if lengths is None else lengths, device="cpu").long()
         if added.shape != (batch,) or bool((added < 0).any()) or bool((added > new).any()):
             raise ArgumentError(
                 f"`lengths` must be a number from 0 to {new}, the new vectors, for each of {batch} items, "
@@ -144,7 +144,7 @@ class Cache:
             # Padding is written too, after each item's own keys: it is hidden, and the item's next keys overwrite it.
             self._grow(int(start.max()) + new)
             item = torch.arange(batch, device=key.device).unsqueeze(1)
-            column = (start.unsqueeze(1) + torch.arange(new)).to(key.device)
+            column = (start.unsqueeze(1) + torch.arange(new, device="cpu")).to(key.device)
             # (batch head new feature) -> (batch new head feature): the two indexed axes come first.
             self._key[item, :, column] = key.transpose(1, 2)
             self._value[item, :, column] = value.transpose(1, 2)

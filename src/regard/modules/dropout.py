@@ -33,7 +33,7 @@ class Dropout(nn.Dropout):
             return super().forward(input)
         if self.p == 1:
             return input * 0
-        draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+        draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64, device=input.device).random_(-(2**63), None)
         # A draw is uniform over 65536 integers from -32768 on; a fraction p of them lies below the threshold.
-        kept = draws[: input.numel()] >= round(self.p * _DRAWS) - _DRAWS // 2
+        kept = draws.view(torch.int16)[: input.numel()] >= round(self.p * _DRAWS) - _DRAWS // 2
         return input * (kept.to(input.dtype) / (1 - self.p)).view(input.shape)

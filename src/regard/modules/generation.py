@@ -18,7 +18,7 @@ from regard.special_ids import END, PADDING, START
 
 __all__ = ["Generated", "beam_search", "greedy", "log_probabilities"]
 
-_NEVER_GENERATED = torch.tensor([PADDING, START])
+_NEVER_GENERATED = torch.tensor([PADDING, START], device="cpu")
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def torch_masks(
             shown = allowed if shown is None else shown & allowed
         if added is not None:
             bias = added if bias is None else bias + added
-    if shown is None and items is not None:
+    if bias is not None and shown is None and items is not None:
         # It hides nothing, but checks the batch size of the bias.
-        shown = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=None if bias is None else bias.device)
+        shown = bias.new_ones(1, 1, 1, 1, dtype=torch.bool)
     return {"mask": None if shown is None else Pairs(shown, items), "bias": bias}

@@ -1,4 +1,4 @@
-"""The colours of a heat map: a perceptually uniform scale from dark blue to light yellow.
+"""The colours of a heat map in a terminal: a perceptually uniform scale from dark blue to light yellow.
 
 The scale is a straight line in OKLab, a space in which equal distances look equally different. Lightness increases
 monotonically, and the hue runs from blue to yellow, which people with any kind of colour-vision deficiency can tell

@@ -5,7 +5,6 @@ from html import escape
 
 from regard.errors import ArgumentError
 from regard.page.blocks import Bars, Block, Comparison, Heading, HeatMap, Items, Page, Prose, Table
-from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, Colour, colour_of, hexadecimal, ink_on
 from regard.page.downsampling import downsample, downsampling_note
 from regard.page.numbers import percent, plural
 from regard.page.style import STYLE
@@ -189,21 +188,28 @@ def _heat_map(block: HeatMap) -> str:
 
 
 def _cell(value: float | None, high: float) -> str:
-    colour = colour_of(value, high)
-    style = f"background:{hexadecimal(colour)};color:{hexadecimal(ink_on(colour))}"
-    return f'<td style="{style}">{escape(percent(value))}</td>'
+    kind = _kind(value)
+    if value is None or kind:
+        return f'<td class="{kind}">{escape(percent(value))}</td>'
+    # The square root, as on the live page: small weights can be told from 0.
+    share = round(100 * math.sqrt(min(max(value / high, 0.0), 1.0)))
+    # The ink of these has enough contrast in light and in dark.
+    ink = ' class="strong"' if share >= 86 else ' class="middle"' if share >= 59 else ""
+    return f'<td{ink} style="--share:{share}%">{escape(percent(value))}</td>'
+
+
+def _kind(value: float | None) -> str:
+    """The class of what is none of the scale."""
+    if value is None:
+        return "masked"
+    return "broken" if math.isnan(value) else "zero" if value == 0.0 else ""
 
 
 def _legend(block: HeatMap) -> str:
-    def patch(colour: Colour) -> str:
-        return f'<i style="background:{hexadecimal(colour)}"></i>'
-
-    scale = "".join(patch(colour) for colour in SCALE[::4])
-    values = [value for row in block.values for value in row]
-    entries = [f'0% <span class="scale" aria-hidden="true">{scale}</span> {escape(percent(block.high))}']
-    entries += [f"{patch(ZERO)} exactly 0"] if 0.0 in values else []
-    entries += [f"{patch(MASKED)} masked"] if None in values else []
-    entries += [f"{patch(NOT_A_NUMBER)} not a number"] if any(v is not None and math.isnan(v) for v in values) else []
+    entries = [f'0% <i class="scale" aria-hidden="true"></i> {escape(percent(block.high))}']
+    kinds = {_kind(value) for row in block.values for value in row}
+    for kind, name in (("zero", "exactly 0"), ("masked", "masked"), ("broken", "not a number")):
+        entries += [f'<i class="{kind}" aria-hidden="true"></i> {name}'] if kind in kinds else []
     return f'<p class="legend">Colours: {", ".join(entries)}.</p>'
 
 

@@ -15,15 +15,15 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
 
     Args:
         page: what is to be read without a script.
-        data, arrays: what the script draws from.
+        data, arrays: what the script draws from; with `data["against"]` it shows two records and what differs.
         language: the language of the page's own words, as a BCP 47 tag.
         asks: whether the page has a form, and asks the server that it came from for other inputs; `data["asks"]` says
             what it asks for. Other pages hold no code that connects to anything.
     """
     return as_scripted_html(
         page,
-        joined("live.js" if asks else "offline.js"),
-        style=style("page.css") + (style("live.css") if asks else ""),
+        joined("live.js" if asks else "against.js" if "against" in data else "offline.js"),
+        style="".join(map(style, _styles(data, asks))),
         held={
             "values": ("application/json", embedded_json(data)),
             "packed": ("text/plain", arrays.packed()),
@@ -39,3 +39,7 @@ def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: 
         ),
         language=language,
     )
+
+
+def _styles(data: dict[str, Any], asks: bool) -> list[str]:
+    return ["page.css", *(["live.css"] if asks else []), *(["both.css"] if "against" in data else [])]

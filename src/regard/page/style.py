@@ -4,10 +4,12 @@ __all__ = ["STYLE"]
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --quiet: #595959; --paper: #fff; --line: #d0d0d0; --accent: #1f5fa8;
-  --effect: #b45309 }
+  --effect: #b45309; --low: #f7f9fc; --high: #1f5fbf; --masked: #e4e7eb; --broken: #7a7a7a;
+  --on-low: #000; --on-high: #fff }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #ececec; --quiet: #b0b0b0; --paper: #161618; --line: #444; --accent: #7db4f0;
-    --effect: #f0a35e }
+    --effect: #f0a35e; --low: #1b2026; --high: #7fb2ff; --masked: #2d333a; --broken: #8a8a8a;
+    --on-low: #fff; --on-high: #000 }
 }
 body { margin: 0; color: var(--ink); background: var(--paper); font: 1rem/1.5 system-ui, sans-serif }
 main { max-width: 60rem; margin: 0 auto; padding: 1rem }
@@ -39,8 +41,15 @@ thead th { color: var(--quiet); font-weight: 400 }
   forced-color-adjust: none; print-color-adjust: exact }
 .map thead th { writing-mode: vertical-rl; max-height: 10em }
 .map tbody th { white-space: nowrap }
-.legend i { display: inline-block; width: .6em; height: .9em; vertical-align: -.1em; print-color-adjust: exact;
-  forced-color-adjust: none }
+.map [style] { background: color-mix(in srgb, var(--high) var(--share), var(--low)); color: var(--on-low) }
+.map .middle { color: #000 }
+.map .strong { color: var(--on-high) }
+.zero { background: var(--paper); color: var(--quiet) }
+.masked { background: repeating-linear-gradient(135deg, var(--masked) 0 5px, var(--line) 5px 6px) }
+.broken { background: var(--broken); color: #000 }
+.legend i { display: inline-block; width: .9em; height: .9em; vertical-align: -.1em; border: 1px solid var(--line);
+  print-color-adjust: exact; forced-color-adjust: none }
+.legend .scale { width: 6em; background: linear-gradient(90deg, var(--low), var(--high)) }
 .legend { color: var(--quiet); font-size: .9rem }
 @media print { .wide { overflow: visible } }
 """

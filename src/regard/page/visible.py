@@ -4,7 +4,7 @@ import unicodedata
 
 from rich.cells import cell_len
 
-__all__ = ["clip", "visible"]
+__all__ = ["clip", "escaped", "visible"]
 
 # Joiners have the category Cf like direction controls, but words (Persian, Hindi) and emoji contain them.
 _KEPT = {"\u200c", "\u200d"}
@@ -50,10 +50,20 @@ def clip(text: str, width: int) -> str:
     return "".join(cut) + "…"
 
 
-def _escape(character: str) -> str:
-    if character in _KEPT or unicodedata.category(character) not in _HIDDEN:
-        return character
+def escaped(character: str) -> str:
+    r"""The escape of a character.
+
+    Example:
+        >>> print(escaped("我"), escaped("\n"), escaped("\x1b"))
+        \u6211 \n \x1b
+    """
     code = ord(character)
     if character in "\n\r\t":
         return repr(character)[1:-1]
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _escape(character: str) -> str:
+    if character in _KEPT or unicodedata.category(character) not in _HIDDEN:
+        return character
+    return escaped(character)

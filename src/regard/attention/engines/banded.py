@@ -148,7 +148,8 @@ def _calls(request: Request) -> Iterator[_KernelCall]:
     if window.first:
         yield from _cut_windows(start, stop, 0, window.first, request)
     block_columns = block_rows - 1 + window.width
-    row, column = torch.arange(block_rows).unsqueeze(1), torch.arange(block_columns).unsqueeze(0)
+    row = torch.arange(block_rows, device="cpu").unsqueeze(1)
+    column = torch.arange(block_columns, device="cpu").unsqueeze(0)
     mask = _as_bias((column >= row) & (column < row + window.width), request)
     count = (window.last - window.first) // block_rows
     groups = request.query.shape[0] * request.query.shape[1]
@@ -168,13 +169,13 @@ def _cut_windows(start: Tensor, stop: Tensor, first: int, last: int, request: Re
         low, high = start[rows], stop[rows]
         seen = low < high
         column, end = (int(low[seen].min()), int(high[seen].max())) if seen.any() else (0, 1)
-        columns = torch.arange(column, end).unsqueeze(0)
+        columns = torch.arange(column, end, device="cpu").unsqueeze(0)
         mask = _as_bias((columns >= low.unsqueeze(1)) & (columns < high.unsqueeze(1)), request)
         yield _KernelCall(row, column, 1, rows.stop - row, end - column, mask)
 
 
 def _as_bias(allowed: Tensor, request: Request) -> Tensor:
-    mask = torch.zeros(allowed.shape, dtype=request.query.dtype)
+    mask = torch.zeros(allowed.shape, dtype=request.query.dtype, device="cpu")
     return mask.masked_fill_(~allowed, -torch.inf)
 
 
@@ -198,7 +199,7 @@ def _find_sliding_window(request: Request) -> _SlidingWindow | None:
     if not spans.exact or len(spans.outer) != 1 or len(spans.outer[0].start) != 1:
         return None
     start, stop = (bound[0] for bound in spans.outer[0])
-    rows = torch.arange(len(start))
+    rows = torch.arange(len(start), device="cpu")
     middle = len(start) // 2
     width = int(stop[middle] - start[middle])
     moving = (start - rows == start[middle] - middle) & (stop - rows == stop[middle] - middle)

@@ -56,6 +56,9 @@ def refuse(request: Request) -> str | None:
     if request.query.device.type == "cuda" and request.query.dtype == torch.float64:
         return "on CUDA it has no kernel of linear memory for float64"
     if request.hides_nothing:
+        # In half precision they give zeros where all scores are minus infinity, and in float32 NaN for one that is.
+        if _on_cuda_with_values(request) and not request.finite:
+            return "on CUDA its kernels lose a score that is infinite"
         return None
     causal, lengths = _hidden_by(request)
     if not causal and lengths is None:
@@ -106,9 +109,7 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     if request.query.device.type != "cpu":
-        # While a CUDA graph is captured, no tensor value can be read.
-        looks = not torch.cuda.is_current_stream_capturing()
-        large = looks and loses_precision(request.reduced()[0])
+        large = _on_cuda_with_values(request) and loses_precision(request.reduced()[0])
         return autograd.run_recomputing(request.expanded, blocked) if large else forward(request)
     # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
@@ -154,12 +155,17 @@ def loses_precision(reduced: Request) -> bool:
 
     Terms that cancel lose precision too, so the rows' logsumexp, though available, is no criterion.
     """
-    largest = _longest_norm(reduced.query) * _longest_norm(reduced.key) * abs(scale_of(reduced.parts))
+    largest = (_longest_norm(reduced.query) * _longest_norm(reduced.key)).item() * abs(scale_of(reduced.parts))
     return not largest <= LARGEST_SCORES[reduced.query.dtype]  # NaN is no bound
 
 
-def _longest_norm(vectors: Tensor) -> float:
-    return torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide_dtype(vectors)).amax().item()
+def _longest_norm(vectors: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(vectors.detach(), dim=-1, dtype=wide_dtype(vectors)).amax()
+
+
+def _on_cuda_with_values(request: Request) -> bool:
+    """Whether the call is on CUDA, and its values can be read: not while a CUDA graph is captured."""
+    return request.query.device.type == "cuda" and not torch.cuda.is_current_stream_capturing()
 
 
 def forward(request: Request) -> Tensor:
@@ -281,10 +287,10 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
         return None
 
     def build() -> Tensor:
-        keys = torch.arange(request.key.shape[2])
+        keys = torch.arange(request.key.shape[2], device=counts.device)
         # For an item without keys nothing is hidden: the kernel would divide by zero, and its rows are zeroed anyway.
         hidden = (keys >= counts.unsqueeze(1)) & (counts > 0).unsqueeze(1)
-        bias = torch.zeros(hidden.shape, dtype=request.query.dtype).masked_fill_(hidden, -math.inf)
+        bias = request.query.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
         return bias.view(len(bias), 1, 1, -1)
 
     return request.cached("key_bias", build)
@@ -302,9 +308,9 @@ def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
         return None
 
     def build() -> Tensor | None:
-        shown = torch.ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
+        shown = request.query.new_ones(request.query.shape[0], request.query.shape[2], dtype=torch.bool)
         if lengths.of_queries is not None:
-            shown &= torch.arange(shown.shape[1]) < lengths.of_queries.unsqueeze(1)
+            shown &= torch.arange(shown.shape[1], device=shown.device) < lengths.of_queries.unsqueeze(1)
         if lengths.of_keys is not None:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
         return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)

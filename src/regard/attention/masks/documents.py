@@ -56,7 +56,9 @@ class Documents(Mask):
                 numbers = integer_tensor(getattr(self, name), name, "Documents", meaning, (1, 2))
                 numbers = numbers.clamp(min=-1)
                 object.__setattr__(self, name, numbers.unsqueeze(0) if numbers.ndim == 1 else numbers)
-        start, stop, contiguous = _extents(self._keys, self._keys if self.query is None else self._queries)
+        # One of the two may have been a list, and the other a tensor on a GPU.
+        queries = self._keys if self.query is None else self._queries.to(self._keys.device)
+        start, stop, contiguous = _extents(self._keys, queries)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "stop", stop)
         object.__setattr__(self, "contiguous", contiguous)
@@ -80,7 +82,7 @@ class Documents(Mask):
             counts = integer_tensor(item, "lengths", "Documents", meaning, (1,))
             if len(counts) and int(counts.min()) < 0:
                 raise ArgumentError(f"`lengths` of Documents must be 0 or more, but holds {int(counts.min())}.")
-            rows.append(torch.arange(len(counts)).repeat_interleave(counts))
+            rows.append(torch.arange(len(counts), device=counts.device).repeat_interleave(counts))
         return cls(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1))
 
     @property

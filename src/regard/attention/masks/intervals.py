@@ -178,7 +178,8 @@ class Guided(Mask):
             )
         if self.centres is None:
             return
-        centres = torch.as_tensor(self.centres)
+        given = self.centres
+        centres = given if isinstance(given, Tensor) else torch.as_tensor(given, device="cpu")
         if centres.ndim not in (1, 2) or centres.dtype == torch.bool or centres.is_complex():
             raise ArgumentError(
                 "`centres` of Guided must be positions among the keys, (query,) or (batch, query), "
@@ -197,7 +198,7 @@ class Guided(Mask):
         object.__setattr__(self, "centres", centres)
 
     def allows(self, at: Index) -> Tensor:
-        first, last = self._interval(at.batch, at.query, at.queries, at.keys)
+        first, last = self._interval(self._centres, at.batch, at.query, at.queries, at.keys)
         return (at.key >= first) & (at.key <= last)
 
     def spans(self, sizes: Sizes) -> Spans:
@@ -205,20 +206,25 @@ class Guided(Mask):
             size if lengths is None else lengths.cpu().unsqueeze(1)
             for size, lengths in ((sizes.queries, sizes.query_lengths), (sizes.keys, sizes.key_lengths))
         )
-        first, last = self._interval(torch.arange(self._items(sizes)).unsqueeze(1), sizes.rows, queries, keys)
-        return Spans.only(first.cpu(), last.cpu() + 1, sizes.keys)
+        centres = None if self._centres is None else self._centres.cpu()
+        items = torch.arange(1 if centres is None else len(centres), device="cpu").unsqueeze(1)
+        first, last = self._interval(centres, items, sizes.rows, queries, keys)
+        return Spans.only(first, last + 1, sizes.keys)
 
     def check(self, sizes: Sizes) -> None:
-        if self.centres is not None:
-            check_table(self.centres, "centres", "Guided", sizes.batch, sizes.queries, "queries")  # pyright: ignore[reportArgumentType]
+        if self._centres is not None:
+            check_table(self._centres, "centres", "Guided", sizes.batch, sizes.queries, "queries")
 
-    def _items(self, sizes: Sizes) -> int:
-        return 1 if self.centres is None else len(self.centres)
+    @property
+    def _centres(self) -> Tensor | None:
+        return self.centres  # pyright: ignore[reportReturnType]
 
-    def _interval(self, item: Tensor, row: Tensor, queries: Tensor | int, keys: Tensor | int) -> tuple[Tensor, Tensor]:
+    def _interval(
+        self, centres: Tensor | None, item: Tensor, row: Tensor, queries: Tensor | int, keys: Tensor | int
+    ) -> tuple[Tensor, Tensor]:
         """The first and the last key that these queries may see, possibly beyond the ends."""
-        if isinstance(self.centres, Tensor):
-            centre = entries(self.centres, item, row)
+        if centres is not None:
+            centre = entries(centres, item, row)
             reach = self.width if isinstance(self.width, int) else self.width * keys
             return torch.ceil(centre - reach).long(), torch.floor(centre + reach).long()
         # In integers, so that rounding can't matter: |j m - i n| <= width m, or width m n for a fraction.

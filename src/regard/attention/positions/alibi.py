@@ -95,4 +95,5 @@ def alibi_slopes(heads: int) -> Tensor:
     lower = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * k / lower) for k in range(1, lower + 1)]
     between = [2 ** (-8 * k / (2 * lower)) for k in range(1, 2 * lower + 1, 2)]
-    return torch.tensor((slopes + between)[:heads])
+    # Where a parameter would be made.
+    return torch.tensor((slopes + between)[:heads], device=torch.get_default_device())

@@ -1,6 +1,8 @@
 """Views: functions that make a page from a record."""
 
 from regard.inspection.views.answer_page import answer_page
+from regard.inspection.views.comparison import comparison_of
+from regard.inspection.views.comparison_page import comparison
 from regard.inspection.views.heatmap import heatmap
 from regard.inspection.views.item_labels import item_labels
 from regard.inspection.views.item_rankings import item_rankings
@@ -11,6 +13,8 @@ from regard.inspection.views.story import story, story_of
 
 __all__ = [
     "answer_page",
+    "comparison",
+    "comparison_of",
     "heatmap",
     "item_labels",
     "item_rankings",

@@ -11,7 +11,7 @@ The vectors are compared with the record's own weights before they are used, sin
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,8 +28,10 @@ from regard.page.arrays import Arrays
 
 __all__ = [
     "OVERVIEW",
+    "JoinedCells",
     "are_products",
     "hidden_pairs",
+    "joined_cells",
     "mean_rows",
     "overview",
     "top_rows",
@@ -57,23 +59,60 @@ def overview(layer: LayerRecord, arrays: Arrays) -> dict[str, Any]:
     still sums to what it summed; and beside each sum the largest single weight in the cell. Of the queries of a cell
     eight are taken, evenly spaced.
     """
-    queries, keys = layer.shape
-    tall, wide = (-(-size // OVERVIEW) for size in (queries, keys))
-    rows, columns = -(-queries // tall), -(-keys // wide)
-    sums, most = torch.zeros(layer.heads, rows, columns), torch.zeros(layer.heads, rows, columns)
-    for row in range(rows):
-        which = range(row * tall, min(queries, (row + 1) * tall), -(-tall // _ROWS_OF_A_CELL))
-        found = torch.nn.functional.pad(layer.weights(which), (0, columns * wide - keys))
-        found = found.unflatten(2, (columns, wide))
-        sums[:, row], most[:, row] = found.sum(-1).mean(1), found.amax((1, 3))
+    cells = joined_cells(layer, OVERVIEW, _ROWS_OF_A_CELL)
+    sums = cells.sums
     return {
         "overview": arrays.add(sums.numpy().astype(np.float16)),
-        "largest": arrays.add(most.numpy().astype(np.float16)),
+        "largest": arrays.add(cells.largest.numpy().astype(np.float16)),
         "overview_high": float(sums[sums.isfinite()].amax()) if sums.isfinite().any() else 0.0,
-        "rows_joined": tall,
-        "keys_joined": wide,
-        "rows_taken": len(range(0, tall, -(-tall // _ROWS_OF_A_CELL))),
+        "rows_joined": cells.tall,
+        "keys_joined": cells.wide,
+        "rows_taken": cells.taken,
     }
+
+
+class JoinedCells(NamedTuple):
+    """The weights of each head, joined into cells.
+
+    Args:
+        sums: (head, row, column), summed over the keys of a cell and averaged over its queries.
+        largest: (head, row, column), the largest single weight in each cell.
+        tall, wide: how many queries and keys a cell joins; those at the end may join fewer.
+        taken: how many of the queries of a cell were looked at.
+    """
+
+    sums: Tensor
+    largest: Tensor
+    tall: int
+    wide: int
+    taken: int
+
+
+def joined_cells(layer: LayerRecord, most: int, rows_of_a_cell: int | None = None) -> JoinedCells:
+    """The weights of each head in at most so many rows and columns of cells.
+
+    Args:
+        layer: the layer.
+        most: the most rows and columns.
+        rows_of_a_cell: so many queries of a cell are looked at, evenly spaced; None: all.
+
+    Example:
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
+        >>> cells = joined_cells(layer, 1)
+        >>> cells.sums.tolist(), cells.largest.tolist(), cells.tall
+        ([[[1.0]]], [[[0.75]]], 2)
+    """
+    queries, keys = layer.shape
+    tall, wide = (max(1, -(-size // most)) for size in (queries, keys))
+    rows, columns = -(-queries // tall), -(-keys // wide)
+    apart = 1 if rows_of_a_cell is None else -(-tall // rows_of_a_cell)
+    sums, largest = torch.zeros(layer.heads, rows, columns), torch.zeros(layer.heads, rows, columns)
+    for row in range(rows):
+        which = range(row * tall, min(queries, (row + 1) * tall), apart)
+        found = torch.nn.functional.pad(layer.weights(which), (0, columns * wide - keys))
+        found = found.unflatten(2, (columns, wide))
+        sums[:, row], largest[:, row] = found.sum(-1).mean(1), found.amax((1, 3))
+    return JoinedCells(sums, largest, tall, wide, len(range(0, tall, apart)))
 
 
 def mean_rows(layer: LayerRecord) -> np.ndarray:

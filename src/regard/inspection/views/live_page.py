@@ -6,6 +6,9 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record import Record
+from regard.inspection.views.comparison import comparison_of, has_head
+from regard.inspection.views.comparison_data import comparison_data
+from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
 from regard.inspection.views.page_data import page_data
 from regard.inspection.views.story import story
 from regard.page import Heading, Page, as_live_html
@@ -17,6 +20,7 @@ def live_page(
     records: Record | Sequence[Record],
     titles: Sequence[str] = (),
     *,
+    against: Record | None = None,
     still: Page | None = None,
     language: str = "en",
     layer: int | None = None,
@@ -29,13 +33,16 @@ def live_page(
     Args:
         records: the records, of which one is shown at a time.
         titles: the name of each; by default its model.
+        against: a record to compare with the one in `records`, such as that of another model, of another input, or of
+            the same model after training; both are shown at a time, with what differs. `titles` then are two.
         still: the title, and what can be read without a script; by default the stories of the records.
         language: the language that the page begins in, "en" or "zh-Hans".
         layer, head, query: what is shown first, from 1, as in `story_of`.
         progress: called with how much is done, and of how much; of 8,192 items the page takes minutes.
 
     Raises:
-        ArgumentError: there is no record, or one without attention; or `titles` are not as many.
+        ArgumentError: there is no record, or one without attention; or `titles` are not as many; or `against` is given
+            with several records.
 
     Example:
         >>> import torch
@@ -48,6 +55,8 @@ def live_page(
     records = [records] if isinstance(records, Record) else list(records)
     if not records or any(not each.layers and each.pooling is None for each in records):
         raise ArgumentError("`records` must hold records with attention, one or more, but holds none, or one without.")
+    if against is not None:
+        return _compared(records, against, titles, still, language, layer, head, query, progress)
     titles = list(titles) or [each.model for each in records]
     if len(titles) != len(records):
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
@@ -58,12 +67,17 @@ def live_page(
 
 
 def save_page(
-    records: Record | Sequence[Record], path: str | Path, titles: Sequence[str] = (), **options: int | str | None
+    records: Record | Sequence[Record],
+    path: str | Path,
+    titles: Sequence[str] = (),
+    *,
+    against: Record | None = None,
+    **options: int | str | None,
 ) -> None:
     """Write the page of one or several records to a file, which any browser opens, without a network.
 
     Args:
-        records, titles: as in `live_page`.
+        records, titles, against: as in `live_page`.
         path: the file, such as "saw.html"; an old one is replaced, in one step.
         options: `language`, `layer`, `head` and `query` of `live_page`.
 
@@ -81,11 +95,50 @@ def save_page(
         ...     Path(f"{folder}/saw.html").stat().st_size < 500_000
         True
     """
-    write_text(path, live_page(records, titles, **options))  # pyright: ignore[reportArgumentType]
+    write_text(path, live_page(records, titles, against=against, **options))  # pyright: ignore[reportArgumentType]
+
+
+def _compared(
+    records: Sequence[Record],
+    against: Record,
+    titles: Sequence[str],
+    still: Page | None,
+    language: str,
+    layer: int | None,
+    head: int | None,
+    query: int | None,
+    progress: Callable[[int, int], None],
+) -> str:
+    if len(records) != 1:
+        raise ArgumentError(f"`records` must be one record with `against`, but are {len(records)}. Give a single one.")
+    names = titles_of(records[0], against, titles)
+    found = comparison_of(records[0], against, layer=layer, head=head, query=query)
+    if still is None:
+        table = Page("", tuple(difference_table(found, layer, head)))
+        stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
+        still = Page.of("A and B, and what differs", page_of(found, names), table, stories)
+    places = [None if each is None else each + 1 for each in found.places]
+    there = has_head(against, layer, head)
+    first = layer, head, places[0]
+    second = (layer, head, places[1]) if there else (None, None, places[1])
+    data, arrays = page_data(
+        found.records,
+        names,
+        layer=layer,
+        head=head,
+        query=places[0],
+        each_shown=(first, second),
+        progress=progress,
+    )
+    return as_live_html(still, data | {"against": comparison_data(found)}, arrays, language=language)
 
 
 def _stories(
-    records: Sequence[Record], titles: Sequence[str], layer: int | None, head: int | None, query: int | None
+    records: Sequence[Record],
+    titles: Sequence[str],
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
 ) -> Page:
     blocks = []
     for record, title in zip(records, titles, strict=True):

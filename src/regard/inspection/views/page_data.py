@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.outcomes import Outcome, Outcomes
 from regard.inspection.record import Record
+from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.kept_weights import kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
@@ -35,6 +36,7 @@ def page_data(
     layer: int | None = None,
     head: int | None = None,
     query: int | None = None,
+    each_shown: Sequence[tuple[int | None, int | None, int | None]] = (),
     most_bytes: int = MOST_BYTES,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[dict[str, Any], Arrays]:
@@ -46,6 +48,7 @@ def page_data(
         records: the records, of which one is shown at a time.
         titles: the name of each.
         layer, head, query: what is shown first, as in `story_of`.
+        each_shown: the same for each record, where it isn't the same in all.
         most_bytes: the most bytes of arrays, compressed.
         progress: called with how much is done, and of how much.
 
@@ -58,17 +61,22 @@ def page_data(
         ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
     arrays = Arrays()
-    shown_layer, shown_head, place = (None if each is None else each - 1 for each in (layer, head, query))
+    chosen = list(each_shown) or [(layer, head, query)] * len(records)
     total = sum(2 * len(each.layers) + 1 for each in records)
     steps = itertools.count(1)
     found = []
-    for number, (record, title) in enumerate(zip(records, titles, strict=True), start=1):
+    for number, (record, title, one) in enumerate(zip(records, titles, chosen, strict=True), start=1):
         # Each record gets the same part of what is left.
         most = arrays.packed_size + (most_bytes - arrays.packed_size) // (len(records) - number + 1)
-        told = _record(record, arrays, most, shown_layer, shown_head, place, lambda: progress(next(steps), total))
+        first_layer, first_head, place = map(_from_0, one)
+        told = _record(record, arrays, most, first_layer, first_head, place, lambda: progress(next(steps), total))
         found.append({"title": visible(title)} | told)
-    first = {"layer": shown_layer, "head": shown_head, "place": place}
+    first = {"layer": _from_0(layer), "head": _from_0(head), "place": _from_0(query)}
     return {"version": 1, "records": found, "shown": first, "blocks": arrays.lengths()}, arrays
+
+
+def _from_0(number: int | None) -> int | None:
+    return None if number is None else number - 1
 
 
 def _record(
@@ -82,7 +90,7 @@ def _record(
 ) -> dict[str, Any]:
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or _answered(record), len(record.layers), arrays)
+    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
     for kept, each in zip(layers, record.layers, strict=True):
@@ -122,26 +130,6 @@ def _record(
         "outcomes": outcomes,
         "difference": found if found is not None and math.isfinite(found) else None,
     }
-
-
-def _answered(record: Record) -> Outcomes:
-    """The places of a record whose effects weren't measured."""
-    texts = record.query_items
-    if record.labels:
-        scores = record.scores or (None,) * len(texts)
-        places = [Place(*each) for each in zip(texts, range(len(texts)), record.labels, scores, strict=True)]
-        return Outcomes("labels", "item", tuple(places))
-    match record.answer:
-        case dict():
-            found = [Place(name, None, "yes", chance) for name, chance in record.answer.items()]
-            return Outcomes("labels", "item", tuple(found))
-        case (str() as label, float() as chance):
-            return Outcomes("labels", "item", (Place("the whole", None, label, chance),))
-        case float() as number:
-            return Outcomes("numbers", "item", (Place("the whole", None, f"{number:.4g}", None),))
-    generated = record.queries is not None
-    found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
-    return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))
 
 
 def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any]:

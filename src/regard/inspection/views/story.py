@@ -17,7 +17,17 @@ from regard.inspection.views.story_words import change_text, or_zero, said, sent
 from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
 from regard.page.numbers import counted, percent, probability
 
-__all__ = ["MOST_ROWS", "Story", "difference", "head_names", "page_of", "story", "story_of"]
+__all__ = [
+    "MOST_ROWS",
+    "Story",
+    "chosen_place",
+    "comparison",
+    "difference",
+    "head_names",
+    "page_of",
+    "story",
+    "story_of",
+]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -102,11 +112,7 @@ def story_of(
     outcomes = record.outcomes
     if outcomes is None:
         raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
-    count = len(outcomes.places)
-    if query is not None and not 1 <= query <= count:
-        last = outcomes.places[-1].name
-        raise ArgumentError(f"`query` must be {_range(count)}, but is {query}. The last is {last!r}.")
-    number = outcomes.default() if query is None else query - 1
+    number = chosen_place(outcomes, query)
     place = outcomes.places[number]
     found = attributed_items(record, attribution or "raw", number, layer, head, case)
     weights = tuple(found.weights.double().tolist())
@@ -126,6 +132,25 @@ def story_of(
         difference(record),
         None if attribution is None else ATTRIBUTIONS[attribution],
     )
+
+
+def chosen_place(outcomes: Outcomes, query: int | None) -> int:
+    """The number of the place that is shown, from 0.
+
+    Args:
+        outcomes: the predictions.
+        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+
+    Raises:
+        ArgumentError: there is no such place.
+    """
+    if query is None:
+        return outcomes.default()
+    count = len(outcomes.places)
+    if not 1 <= query <= count:
+        last = outcomes.places[-1].name
+        raise ArgumentError(f"`query` must be {_range(count)}, but is {query}. The last is {last!r}.")
+    return query - 1
 
 
 def story(
@@ -172,7 +197,7 @@ def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
     blocks = [
         *_items(record, told),
         Prose(told.sentence),
-        _comparison(record, told, top),
+        comparison(record, told, top),
         *_method(told),
         *_head_table(told, top, heads),
         *([Prose(note)] if note else []),
@@ -229,7 +254,8 @@ def _shown(
     )
 
 
-def _comparison(record: Record, told: Story, top: int) -> Comparison:
+def comparison(record: Record, told: Story, top: int = MOST_ROWS) -> Comparison:
+    """What was attended to beside what mattered: a row an item, of the `top` items that are largest in either."""
     names = numbered(record.items)
     rows = range(len(names))
     if len(names) > top:

@@ -8,7 +8,7 @@ from regard.inspection.record import Record
 from regard.page.numbers import percent, probability
 from regard.page.visible import visible
 
-__all__ = ["change_text", "or_zero", "said", "sentence", "signed_percent", "size_text"]
+__all__ = ["change_text", "or_zero", "quoted", "said", "sentence", "signed_percent", "size_text"]
 
 # A change of the probability below this is called none: it may not change the percentage.
 _NOTICED = 0.01
@@ -34,7 +34,7 @@ def sentence(
     place, names = outcomes.places[number], numbered(record.items)
     own = place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
     most = max(range(len(weights)), key=lambda item: abs(or_zero(weights[item])))
-    attended = _attended("itself" if most == own else _quoted(names[most]), weights[most], attribution)
+    attended = _attended("itself" if most == own else quoted(names[most]), weights[most], attribution)
     start = _opening(record, outcomes, place)
     others = [item for item in range(len(hidden)) if item != own]
     if not others:
@@ -45,7 +45,7 @@ def sentence(
     change = _becomes(place, hidden[found], outcomes.kind)
     if found == most:
         return f"{start} {attended}, and hiding it changes the answer most: {change}."
-    return f"{start} {attended}, but hiding {_quoted(names[found])} changes the answer most: {change}."
+    return f"{start} {attended}, but hiding {quoted(names[found])} changes the answer most: {change}."
 
 
 def _attended(item: str, weight: float, attribution: str) -> str:
@@ -64,14 +64,14 @@ def _opening(record: Record, outcomes: Outcomes, place: Place) -> str:
         name = numbered(record.query_items)[place.query]
     score = "" if place.score is None else f" ({probability(place.score)})"
     if outcomes.kind == "vectors":
-        return "The output is a vector." if name == "the whole" else f"The output at {_quoted(name)} is a vector."
+        return "The output is a vector." if name == "the whole" else f"The output at {quoted(name)} is a vector."
     match outcomes.form:
         case "next":
-            return f"After {_quoted(name)} comes {_quoted(place.label)}{score}."
+            return f"After {quoted(name)} comes {quoted(place.label)}{score}."
         case "generated":
-            return f"{_quoted(name)} was written{score}."
+            return f"{quoted(name)} was written{score}."
         case _:
-            subject = "The answer" if name == "the whole" else _quoted(name)
+            subject = "The answer" if name == "the whole" else quoted(name)
             return f"{subject} is {visible(place.label)}{score}."
 
 
@@ -118,7 +118,8 @@ def _noticed(outcome: Outcome, kind: str) -> bool:
     return outcome.change != 0 if kind == "numbers" else not abs(outcome.change) < _NOTICED
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text of the input in quotation marks."""
     # Pieces of words begin with their space.
     return f'"{visible(text).strip()}"'
 

@@ -1,5 +1,5 @@
 // What the model says, as chips: the answers for the whole, or what it wrote, of which one is chosen.
-import { clipped, h, token } from "./dom.js";
+import { clipped, h, titleOf, token } from "./dom.js";
 import { probability } from "./numbers.js";
 import { placeAt } from "./view.js";
 import { wordsOf } from "./words.js";
@@ -7,6 +7,8 @@ import { wordsOf } from "./words.js";
 // More items than that are shown as a window around the chosen one.
 const WINDOW = 80;
 const LINES = 140;
+/** Characters of an item, a name or an answer that are shown. */
+export const MOST_SHOWN = 60;
 
 /** The chips; none where each item has an answer of its own. */
 export function answerChips(view, choose) {
@@ -25,7 +27,7 @@ function writtenChip(view, i, selected, choose) {
   const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
   return h("li", { class: i === selected ? "selected" : "" },
     h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
-      "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, onclick: () => choose({ place, key: null }) },
+      "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, title: titleOf(view.data.queries[i], MOST_SHOWN), onclick: () => choose({ place, key: null }) },
     h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
 }
 
@@ -33,9 +35,9 @@ function answerChip(view, i, choose) {
   const { name, label, score } = view.data.outcomes.places[i], chosen = i === view.state.place;
   return h("li", { class: chosen ? "selected" : "" },
     h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
-      "data-place": canPeek(view.data) ? i : null, onclick: () => choose({ place: i, key: null }) },
-    h("span", { class: "text" }, token(clipped(label, 60) || wordsOf(view.state.lang).answer)),
-    h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, 60)} `, score === null ? "" : probability(score))));
+      "data-place": canPeek(view.data) ? i : null, title: titleOf(label, MOST_SHOWN), onclick: () => choose({ place: i, key: null }) },
+    h("span", { class: "text" }, token(clipped(label, MOST_SHOWN) || wordsOf(view.state.lang).answer)),
+    h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, MOST_SHOWN)} `, score === null ? "" : probability(score))));
 }
 
 /** A window of a list, around one of its items. */
@@ -57,7 +59,7 @@ export function canPeek({ items, outcomes }) {
 
 /** Pieces of words begin with their space. The table has all of a long text. */
 export function shownText(text) {
-  return clipped(text.trim() || text, 60);
+  return clipped(text.trim() || text, MOST_SHOWN);
 }
 
 /** The numbers from one to another. */

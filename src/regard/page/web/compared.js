@@ -1,5 +1,6 @@
 // Attended beside mattered: a row an item, one scale for each of the two.
-import { h, token } from "./dom.js";
+import { MOST_SHOWN } from "./answers.js";
+import { clipped, h, titleOf, token } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
@@ -29,12 +30,14 @@ export function comparedView(root, choose) {
       ...(third ? [words.without] : [])];
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, onclick: () => choose({ key: i }) }, token(names[i]))),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN),
+        onclick: () => choose({ key: i }) }, token(clipped(names[i], MOST_SHOWN)))),
       h("td", {}, bar(weights[i] / high, "weight"), h("span", { class: "number" }, weightText(view, i)),
         boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
       hidden.length ? h("td", {}, bar(changeSize(hidden[i]) / most, "effect"),
         h("span", { class: "number" }, changeText(hidden[i].change, kind))) : null,
-      third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said" }, token(hidden[i].label),
+      third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said", title: titleOf(hidden[i].label, MOST_SHOWN) },
+        token(clipped(hidden[i].label, MOST_SHOWN)),
         hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));
     const others = data.items.length - rows.length;
     root.replaceChildren(

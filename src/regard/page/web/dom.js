@@ -30,9 +30,15 @@ export function token(text) {
   return h("bdi", {}, text);
 }
 
-/** Text of at most so many characters, with an ellipsis where it was cut. */
+/** Text of at most so many characters, with an ellipsis in the middle if it was cut: what ends it may tell it apart. */
 export function clipped(text, most) {
   if (text.length <= most) return text;
-  const characters = [...text];
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
+  const characters = [...text], after = Math.floor((most - 1) / 3);
+  if (characters.length <= most) return text;
+  return `${characters.slice(0, most - 1 - after).join("")}…${characters.slice(-after).join("")}`;
+}
+
+/** The text itself as what a mouse shows and a screen reader adds, if `clipped` cuts it. */
+export function titleOf(text, most) {
+  return clipped(text, most) === text ? null : text;
 }

@@ -77,9 +77,9 @@ export function chosenItem(view) {
   return ownItem(view) ?? view.key;
 }
 
-/** The largest weight of the row, which has the full colour. */
-export function highest({ weights }) {
-  return (weights ?? []).reduce((high, each) => Math.max(high, orZero(each)), 1e-9);
+/** The largest weight of the row, which has the full colour; `high`: that of two rows with one scale. */
+export function highest({ weights, high = 0 }) {
+  return (weights ?? []).reduce((most, each) => Math.max(most, orZero(each)), Math.max(high, 1e-9));
 }
 
 /** How much of its colour an item has, from 0 to 1; the root, as in the map. */

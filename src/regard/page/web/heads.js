@@ -125,7 +125,8 @@ function answer({ kind, place }, outcome) {
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }
 
-function draw(picture, found, scale, high) {
+/** Draw cells as a picture of one pixel each. */
+export function draw(picture, found, scale, high) {
   if (!found) return;
   const image = imageOf(found, scale, high);
   picture.width = image.width;
@@ -133,14 +134,15 @@ function draw(picture, found, scale, high) {
   picture.getContext("2d").putImageData(image, 0, 0);
 }
 
-function thumbnail(layer, head) {
+/** The cells of the small picture of a head; null if the page doesn't hold its weights. */
+export function thumbnail(layer, head) {
   if (layer.overview) return fromOverview(layer, head);
   const window = { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
   return known(layer, head) === "all" ? cells(layer, headsOf(layer, head), window, THUMBNAIL, THUMBNAIL) : null;
 }
 
-// The largest number in the pictures of a layer; no average is larger than the largest of the heads.
-function highOfLayer(layer) {
+/** The largest number in the pictures of a layer; no average is larger than the largest of the heads. */
+export function highOfLayer(layer) {
   if (layer.overview_high !== undefined) return layer.overview_high;
   return Math.max(...headsOf(layer, null).map((head) => thumbnail(layer, head)).map((found) => (found ? highOf(found) : 0)));
 }

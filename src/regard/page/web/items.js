@@ -1,6 +1,6 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
-import { answerChips, around, canPeek, isLong, range, shownText } from "./answers.js";
-import { clipped, h, s, token } from "./dom.js";
+import { MOST_SHOWN, answerChips, around, canPeek, isLong, range, shownText } from "./answers.js";
+import { clipped, h, s, titleOf, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
 import { orZero, placeAt } from "./view.js";
@@ -67,13 +67,14 @@ export function itemsView(root, choose, peek) {
     const label = data.labels[i], score = data.scores[i];
     const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
-      : h("span", { class: "label" }, token(clipped(label, 60)), score === undefined ? "" : scoreText(score));
+      : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : scoreText(score));
     const text = h("span", { class: "text" }, token(shownText(data.items[i])));
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     const main = alone
-      ? h("span", { class: "chip" }, text, note)
+      ? h("span", { class: "chip", title: titleOf(data.items[i], MOST_SHOWN) }, text, note)
       : h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === selected),
-        "data-place": peeking && place >= 0 ? place : null, onclick: () => choose({ place, key: null }) }, text, note);
+        "data-place": peeking && place >= 0 ? place : null, title: titleOf(data.items[i], MOST_SHOWN),
+        onclick: () => choose({ place, key: null }) }, text, note);
     const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(weight) : null,
       style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
     if (!peeking) {
@@ -102,7 +103,7 @@ export function itemsView(root, choose, peek) {
     const alone = data.queries !== null || view.pooled;
     const chips = far.map((i) => farChip(all, i, h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
       onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
-    words[before ? "before" : "after"](percent(weights[i]), data.items[i], Math.abs(selected - i)))));
+    words[before ? "before" : "after"](percent(weights[i]), shownText(data.items[i]), Math.abs(selected - i)))));
     const others = words[before ? "moreBefore" : "moreAfter"](to - from, nounOf(data.noun, view.state.lang, true));
     return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
   }

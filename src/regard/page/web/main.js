@@ -1,8 +1,9 @@
 // The page: keeps one state, and shows it in each part.
 import { address, goTo, wentTo } from "./address.js";
+import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
@@ -14,17 +15,24 @@ import { tilesOf } from "./threads.js";
 import { placeAt, placesOf, viewOf } from "./view.js";
 import { nounOf, wordsOf } from "./words.js";
 
-/** Build the page from its data in place of what is there, until `signal` ends it. */
-export function start(all, signal) {
+/**
+ * Build the page from its data in place of what is there, until `signal` ends it; `bothOf` makes of the data what the page
+ * of two records does in another way.
+ */
+export function start(all, signal, bothOf = null) {
+  const both = bothOf && bothOf(all);
+  const after = (state, change) => (both ? both.changed(state, change) : changed(state, change, all.records));
+  const viewNow = (state) => (both ? both.viewOf(state) : viewOf(data, state));
+  const read = () => (both ? both.normal(readState(address(), first, all.records)) : readState(address(), first, all.records));
   const choose = (change) => {
-    const next = changed(state, change, all.records);
+    const next = after(state, change);
     const hash = hashOf(next);
     if (hash === address()) return;
     goTo(hash);
     render();
   };
   const first = firstState(all, document.documentElement.lang.startsWith("zh") ? "zh" : "en");
-  let state = readState(address(), first, all.records), data = all.records[state.record];
+  let state = read(), data = all.records[state.record];
   let peeked = null;
   const tiles = tilesOf(all.records, signal);
 
@@ -49,7 +57,8 @@ export function start(all, signal) {
   document.getElementById("still")?.remove();
   document.getElementById("lively").media = "all";
 
-  const views = [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
+  const views = both ? both.views({ page, items, compared, heads, map, steps, stepsTitle: stepsPart.title }, choose, peek, tiles, signal)
+    : [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
     mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
@@ -57,7 +66,7 @@ export function start(all, signal) {
   });
 
   function render() {
-    state = readState(address(), first, all.records);
+    state = read();
     data = all.records[state.record];
     peeked = null;
     show(state);
@@ -65,20 +74,20 @@ export function start(all, signal) {
 
   // What the mouse is on is shown as if it were chosen, until the mouse is elsewhere.
   function peek(change) {
-    const next = change && changed(state, change, all.records), hash = next && hashOf(next);
+    const next = change && after(state, change), hash = next && hashOf(next);
     if (hash === peeked) return;
     peeked = hash;
     show(next || state);
   }
 
   function show(state) {
-    const focused = document.activeElement?.dataset.id;
-    const view = viewOf(data, state), words = wordsOf(state.lang);
+    const focused = focusNow();
+    const view = viewNow(state), words = wordsOf(state.lang);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
     const layerText = view.usesPooling ? words.pooling : words.layerOf(view.number + 1, data.layers.length);
     const headText = view.layer.heads === 1 ? "" : view.head === null ? words.average(view.layer.heads)
       : words.headOf(view.head + 1, view.layer.heads);
-    where.replaceChildren(h("strong", {}, "regard"), [data.model, layerText, headText,
+    where.replaceChildren(h("strong", {}, "regard"), both ? ` · ${words.both}` : [data.model, layerText, headText,
       view.pooled && !view.usesPooling ? words.overAll((data.queries || data.items).length) : ""]
       .filter(Boolean).map((each) => ` · ${each}`).join(""));
     languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang, "data-id": lang,
@@ -86,28 +95,39 @@ export function start(all, signal) {
     h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
     ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
-    sentence.replaceChildren(...sentenceOf(view).map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
+    const parts = both ? both.sentence(view) : sentenceOf(view), uncut = both ? parts : sentenceOf(view, Infinity);
+    const textOf = (each) => each.map(([text]) => text).join("");
+    sentence.title = textOf(uncut) === textOf(parts) ? "" : textOf(uncut);
+    sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
       found.title.textContent = title;
       found.note.textContent = note;
       found.section.setAttribute("aria-label", title);
     };
     name(comparedPart, words.compared, words.comparedNote);
-    name(headsPart, words.heads, view.removed.length ? words.headsNote : "");
+    name(headsPart, words.heads, both ? words.bothHeadsNote : view.removed.length ? words.headsNote : "");
     name(mapPart, words.map(nounOf(data.noun, state.lang, true)), words.mapNote);
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
-    if (focused && document.activeElement?.dataset.id !== focused) focusOn(focused);
-    stepsPart.note.textContent = view.pooled ? "" : `${view.place.name} → ${view.names[view.key]}`;
+    if (focused && focusNow()?.id !== focused.id) focusOn(focused);
+    stepsPart.note.textContent = view.pooled || both ? "" : `${clipped(view.place.name, MOST_SHOWN)} → ${clipped(view.names[view.key], MOST_SHOWN)}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
-    checked.replaceChildren(h("p", {}, data.difference === null ? "" : `${words.checked(data.difference.toPrecision(1))} `,
-      words.about), ...leftOut(data, words).map((each) => h("p", {}, each)),
-    ...(data.outcomes.note ? [h("p", {}, data.outcomes.note)] : []));
+    const told = both ? all.records : [data], differences = told.map(({ difference }) => difference).filter((each) => each !== null);
+    const notes = told.flatMap((each) => [...leftOut(each, words), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
+    checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked(Math.max(...differences).toPrecision(1))} `,
+      words.about), ...[...new Set([...(both ? both.notes(view) : []), ...notes])].map((each) => h("p", {}, each)));
+  }
+
+  // The name of the control that has the focus; two records have controls of the same names.
+  function focusNow() {
+    const found = document.activeElement, id = found?.dataset.id;
+    return id === undefined ? null : { id, side: found.closest("[data-side]")?.dataset.side };
   }
 
   // The control of a name; what is chosen, if the control has gone with its part of the page.
-  function focusOn(id) {
-    for (const name of [`[data-id="${id}"]`, ".chips .selected button", '[data-id="help"]']) {
+  function focusOn({ id, side }) {
+    const within = side === undefined ? "" : `[data-side="${side}"] `;
+    for (const name of [`${within}[data-id="${id}"]`, ".chips .selected button", '[data-id="help"]']) {
       const found = page.querySelector(name);
       found?.focus({ preventScroll: true });
       if (found && document.activeElement === found) return;
@@ -115,7 +135,7 @@ export function start(all, signal) {
   }
 
   function showRecords(words) {
-    records.hidden = all.records.length === 1;
+    records.hidden = all.records.length === 1 || both !== null;
     if (records.hidden) return;
     const options = all.records.map((each, i) => h("option", { value: i, selected: i === state.record }, `${i + 1}  ${nameOf(each)}`));
     records.replaceChildren(h("label", {}, words.record(all.records.length), " ",
@@ -124,7 +144,7 @@ export function start(all, signal) {
 
   // A choice in a dialog draws anew what had the focus before.
   function opened(dialog) {
-    const before = document.activeElement?.dataset.id;
+    const before = focusNow();
     dialog.showModal();
     dialog.addEventListener("close", () => {
       const now = document.activeElement;
@@ -143,31 +163,35 @@ export function start(all, signal) {
   }
 
   function showFind() {
-    const words = wordsOf(state.lang), texts = data.queries || data.items;
+    const words = wordsOf(state.lang);
+    const texts = both ? both.texts() : (data.queries || data.items).map((text, i) => ({ text, i }));
     const options = h("ul", { class: "found" });
-    const go = (i) => {
+    const go = ({ i, side }) => {
       find.close();
-      const place = placeAt(data, i);
-      choose(place >= 0 ? { place, key: null } : { key: i });
-      focusOn(place < 0 ? `key ${i}` : data.queries ? `written ${i}` : `item ${i}`);
+      const own = side === undefined ? data : all.records[side], place = placeAt(own, i), where = side === undefined ? {} : { side };
+      choose(place >= 0 ? { ...where, place, key: null } : { ...where, key: i });
+      focusOn({ id: place < 0 ? `key ${i}` : own.queries ? `written ${i}` : `item ${i}`, side });
     };
-    const matching = (text) => texts.map((each, i) => [each, i]).filter(([each]) => each.toLowerCase().includes(text.toLowerCase()));
+    const matching = (text) => texts.filter((each) => each.text.toLowerCase().includes(text.toLowerCase()));
     const box = h("input", { type: "text", "aria-label": words.find, autofocus: true, autocomplete: "off", oninput: () => {
       const found = box.value ? matching(box.value).slice(0, 20) : [];
-      options.replaceChildren(...found.map(([each, i]) => h("li", {}, h("button", { type: "button", class: "plain",
-        onclick: () => go(i) }, h("bdi", {}, each), ` ${i + 1}`))));
+      options.replaceChildren(...found.map((each) => h("li", {}, h("button", { type: "button", class: "plain",
+        onclick: () => go(each) }, h("bdi", {}, clipped(each.text, MOST_SHOWN)), ` ${each.i + 1}${each.side === undefined ? "" : ` ${"AB"[each.side]}`}`))));
     } });
     const form = h("form", { onsubmit: (event) => {
       event.preventDefault();
       const found = matching(box.value);
-      if (box.value && found.length) go(found[0][1]);
+      if (box.value && found.length) go(found[0]);
     } }, h("label", {}, words.find, " ", box));
     find.replaceChildren(form, options);
     opened(find);
   }
 
-  const step = (by) => choose({ place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
-  const stepKey = (by) => choose({ key: (viewOf(data, state).key + by + data.items.length) % data.items.length });
+  const step = (by) => choose(both ? both.step(state, by) : { place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
+  const stepKey = (by) => {
+    const { key } = viewNow(state);
+    choose(both ? both.stepKey(state, key, by) : { key: (key + by + data.items.length) % data.items.length });
+  };
   const layerNow = () => (state.layer === null ? data.layers.length - 1 : state.layer);
   const stepLayer = (by) => {
     if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, layerNow() + by)) });
@@ -197,9 +221,10 @@ export function start(all, signal) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render, { signal });
   render();
   document.documentElement.classList.add("ready");
-  const shown = () => viewOf(data, state).layer;
+  const shown = () => viewNow(state).layer;
+  const isShown = (layer) => (both ? viewNow(state).both.some((each) => each.layer === layer) : layer === shown());
   readLater(all, shown, (layer, isLast) => {
-    if (layer === shown() || isLast) render();
+    if (isShown(layer) || isLast) render();
     heads.dispatchEvent(new CustomEvent("arrived", { detail: layer }));
   }, () => signal?.aborted);
 }

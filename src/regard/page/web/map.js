@@ -1,6 +1,7 @@
 // All items against all items: a window of the weights, from the whole map down to single cells.
+import { MOST_SHOWN } from "./answers.js";
 import { scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { fromOverview, highOf } from "./heads.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
@@ -20,8 +21,11 @@ const FEWEST = 8;
 // A pointer that moves less was meant to click.
 const STILL = 5;
 
-/** The map; `tiles` computes cells away from the page's own thread. */
-export function mapView(root, choose, tiles) {
+/**
+ * The map; `tiles` computes cells away from the page's own thread, `scaled` is given the largest number that is drawn and
+ * gives a function of the one that has the full colour.
+ */
+export function mapView(root, choose, tiles, scaled = (high) => () => high) {
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "map", "data-id": "map" });
   const line = h("p", { class: "quiet line", "aria-live": "polite" });
   const note = h("p", { class: "quiet" });
@@ -32,7 +36,8 @@ export function mapView(root, choose, tiles) {
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   root.append(buttons, canvas, line, legend, note);
   // cursor: a query and a key; drag: what the pointer does since it was pressed.
-  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0;
+  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0, width = 0;
+  new ResizeObserver(() => root.clientWidth && root.clientWidth !== width && draw()).observe(root);
 
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !shown || event.pointerType === "touch") return;
@@ -71,7 +76,7 @@ export function mapView(root, choose, tiles) {
     event.stopPropagation();
   });
 
-  return (next) => {
+  const update = (next) => {
     if (view && (next.layer !== view.layer || next.state.record !== view.state.record)) cursor = null;
     view = next;
     drag = null;
@@ -84,6 +89,11 @@ export function mapView(root, choose, tiles) {
     canvas.setAttribute("aria-label", `${words.map(nounOf(view.data.noun, view.state.lang, true))}: ${words.mapNote}`);
     lookAt(windowOf(view), true);
   };
+  /** Draw the same again, on a scale that has changed. */
+  update.redraw = draw;
+  /** Show a pair that the pointer is on elsewhere. */
+  update.point = (pair) => pointAt(pair);
+  return update;
 
   // Show a window: at once what is there, and single pairs when a worker has computed them, if it may.
   function lookAt(window, later) {
@@ -111,7 +121,7 @@ export function mapView(root, choose, tiles) {
 
   function show(found, window, wanted, kind) {
     canvas.hidden = false;
-    shown = { found, window, asked: wanted, high: highOf(found) };
+    shown = { found, window, asked: wanted, high: scaled(highOf(found)) };
     const { tall, wide } = found, words = wordsOf(view.state.lang), said = [];
     if (tall * wide > 1) said.push(words.joined(tall, wide));
     if (kind === "overview" && view.layer.rows_taken < tall) said.push(words.taken(view.layer.rows_taken, tall));
@@ -122,8 +132,9 @@ export function mapView(root, choose, tiles) {
 
   function draw() {
     if (!shown) return;
-    const { found, window, high } = shown, scale = scaleOf(root), style = getComputedStyle(root);
-    const place = shown.place = layoutOf(found, root.clientWidth);
+    const { found, window } = shown, high = shown.high(), scale = scaleOf(root), style = getComputedStyle(root);
+    width = root.clientWidth;
+    const place = shown.place = layoutOf(found, width);
     const ratio = globalThis.devicePixelRatio || 1;
     canvas.width = Math.round(place.width * ratio);
     canvas.height = Math.round(place.height * ratio);
@@ -208,17 +219,22 @@ export function mapView(root, choose, tiles) {
     else draw();
   }
 
-  function hover(pair) {
+  function pointAt(pair) {
     cursor = pair;
     draw();
-    line.textContent = pair ? said(pair) : "";
-    root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: pair ? pair.key : null } }));
+    line.textContent = pair && shown ? said(pair) : "";
+  }
+
+  function hover(pair) {
+    pointAt(pair);
+    root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: pair ? pair.key : null, pair } }));
   }
 
   function said({ query, key }) {
     const { found, window } = shown, names = namesOf(view), words = wordsOf(view.state.lang);
-    const span = (labels, first, size) => (size === 1 ? labels[first]
-      : `${labels[first]} … ${labels[Math.min(labels.length, first + size) - 1]}`);
+    const named = (labels, i) => clipped(labels[i], MOST_SHOWN);
+    const span = (labels, first, size) => (size === 1 ? named(labels, first)
+      : `${named(labels, first)} … ${named(labels, Math.min(labels.length, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
     const value = found.sums[cell], single = found.tall * found.wide === 1;
     return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +
@@ -295,8 +311,8 @@ function overviewOf(layer, head) {
   return last.found;
 }
 
-// The cells of the overview that a window touches, and the window that they fill.
-function cropped(found, window, { queries, keys }) {
+/** The cells of the overview that a window touches, and the window that they fill. */
+export function cropped(found, window, { queries, keys }) {
   const { tall, wide } = found;
   const rows = [Math.floor(window.top / tall), Math.ceil(window.bottom / tall)];
   const columns = [Math.floor(window.left / wide), Math.ceil(window.right / wide)];

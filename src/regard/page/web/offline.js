@@ -1,7 +1,9 @@
 // The page on its own: it shows what it holds.
 import { readPage } from "./data.js";
-import { tellHeight } from "./frame.js";
+import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
-start(await readPage());
+const data = await readPage();
+await untilSized();
+start(data);
 tellHeight();

@@ -1,13 +1,20 @@
 // The one sentence of what is to be seen, made from the numbers, in parts so that words can be coloured.
+import { MOST_SHOWN } from "./answers.js";
+import { clipped } from "./dom.js";
 import { percent, probability, sizeText } from "./numbers.js";
 import { largest, orZero } from "./view.js";
 
 // A change of the probability below this is called none: it may not change the percentage.
 const NOTICED = 0.01;
 
-/** The sentence as a list of [text, kind], where kind is "", "weight", "effect" or "answer". */
-export function sentenceOf(view) {
-  return view.state.lang === "zh" ? chinese(view) : english(view);
+/**
+ * The sentence as a list of [text, kind], where kind is "", "weight", "effect" or "answer".
+ *
+ * Of names and answers `most` characters are written.
+ */
+export function sentenceOf(view, most = MOST_SHOWN) {
+  const cut = (text) => clipped(text, most);
+  return view.state.lang === "zh" ? chinese(view, cut) : english(view, cut);
 }
 
 function facts(view) {
@@ -33,16 +40,16 @@ function withScore(label, score) {
   return score === null ? label : `${label} ${probability(score)}`;
 }
 
-function english(view) {
+function english(view, cut) {
   const { place, weights, hidden, names, kind, form } = view;
   const { own, most, found, noticed, name, whole } = facts(view);
   const score = place.score === null ? "" : ` (${probability(place.score)})`;
-  const quoted = (text) => `"${text.trim() || text}"`;
+  const quoted = (text) => `"${cut(text.trim() || text)}"`;
   const parts = [];
   if (kind === "vectors") parts.push([whole ? "The output is a vector." : `The output at ${quoted(name)} is a vector.`, ""]);
   else if (form === "next") parts.push([`After ${quoted(name)} comes `, ""], [quoted(place.label), "answer"], [`${score}.`, ""]);
   else if (form === "generated") parts.push([quoted(name), "answer"], [` was written${score}.`, ""]);
-  else parts.push([`${whole ? "The answer" : quoted(name)} is `, ""], [place.label, "answer"], [`${score}.`, ""]);
+  else parts.push([`${whole ? "The answer" : quoted(name)} is `, ""], [cut(place.label), "answer"], [`${score}.`, ""]);
   if (most === null) return parts;
   parts.push([" It attended most to ", ""], [most === own ? "itself" : quoted(names[most]), "weight"],
     [` (${percent(weights[most])})`, ""]);
@@ -53,32 +60,32 @@ function english(view) {
   } else {
     if (found === most) parts.push([", and hiding ", ""], ["it", "effect"]);
     else parts.push([", but hiding ", ""], [quoted(names[found]), "effect"]);
-    parts.push([" changes the answer most: ", ""], ...becomes(view, hidden[found]), [".", ""]);
+    parts.push([" changes the answer most: ", ""], ...becomes(view, hidden[found], cut), [".", ""]);
   }
   return parts;
 }
 
-function becomes({ place, kind }, outcome) {
+function becomes({ place, kind }, outcome, cut) {
   if (kind === "vectors") return [[`the vector changes by ${sizeText(outcome.change, kind)} of its length`, ""]];
-  if (kind === "numbers") return [[`${place.label} becomes `, ""], [outcome.label, "effect"]];
+  if (kind === "numbers") return [[`${cut(place.label)} becomes `, ""], [cut(outcome.label), "effect"]];
   if (outcome.label !== place.label) {
-    return [[`${withScore(place.label, place.score)} becomes `, ""], [withScore(outcome.label, outcome.score), "effect"]];
+    return [[`${withScore(cut(place.label), place.score)} becomes `, ""], [withScore(cut(outcome.label), outcome.score), "effect"]];
   }
   const [before, after] = [place.score ?? 0, outcome.score ?? 0];
-  return [[`${place.label} ${after < before ? "falls" : "rises"} from ${probability(before)} to `, ""],
+  return [[`${cut(place.label)} ${after < before ? "falls" : "rises"} from ${probability(before)} to `, ""],
     [probability(after), "effect"]];
 }
 
-function chinese(view) {
+function chinese(view, cut) {
   const { place, weights, hidden, names, kind, form } = view;
   const { own, most, found, noticed, name, whole } = facts(view);
   const score = place.score === null ? "" : `（${probability(place.score)}）`;
-  const quoted = (text) => `“${text.trim() || text}”`;
+  const quoted = (text) => `“${cut(text.trim() || text)}”`;
   const parts = [];
   if (kind === "vectors") parts.push([whole ? "输出是一个向量。" : `${quoted(name)} 处的输出是一个向量。`, ""]);
   else if (form === "next") parts.push([`${quoted(name)} 之后是 `, ""], [quoted(place.label), "answer"], [`${score}。`, ""]);
   else if (form === "generated") parts.push(["写出了 ", ""], [quoted(name), "answer"], [`${score}。`, ""]);
-  else parts.push([`${whole ? "答案" : quoted(name)} 是 `, ""], [place.label, "answer"], [`${score}。`, ""]);
+  else parts.push([`${whole ? "答案" : quoted(name)} 是 `, ""], [cut(place.label), "answer"], [`${score}。`, ""]);
   if (most === null) return parts;
   parts.push(["它最注意 ", ""], [most === own ? "自己" : quoted(names[most]), "weight"], [`（${percent(weights[most])}）`, ""]);
   if (found === null) {
@@ -90,8 +97,8 @@ function chinese(view) {
       [" 对答案影响最大：", ""]);
     const outcome = hidden[found];
     if (kind === "vectors") parts.push([`向量改变了其长度的 ${sizeText(outcome.change, kind)}`, ""]);
-    else if (kind === "numbers") parts.push([`${place.label} 变成 `, ""], [outcome.label, "effect"]);
-    else parts.push([`${withScore(place.label, place.score)} 变成 `, ""], [withScore(outcome.label, outcome.score), "effect"]);
+    else if (kind === "numbers") parts.push([`${cut(place.label)} 变成 `, ""], [cut(outcome.label), "effect"]);
+    else parts.push([`${withScore(cut(place.label), place.score)} 变成 `, ""], [withScore(cut(outcome.label), outcome.score), "effect"]);
     parts.push(["。", ""]);
   }
   return parts;

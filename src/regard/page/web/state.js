@@ -36,8 +36,8 @@ export function changed(state, change, records) {
   return within(found, records);
 }
 
-// The view with everything that isn't there replaced by what is shown first.
-function within(state, records) {
+/** The view with everything that isn't there replaced by what is shown first. */
+export function within(state, records) {
   const found = { ...state };
   if (found.record >= records.length) found.record = 0;
   const data = records[found.record], { layers } = data, keys = data.items.length;

@@ -1,7 +1,7 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { brief, percent, short } from "./numbers.js";
-import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
+import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt, weightOf } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -55,11 +55,12 @@ export function stepsView(root, title) {
     }
     rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
     if (allowed) {
-      const weight = Math.exp(score - logSumOf(part, query));
-      const { from, to } = allowedKeys(part, query);
-      let count = 0;
-      for (let i = from; i < to; i++) if (isAllowed(part, query, i)) count += 1;
-      rows.push(step(words.softmax(count), `e^${short(score)} ÷ ${short(Math.exp(logSumOf(part, query)))} = `, percent(weight)));
+      // As it is computed: the exponential of a score itself may be too large for a number.
+      const { count, largest } = rowScores(part, query), sum = Math.exp(logSumOf(part, query) - largest);
+      const isNone = largest === -Infinity;
+      if (!isNone) rows.push(step(words.largest, `${short(score)} − ${bracketed(largest)} = `, short(score - largest)));
+      rows.push(step(words.softmax(count), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
+        percent(weightOf(part, query, key))));
     }
     if (every) {
       rows.push(step(words.mean, `${every.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}` +
@@ -67,6 +68,18 @@ export function stepsView(root, title) {
     }
     root.replaceChildren(h("dl", { class: "steps" }, rows));
   };
+}
+
+/** How many keys a query may attend to, and the largest score among them. */
+function rowScores(part, query) {
+  const { from, to } = allowedKeys(part, query);
+  let count = 0, largest = -Infinity;
+  for (let i = from; i < to; i++) {
+    if (!isAllowed(part, query, i)) continue;
+    count += 1;
+    largest = Math.max(largest, part.scale * product(part, query, i) + biasOf(part, query, i));
+  }
+  return { count, largest };
 }
 
 function step(name, text, value = "", details = null) {
@@ -78,6 +91,10 @@ function tableOf(terms) {
   return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b, i]) => h("tr", {},
     h("th", { scope: "row" }, String(i + 1)), h("td", {}, short(a)), h("td", {}, "×"), h("td", {}, short(b)),
     h("td", {}, "="), h("td", {}, short(a * b))))));
+}
+
+function bracketed(value) {
+  return value < 0 ? `(${short(value)})` : short(value);
 }
 
 function signed(value) {

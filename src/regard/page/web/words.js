@@ -31,6 +31,7 @@ const ENGLISH = {
   mask: "mask",
   allowed: "allowed",
   hidden: "hidden: the weight is 0",
+  largest: "− the largest score",
   softmax: (count) => `softmax over ${count}`,
   mean: "average of heads",
   noSteps: (rule) => `The page doesn't hold the vectors of this head (${rule}).`,
@@ -99,7 +100,37 @@ const ENGLISH = {
   molecule: (atoms) => `The molecule of ${atoms} atoms.`,
   rows: (rows, columns) => `A table of ${rows.toLocaleString("en")} rows and ${columns.toLocaleString("en")} columns.`,
   columns: (shown, all) => `The page shows the first ${shown} of ${all.toLocaleString("en")} columns.`,
+  both: "A and B, and what differs",
+  bothHeadsNote: "A beside B, by layer and number; heads of models that were trained apart need have nothing in common",
+  change: "B − A",
+  bMinusA: "B − A:",
+  onlyIn: (side) => `only in ${side}`,
+  differMost: "Differ most:",
+  moved: (percent) => `${percent} of its weight is on other items`,
+  differenceMap: "what differs",
+  smallerInB: "smaller in B",
+  largerInB: "larger in B",
+  inBoth: (one, other, gap) => `${one} in A, ${other} in B, ${gap}`,
+  noDifference: "These weights have no partners, so there is no difference to draw.",
+  tooLittle: "The page holds too few weights of one of them to draw the difference.",
+  tooMany: (most) => `Texts that differ in length have a map of differences up to ${most} items.`,
+  noLayer: (side) => `${side} has no such layer or head.`,
+  noPartner: (noun, side) => `The chosen ${noun} has no partner in ${side}.`,
+  obstacle: {
+    kinds: ([one, other]) => `A is a ${one} and B a ${other}, ${NO_PARTNERS}`,
+    sizes: (_, counts, nouns) => `A has ${counts[0].toLocaleString("en")} ${nouns[0]} and B ${counts[1].toLocaleString("en")} ${nouns[1]}, ` +
+      NO_PARTNERS,
+    queries: () => `In one record the items attend to each other, in the other what is written attends to them, ${NO_PARTNERS}`,
+  },
+  alone: (counts, nouns) => `${counts.map((count, i) => (count ? `${count.toLocaleString("en")} ${nouns[i]} of ${"AB"[i]}` : ""))
+    .filter(Boolean).join(" and ")} ${counts[0] + counts[1] === 1 ? "has" : "have"} no partner, so the difference leaves ` +
+    `${counts[0] + counts[1] === 1 ? "it" : "them"} out.`,
+  otherLayers: (one, other) => `A has ${one} layer${one === 1 ? "" : "s"} and B ${other}. Layers and heads are compared by their numbers.`,
+  otherKinds: "A and B predict different kinds of things, so their effects aren't compared.",
+  unmeasured: (side) => `What mattered wasn't measured in ${side}.`,
 };
+
+const NO_PARTNERS = "so no item of one has a partner in the other, and single weights aren't compared.";
 
 const CHINESE = {
   pick: () => "选一个词：它注意了什么，什么真正起了作用？",
@@ -132,6 +163,7 @@ const CHINESE = {
   mask: "掩码",
   allowed: "可见",
   hidden: "被遮住：权重为 0",
+  largest: "− 最大的分数",
   softmax: (count) => `对 ${count} 项做 softmax`,
   mean: "各头的平均",
   noSteps: (rule) => `页面里没有这个头的向量（${rule}）。`,
@@ -197,7 +229,36 @@ const CHINESE = {
   molecule: (atoms) => `分子，${atoms} 个原子。`,
   rows: (rows, columns) => `表，${rows.toLocaleString("en")} 行，${columns.toLocaleString("en")} 列。`,
   columns: (shown, all) => `页面显示 ${all.toLocaleString("en")} 列中的前 ${shown} 列。`,
+  both: "A 与 B 的比较",
+  bothHeadsNote: "A 与 B 并列，按层和编号；分别训练的模型，同号的头未必有共同之处",
+  change: "B − A",
+  bMinusA: "B − A：",
+  onlyIn: (side) => `只在 ${side} 中`,
+  differMost: "相差最大：",
+  moved: (percent) => `${percent} 的权重在别的项上`,
+  differenceMap: "差别",
+  smallerInB: "B 中更小",
+  largerInB: "B 中更大",
+  inBoth: (one, other, gap) => `A ${one}，B ${other}，${gap}`,
+  noDifference: "这些权重没有对应，所以没有差别可画。",
+  tooLittle: "页面里其中一方的权重太少，画不出差别。",
+  tooMany: (most) => `长度不同的文字，差别图最多 ${most} 项。`,
+  noLayer: (side) => `${side} 没有这一层或这个头。`,
+  noPartner: (noun, side) => `选中的${noun}在 ${side} 中没有对应项。`,
+  obstacle: {
+    kinds: ([one, other]) => `A 是${INPUT_NAMES[one]}，B 是${INPUT_NAMES[other]}，项与项不对应，所以不逐个比较权重。`,
+    sizes: (_, counts, nouns) => `A 有 ${counts[0].toLocaleString("en")} ${nouns[0]}，B 有 ${counts[1].toLocaleString("en")} ${nouns[1]}，` +
+      "项与项不对应，所以不逐个比较权重。",
+    queries: () => "一份记录中各项互相注意，另一份中由写出的词注意它们，项与项不对应，所以不逐个比较权重。",
+  },
+  alone: (counts, nouns) => `${counts.map((count, i) => (count ? `${"AB"[i]} 中有 ${count.toLocaleString("en")} 个${nouns[i]}` : ""))
+    .filter(Boolean).join("，")}没有对应项，差别里不包括。`,
+  otherLayers: (one, other) => `A 有 ${one} 层，B 有 ${other} 层。层和头按编号比较。`,
+  otherKinds: "A 与 B 预测的不是同一类东西，所以不比较作用。",
+  unmeasured: (side) => `没有测量 ${side} 的作用。`,
 };
+
+const INPUT_NAMES = { text: "文字", picture: "图片", sound: "声音", graph: "图", molecule: "分子", table: "表" };
 
 /** The words of a language. */
 export function wordsOf(lang) {

@@ -352,11 +352,11 @@ def refuse_captured(request: Request) -> None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))
     bare = Request(query, key, value, map_operands(Tensor.detach, request.parts), request.dropout, request.seed)
-    drawn = torch.get_rng_state()
+    before = _random_states(query.device)
     with torch.enable_grad():
         result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
     names = "`, `".join(user_parts)
-    if request.differentiable and not torch.equal(drawn, torch.get_rng_state()):
+    if request.differentiable and not all(map(torch.equal, before, _random_states(query.device))):
         raise ArgumentError(
             f"`{names}` of your own draws random numbers, but is computed again for the gradient, with other numbers. "
             "Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
@@ -367,3 +367,12 @@ def refuse_captured(request: Request) -> None:
             "no gradient. Make the part a frozen dataclass with the tensor as a field, or give the module that owns it "
             "a method part() that returns such a dataclass (see docs/how-to/own-parts.md)."
         )
+
+
+def _random_states(device: torch.device) -> list[Tensor]:
+    """The states of the generators that a part may draw from: the CPU's and the device's own."""
+    states = [torch.get_rng_state()]
+    # While a CUDA graph is captured, the state of its generator can't be read.
+    if device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
+        states.append(torch.cuda.get_rng_state(device))
+    return states

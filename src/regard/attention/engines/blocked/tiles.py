@@ -111,7 +111,7 @@ def tiles(
                 if len(keys):
                     yield Tile(groups, row, keys, _NOTHING)
             elif len(hulls) == 2:
-                yield Tile(groups, row, torch.cat([torch.arange(*hull) for hull in hulls]), _NOTHING)
+                yield Tile(groups, row, torch.cat([torch.arange(*hull, device="cpu") for hull in hulls]), _NOTHING)
             else:
                 common = [(max(starts[block][items]), min(stops[block][items])) for starts, stops in inner]
                 yield _contiguous_tile(groups, row, hulls[0], common, sizes.keys, _column_step(widest))
@@ -136,7 +136,7 @@ def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int) -> Extent:
         return Extent(0, 0)
     widest = _widest(spans)
     rows_per_tile, step = tile_rows(sizes.queries, sizes.keys, widest), _column_step(widest)
-    cuts = torch.arange(0, sizes.queries + rows_per_tile, rows_per_tile).clamp(max=sizes.queries)
+    cuts = torch.arange(0, sizes.queries + rows_per_tile, rows_per_tile, device="cpu").clamp(max=sizes.queries)
     hulls = [_hulls_of_blocks(interval, rows_per_tile) for interval in spans.outer]
     counts = [(stop - start).clamp(min=0) for start, stop in hulls]
     columns = counts[0]

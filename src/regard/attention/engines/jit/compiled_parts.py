@@ -95,4 +95,4 @@ class CompiledEntmax:
 
     def _numbers(self, scores: Tensor) -> list[float]:
         """Alpha for each group of a tile (group, row, column)."""
-        return torch.as_tensor(self.alpha, dtype=scores.dtype).expand(len(scores)).tolist()
+        return torch.as_tensor(self.alpha, dtype=scores.dtype, device="cpu").expand(len(scores)).tolist()

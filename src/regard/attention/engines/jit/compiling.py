@@ -92,7 +92,7 @@ def compiled(*, fastmath: bool = True, cache: bool = True) -> Callable[[Callable
 
 def scalar(value: float, dtype: torch.dtype) -> Any:
     """A number of the tensor's dtype, so that compiled code doesn't compute in a wider one."""
-    return torch.tensor(value, dtype=dtype).numpy()[()]
+    return torch.tensor(value, dtype=dtype, device="cpu").numpy()[()]
 
 
 _forked = False

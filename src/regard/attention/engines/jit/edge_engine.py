@@ -68,14 +68,14 @@ def _problem(reduced: Request) -> Problem:
     temperature = _temperature(reduced)
     bias = getattr(weights, "bias", None)
     if bias is not None:
-        bias = torch.as_tensor(bias, dtype=query.dtype).expand(batch, heads).reshape(-1)
+        bias = torch.as_tensor(bias, dtype=query.dtype, device="cpu").expand(batch, heads).reshape(-1)
     additive = type(score) is Additive
     activation: Any = score.activation if additive else "dot"
     name: Any = _NAMES[type(weights)]
     pair_indices = None
     if reduced.dropout:
-        item, head = torch.arange(batch).repeat_interleave(heads), torch.arange(heads).repeat(batch)
-        pair_indices = PairIndices(item.unsqueeze(1), head, torch.arange(queries), torch.arange(key.shape[1]))
+        items, head, row, column = (torch.arange(size, device="cpu") for size in (batch, heads, queries, key.shape[1]))
+        pair_indices = PairIndices(items.repeat_interleave(heads).unsqueeze(1), head.repeat(batch), row, column)
     graph: Any = reduced.edges
     alpha: Any = weights.alpha if type(weights) is Entmax else 2.0
     return Problem(

@@ -33,20 +33,20 @@ def summarise_tile(
     groups, rows, columns = weights.shape
     count = seen(weights, allowed, unmasked).expand(groups, rows)
     chunks = -(-rows // _ROWS)
-    top_column = torch.full((groups, rows, top), -1)
+    top_column = torch.full((groups, rows, top), -1, device="cpu")
     top_weight = weights.new_zeros(groups, rows, top)
     numbers = weights.new_empty(3, groups, rows)
     received = weights.new_empty(groups, chunks, columns)
     sums, most = weights.new_empty(2, groups, rows, len(cells) - 1)
     if allowed is None:
-        unmasked, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool)
+        unmasked, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool, device="cpu")
     tensors = (
         weights.contiguous(),
         allowed.contiguous(),
         count.contiguous(),
         keys.to(weights.dtype),
         positions.to(weights.dtype).expand(groups, rows).contiguous(),
-        torch.tensor(cells),
+        torch.tensor(cells, device="cpu"),
         top_column,
         top_weight,
         numbers,

@@ -1,0 +1,123 @@
+"""All heads, small, on one scale: each with its pattern, and with the answer that is left without it."""
+
+from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET
+from regard.inspection.figures.drawn_cells import cells_of, high_of
+from regard.inspection.figures.legend import draw_legend
+from regard.inspection.figures.map import pixels_of
+from regard.inspection.figures.sheet import SMALL, Sheet
+from regard.inspection.figures.shown import Shown
+from regard.inspection.figures.weighed import with_minus
+from regard.inspection.outcomes import Outcome
+from regard.inspection.views.story import head_names
+from regard.inspection.views.story_words import change_text, or_zero, said
+
+__all__ = ["draw_heads"]
+
+# The most cells on a side of a head.
+_CELLS = 64
+_LARGEST, _GAP = 76.0, 7.0
+# Narrower heads have no words of their own.
+_LEAST_WORDS = 40.0
+_LINE = 9.0
+# Where nothing changes more than that, bars of changes are short.
+_FULL_CHANGE = 0.1
+
+
+def draw_heads(sheet: Sheet, shown: Shown) -> None:
+    """Draw a row of heads for each layer, the last one on top as it came last."""
+    layers = shown.layers()
+    record, place = shown.record, shown.place
+    outcomes = shown.outcomes
+    removed = [[head[shown.number] for head in layer] for layer in outcomes.removed[-len(layers) :]]
+    most = max(layer.heads for layer in layers)
+    pooling = not record.layers
+    left = sheet.size("layer 10" if not pooling else "pooling", SMALL)[0] + 6
+    gap = _GAP if most <= 12 else 2.0
+    side = min(_LARGEST, (sheet.width - left - gap * (most - 1)) / most)
+    words = side >= _LEAST_WORDS
+    found = [cells_of(layer, list(range(layer.heads)), _CELLS) for layer in layers]
+    high = high_of([head for layer in found for head in layer])
+    full = max([_full(outcomes.kind), *(abs(or_zero(each.change)) for row in removed for each in row)])
+    y = 0.0
+    for number in reversed(range(len(layers))):
+        layer = layers[number]
+        patterns = [""] * layer.heads if pooling else head_names(layer, record.items, record.queries is not None)
+        rows, columns = found[number][0].sums.shape
+        tall = side * min(1.5, max(rows / columns, 10 / side))
+        sheet.text(
+            left - 6,
+            y + tall / 2,
+            layers[number].name if pooling else f"layer {number + 1}",
+            SMALL,
+            colour=QUIET,
+            align="right",
+        )
+        for head in range(layer.heads):
+            x = left + head * (side + gap)
+            sheet.image(x, y, side, tall, pixels_of(found[number][head], high))
+            sheet.box(x, y, side, tall, edge=LINE, line=0.6)
+            outcome = removed[number][head] if removed else None
+            if outcome is not None:
+                sheet.box(x, y + tall + 1.6, side * min(1.0, abs(or_zero(outcome.change)) / full), 1.8, fill=EFFECT)
+            if words:
+                name = f"head {head + 1}" if pooling else f"{number + 1}.{head + 1}"
+                _draw_words(sheet, x, y + tall + 9, side, name, patterns[head], outcome, outcomes.kind, place.label)
+        y += tall + (_words_height(patterns, removed) if words else 5 if removed else 0) + gap
+    if not words:
+        for head in range(0, most, 1 if side > 12 else 4):
+            at = left + head * (side + gap) + side / 2
+            sheet.text(at, y - gap + 5, str(head + 1), min(SMALL, 0.6 * side + 2), colour=QUIET, align="center")
+        y += 9
+    y = draw_legend(sheet, y + 4, _title(words, pooling), high, left=left)
+    if removed:
+        kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
+        of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
+        sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
+        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}"
+        sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
+
+
+def _full(kind: str) -> float:
+    return 1e-12 if kind == "numbers" else _FULL_CHANGE
+
+
+def _size(change: float, kind: str) -> str:
+    return change_text(Outcome("", None, abs(change)), kind).removeprefix("+")
+
+
+def _title(words: bool, pooling: bool) -> str:
+    if pooling:
+        return "Pooling: the weight of each item"
+    names = "2.1 is head 1 of layer 2" if words else "columns are heads, counted from 1"
+    return f"Rows attend to columns; {names}"
+
+
+def _words_height(patterns: list[str], removed: list[list[Outcome]]) -> float:
+    return 5.0 + _LINE * (1 + any(patterns) + bool(removed))
+
+
+def _draw_words(
+    sheet: Sheet,
+    x: float,
+    y: float,
+    width: float,
+    name: str,
+    pattern: str,
+    outcome: Outcome | None,
+    kind: str,
+    label: str,
+) -> None:
+    sheet.text(x, y, name, SMALL, bold=True)
+    after = x + sheet.size(f"{name} ", SMALL, bold=True)[0]
+    if pattern:
+        fits = sheet.size(pattern, SMALL)[0] <= width - (after - x)
+        if fits:
+            sheet.text(after, y, pattern, SMALL, colour=QUIET)
+        else:
+            y += _LINE
+            sheet.text(x, y, sheet.clip(pattern, width, SMALL), SMALL, colour=QUIET)
+    if outcome is None:
+        return
+    text = said(outcome) if kind == "labels" else with_minus(change_text(outcome, kind))
+    changed = kind == "labels" and outcome.label != label
+    sheet.text(x, y + _LINE, sheet.clip(text, width, SMALL), SMALL, colour=EFFECT_INK if changed else INK)

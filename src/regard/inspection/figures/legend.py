@@ -1,0 +1,53 @@
+"""The legend of a scale of weights, and the line that says whose weights they are."""
+
+import numpy as np
+
+from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, weight_norm, weight_scale
+from regard.inspection.figures.sheet import SMALL, Sheet
+from regard.page.numbers import percent
+
+__all__ = ["LEGEND", "draw_legend", "hatching"]
+
+LEGEND = 22.0
+"""Its height."""
+
+_WIDTH, _HIGH, _STEPS = 72.0, 6.0, 48
+
+
+def draw_legend(sheet: Sheet, y: float, title: str, high: float, *, left: float = 0.0, masked: bool = False) -> float:
+    """Draw the scale from 0 to `high` with its title beside or above it; the result is where it ends.
+
+    Between its ends the scale has the number of its middle: a quarter of `high`, since the square root is drawn.
+    """
+    y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
+    sheet.text(left, y, "weight", SMALL, colour=QUIET)
+    x = left + sheet.size("weight 0", SMALL)[0]
+    steps = (np.arange(_STEPS) + 0.5) / _STEPS
+    values = high * steps[None] ** 2
+    cell = _WIDTH / _STEPS, _HIGH
+    sheet.cells(x, y - _HIGH / 2, cell, values, scale=weight_scale(), norm=weight_norm(high), gid="legend")
+    sheet.box(x, y - _HIGH / 2, _WIDTH, _HIGH, edge=LINE, line=0.5)
+    y += 9
+    for share in (0.0, 0.5, 1.0):
+        sheet.line([(x + share * _WIDTH, y - 6), (x + share * _WIDTH, y - 4)], colour=QUIET, width=0.5)
+        sheet.text(x + share * _WIDTH, y, percent(high * share**2), SMALL, colour=QUIET, align="center")
+    if masked:
+        x += _WIDTH + 22
+        if x + 12 + sheet.size("hidden by the mask", SMALL)[0] > sheet.width:
+            x, y = left, y + 19
+        hatching(sheet, [(x, y - 12, 8.0, 6.0)])
+        sheet.text(x + 12, y - 9, "hidden by the mask", SMALL, colour=QUIET)
+    return y + 5
+
+
+def hatching(sheet: Sheet, boxes: list[tuple[float, float, float, float]]) -> None:
+    """Strike cells out, (x, y, width, height), that the mask hides."""
+    if not boxes:
+        return
+    for x, y, width, height in boxes if len(boxes) == 1 else ():
+        sheet.box(x, y, width, height, fill=MASKED, edge=PAPER, line=0.0)
+    sheet.lines(
+        np.array([[(x + 0.15 * w, y + 0.85 * h), (x + 0.85 * w, y + 0.15 * h)] for x, y, w, h in boxes]),
+        colour="#b6bdc6",
+        width=0.6,
+    )

@@ -1,0 +1,307 @@
+"""The sheet that a figure is drawn on: points to the right and down, whose height is known when all is drawn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.extras import require
+from regard.inspection.figures.colours import INK, PAPER
+from regard.inspection.figures.fonts import Fonts
+from regard.page.visible import visible
+
+__all__ = ["LABEL", "SMALL", "Sheet"]
+
+LABEL, SMALL = 8.0, 7.0
+"""The sizes of letters, in points: of items and numbers, and of what is said besides."""
+
+_POINTS = 72
+_MARGIN = 3.0
+_LINE = 9.5
+_OVERLAP = 0.4
+# An image has at least so many pixels an inch: readers of PDF blur enlarged pixels.
+_PIXELS = 400
+
+
+class Sheet:
+    """What the views draw with. All sizes and places are in points.
+
+    Args:
+        width: the most that the drawing may be wide.
+        font: the name of a font; None: the default one.
+    """
+
+    def __init__(self, width: float, font: str | None = None):
+        self.width = width
+        self.fonts = Fonts(font)
+        self.figure = require("matplotlib.figure", extra="figures").Figure((width / _POINTS, 1.0), facecolor=PAPER)
+        canvas = require("matplotlib.backends.backend_agg", extra="figures").FigureCanvasAgg(self.figure)
+        self._renderer = canvas.get_renderer()
+        self._patches = require("matplotlib.patches", extra="figures")
+        self._collections = require("matplotlib.collections", extra="figures")
+        self._path: Any = require("matplotlib.path", extra="figures").Path
+        self._axes = self.figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        self._axes.set_axis_off()
+        self._layer = 0
+        self._left, self._top, self._right, self._bottom = np.inf, np.inf, -np.inf, -np.inf
+        self._sizes: dict[tuple[str, float, bool], tuple[float, float]] = {}
+
+    def finish(self) -> Any:
+        """The figure, as large as what is drawn on it."""
+        left, right = self._left - _MARGIN, self._right + _MARGIN
+        top, bottom = self._top - _MARGIN, self._bottom + _MARGIN
+        self.figure.set_size_inches((right - left) / _POINTS, (bottom - top) / _POINTS)
+        self._axes.set(xlim=(left, right), ylim=(bottom, top))
+        self.fonts.tell_missing()
+        return self.figure
+
+    def size(self, text: str, size: float = LABEL, *, bold: bool = False) -> tuple[float, float]:
+        """The width and the height of a text."""
+        key = text, size, bold
+        if key not in self._sizes:
+            drawn, families = self.fonts.fit(visible(text), bold)
+            properties = require("matplotlib.font_manager", extra="figures").FontProperties(
+                family=families, size=size, weight="bold" if bold else "normal"
+            )
+            wide, _, _ = self._renderer.get_text_width_height_descent(drawn, properties, False)
+            self._sizes[key] = wide * _POINTS / self.figure.dpi, 1.2 * size
+        return self._sizes[key]
+
+    def clip(self, text: str, width: float, size: float = LABEL, *, bold: bool = False) -> str:
+        """The text, cut to a width, with an ellipsis where it was cut."""
+        # A token of a megabyte is cut before it is measured: no letter is narrower than a tenth of its size.
+        most = max(1, int(10 * width / size))
+        text = visible(text[: most + 1])
+        if self.size(text, size, bold=bold)[0] <= width:
+            return text
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.size(text[:middle] + "…", size, bold=bold)[0] <= width:
+                low = middle
+            else:
+                high = middle - 1
+        return text[:low] + "…"
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = LABEL,
+        *,
+        colour: str = INK,
+        align: str = "left",
+        bold: bool = False,
+        angle: float = 0.0,
+        on: str | None = None,
+    ) -> None:
+        """Write a text whose middle line is at `y`, and which begins, ends or has its middle at `x`.
+
+        Args:
+            x, y, text, size, colour, bold: where it stands, and how.
+            align: "left", "center" or "right".
+            angle: turned up by so many degrees around its beginning.
+            on: the colour of a box behind it.
+        """
+        drawn, families = self.fonts.fit(visible(text), bold)
+        self._axes.text(
+            x,
+            y,
+            drawn,
+            size=size,
+            color=colour,
+            ha=align,
+            va="center_baseline" if not angle else "center",
+            family=families,
+            weight="bold" if bold else "normal",
+            rotation=angle,
+            rotation_mode="anchor",
+            zorder=self._next(),
+            # A token may hold $, which would begin a formula.
+            parse_math=False,
+            usetex=False,
+            bbox=None if on is None else {"facecolor": on, "edgecolor": "none", "pad": 0.8},
+        )
+        wide, high = self.size(text, size, bold=bold)
+        if angle:
+            turn = np.deg2rad(angle)
+            self._reach(x, y - wide * np.sin(turn) - high / 2, x + wide * np.cos(turn) + high / 2, y + high / 2)
+        else:
+            left = x - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
+            self._reach(left, y - high / 2, left + wide, y + high / 2)
+
+    def paragraph(self, x: float, y: float, text: str, width: float, *, colour: str = INK) -> float:
+        """Write small text in lines of a width, the first of which begins at `y`; the result is where the last ends."""
+        line = ""
+        for word in text.split(" "):
+            more = f"{line} {word}" if line else word
+            if line and self.size(more, SMALL)[0] > width:
+                self.text(x, y + _LINE / 2, line, SMALL, colour=colour)
+                y += _LINE
+                more = word
+            line = more
+        self.text(x, y + _LINE / 2, self.clip(line, width, SMALL), SMALL, colour=colour)
+        return y + _LINE
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str | None = None,
+        edge: str | None = None,
+        line: float = 1.0,
+        round: float = 0.0,
+        alpha: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A rectangle, filled or framed or both; `gid` is its id in an SVG file."""
+        options: dict[str, Any] = {
+            "facecolor": fill or "none",
+            "edgecolor": edge or "none",
+            "linewidth": line if edge else 0.0,
+            "alpha": None if alpha == 1.0 else alpha,
+            "zorder": self._next(),
+        }
+        if round:
+            style = self._patches.BoxStyle.Round(pad=0.0, rounding_size=min(round, width / 2, height / 2))
+            patch = self._patches.FancyBboxPatch((x, y), width, height, boxstyle=style, mutation_aspect=1.0, **options)
+        else:
+            patch = self._patches.Rectangle((x, y), width, height, **options)
+        patch.set_gid(gid)
+        self._add(patch)
+        self._reach(x, y, x + width, y + height)
+
+    def disc(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        *,
+        fill: str,
+        edge: str | None = None,
+        line: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A filled circle; `gid` is its id in an SVG file."""
+        patch = self._patches.Circle(
+            (x, y),
+            radius,
+            facecolor=fill,
+            edgecolor=edge or "none",
+            linewidth=line if edge else 0.0,
+            zorder=self._next(),
+        )
+        patch.set_gid(gid)
+        self._add(patch)
+        self._reach(x - radius, y - radius, x + radius, y + radius)
+
+    def line(
+        self, points: Sequence[tuple[float, float]], *, colour: str, width: float, alpha: float = 1.0, dashes: Any = "-"
+    ) -> None:
+        """A line of straight parts."""
+        self._stroke(self._path(points), colour, width, alpha, dashes)
+        self._reach_points(points)
+
+    def curve(
+        self,
+        points: Sequence[tuple[float, float]],
+        *,
+        colour: str,
+        width: float,
+        alpha: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A cubic Bezier curve of four points; `gid` is its id in an SVG file."""
+        code = self._path
+        self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), colour, width, alpha, "-", gid)
+        steps = np.linspace(0.0, 1.0, 17)[:, None]
+        a, b, c, d = (np.asarray(each) for each in points)
+        found = (1 - steps) ** 3 * a + 3 * (1 - steps) ** 2 * steps * b + 3 * (1 - steps) * steps**2 * c + steps**3 * d
+        self._reach_points(found.tolist(), width / 2)
+
+    def lines(self, ends: np.ndarray, *, colour: str, width: float) -> None:
+        """Many straight lines, (line, 2, 2)."""
+        if len(ends):
+            self._axes.add_collection(
+                self._collections.LineCollection(
+                    ends, colors=[colour], linewidths=width, zorder=self._next(), capstyle="butt"
+                ),
+                autolim=False,
+            )
+            self._reach_points(ends.reshape(-1, 2).tolist())
+
+    def polygon(self, points: np.ndarray, *, fill: str) -> None:
+        """A filled polygon, (point, 2)."""
+        self._add(self._patches.Polygon(points, facecolor=fill, edgecolor="none", zorder=self._next()))
+        self._reach_points(points.tolist())
+
+    def cells(
+        self, x: float, y: float, cell: tuple[float, float], values: np.ndarray, *, scale: Any, norm: Any, gid: str
+    ) -> None:
+        """A cell a value, each drawn by itself; `gid` is their id in an SVG file."""
+        rows, columns = values.shape
+        row, column = (each.ravel() for each in np.indices(values.shape))
+        left, top = x + cell[0] * column, y + cell[1] * row
+        # All but the last cells go on below the next ones: readers of PDF show what is behind two cells between them.
+        right = left + cell[0] + _OVERLAP * (column < columns - 1)
+        bottom = top + cell[1] + _OVERLAP * (row < rows - 1)
+        corners = np.stack([left, top, right, top, right, bottom, left, bottom], axis=-1).reshape(-1, 4, 2)
+        colours = scale(norm(np.ma.masked_invalid(values.ravel())))
+        drawn = self._collections.PolyCollection(
+            corners, facecolors=colours, edgecolors="none", linewidths=0.0, zorder=self._next()
+        )
+        drawn.set_gid(gid)
+        self._axes.add_collection(drawn, autolim=False)
+        self._reach(x, y, x + cell[0] * columns, y + cell[1] * rows)
+
+    def image(
+        self, x: float, y: float, width: float, height: float, pixels: np.ndarray, *, smooth: bool = False
+    ) -> None:
+        """A picture (row, column, RGB) of bytes."""
+        if not smooth:
+            factor = max(1, round(_PIXELS * width / _POINTS / pixels.shape[1]))
+            pixels = pixels.repeat(factor, axis=0).repeat(factor, axis=1)
+        self._axes.imshow(
+            pixels,
+            extent=(x, x + width, y + height, y),
+            aspect="auto",
+            interpolation="none",
+            zorder=self._next(),
+        )
+        self._reach(x, y, x + width, y + height)
+
+    def _stroke(self, path: Any, colour: str, width: float, alpha: float, dashes: Any, gid: str | None = None) -> None:
+        patch = self._patches.PathPatch(
+            path,
+            facecolor="none",
+            edgecolor=colour,
+            linewidth=width,
+            alpha=None if alpha == 1.0 else alpha,
+            linestyle=dashes,
+            capstyle="round" if dashes == "-" else "butt",
+            zorder=self._next(),
+        )
+        patch.set_gid(gid)
+        self._add(patch)
+
+    def _add(self, patch: Any) -> None:
+        # As an artist: the limits of the axes are set at the end, and need not follow each patch.
+        self._axes.add_artist(patch)
+        patch.set_clip_on(False)
+
+    def _next(self) -> int:
+        """What is drawn later lies on top."""
+        self._layer += 1
+        return self._layer
+
+    def _reach_points(self, points: Sequence[Any], more: float = 0.0) -> None:
+        xs, ys = zip(*points, strict=True)
+        self._reach(min(xs) - more, min(ys) - more, max(xs) + more, max(ys) + more)
+
+    def _reach(self, left: float, top: float, right: float, bottom: float) -> None:
+        self._left, self._top = min(self._left, left), min(self._top, top)
+        self._right, self._bottom = max(self._right, right), max(self._bottom, bottom)

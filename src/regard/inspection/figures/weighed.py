@@ -1,0 +1,55 @@
+"""How much of its blue an item has, and which items have their numbers written."""
+
+import math
+
+import numpy as np
+
+__all__ = ["heaviest", "highest", "strengths", "width_of", "with_minus"]
+
+_MOST_NUMBERS, _LEAST_NUMBER = 8, 0.02
+
+
+def highest(weights: np.ndarray) -> float:
+    """The largest weight, which has the full colour.
+
+    Example:
+        >>> highest(np.array([0.25, math.nan, 0.5]))
+        0.5
+    """
+    return max([1e-9, *weights[np.isfinite(weights)].tolist()])
+
+
+def strengths(weights: np.ndarray) -> np.ndarray:
+    """How much of the colour each item has, from 0 to 1; the root, as in the map.
+
+    Example:
+        >>> strengths(np.array([0.0, 0.125, 0.5])).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    return np.sqrt(np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0) / highest(weights), 0.0, 1.0))
+
+
+def heaviest(weights: np.ndarray) -> list[int]:
+    """The items whose weights are written: eight at most, the largest first, and none below 2%.
+
+    Example:
+        >>> heaviest(np.array([0.25, 0.01, 0.74]))
+        [2, 0]
+    """
+    found = [item for item, weight in enumerate(weights.tolist()) if math.isfinite(weight) and weight >= _LEAST_NUMBER]
+    return sorted(found, key=lambda item: -weights[item])[:_MOST_NUMBERS]
+
+
+def width_of(weight: float) -> float:
+    """The width in points of a line that stands for a weight."""
+    return 0.8 + 5.0 * min(1.0, max(0.0, weight))
+
+
+def with_minus(text: str) -> str:
+    """A number with the sign that print has.
+
+    Example:
+        >>> with_minus("-76%"), with_minus("+2%")
+        ('−76%', '+2%')
+    """
+    return f"−{text[1:]}" if text.startswith("-") else text

@@ -1,0 +1,268 @@
+"""What differs between two records: of two models, of two inputs, or of one model before and after training."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from regard.errors import ArgumentError
+from regard.inspection.alignment import Alignment, Pair, align
+from regard.inspection.head_differences import head_differences
+from regard.inspection.numbered import numbered
+from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.views.answered import answered
+from regard.inspection.views.comparison_words import (
+    Compared,
+    answers_sentence,
+    effects_sentence,
+    left_out,
+    weights_sentence,
+)
+from regard.inspection.views.story import Story, head_names, story_of
+
+__all__ = [
+    "HeadDifference",
+    "ItemDifference",
+    "RecordDifference",
+    "comparison_of",
+    "has_head",
+    "joined",
+    "layer_of",
+    "names_of",
+]
+
+# A difference of probabilities below this may not change a percentage.
+_NOTICED = 0.01
+
+
+class ItemDifference(NamedTuple):
+    """An item in both records.
+
+    Args:
+        numbers: its number in each, from 0; None where it has no partner.
+        names: its text in each, numbered if it occurs more than once, and the same if the texts are the same; "" where
+            it has no partner.
+        weights: its weight in each; None where it has none.
+        hidden: the outcome in each if it is hidden; None where that wasn't measured.
+    """
+
+    numbers: Pair
+    names: Compared
+    weights: tuple[float | None, float | None]
+    hidden: tuple[Outcome | None, Outcome | None]
+
+    @property
+    def name(self) -> str:
+        """Its name in a table."""
+        return joined(self.names)
+
+    @property
+    def difference(self) -> float | None:
+        """By how much its weight is larger in the second record; None if it isn't in both."""
+        one, other = self.weights
+        return None if one is None or other is None else other - one
+
+
+class HeadDifference(NamedTuple):
+    """A head of both records.
+
+    Args:
+        layer, head: its numbers, from 1.
+        patterns: its measured pattern in each; "" if it has none.
+        difference: the fraction of its weight that is on other items; see `head_differences`.
+    """
+
+    layer: int
+    head: int
+    patterns: Compared
+    difference: float
+
+
+class RecordDifference(NamedTuple):
+    """The numbers of a comparison.
+
+    Args:
+        records: both records, with outcomes.
+        alignment: which items and predictions correspond.
+        places: the numbers of the compared predictions in `Outcomes.places`; None where there is no partner.
+        stories: the story of each; None if the record has no partner of the prediction, or no such layer or head.
+        items: the items that were attended to.
+        heads: the heads that both have, by layer and number.
+        sentence: what differs most.
+        left_out: what can't be compared, and why.
+    """
+
+    records: tuple[Record, Record]
+    alignment: Alignment
+    places: Pair
+    stories: tuple[Story | None, Story | None]
+    items: tuple[ItemDifference, ...]
+    heads: tuple[HeadDifference, ...]
+    sentence: str
+    left_out: tuple[str, ...]
+
+
+def comparison_of(
+    first: Record,
+    second: Record,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+) -> RecordDifference:
+    """The numbers of a comparison.
+
+    Args:
+        first, second: the records.
+        layer, head: whose weights, from 1, in both; None: the last layer of each, the average of its heads.
+        query: the number of the prediction in the first record, from 1; None: the one that differs most, or if none
+            does, the one that the record's own story is of.
+
+    Raises:
+        ArgumentError: a record has no attention; or the first has no such layer, head or prediction.
+    """
+    for name, record in (("first", first), ("second", second)):
+        if not record.layers and record.pooling is None:
+            raise ArgumentError(f"`{name}` must be a record with attention, but has none.")
+    records = _with_outcomes(first), _with_outcomes(second)
+    outcomes = _outcomes(records[0]), _outcomes(records[1])
+    alignment = align(*records)
+    one = _most_different(outcomes, alignment.places) if query is None else query - 1
+    own = story_of(records[0], layer=layer, head=head, query=one + 1)
+    other = _partner(alignment.places, one)
+    if other is None and alignment.obstacle:
+        # Where nothing corresponds, each record shows what it shows alone.
+        other = outcomes[1].default()
+    its = None
+    if other is not None and has_head(records[1], layer, head):
+        its = story_of(records[1], layer=layer, head=head, query=other + 1)
+    items = tuple(_items(records, alignment, own, its))
+    return RecordDifference(
+        records,
+        alignment,
+        (one, other),
+        (own, its),
+        items,
+        tuple(_heads(records, alignment)),
+        _sentence(records, outcomes, (one, other), items),
+        tuple(left_out(*records, alignment)),
+    )
+
+
+def layer_of(record: Record, layer: int | None) -> LayerRecord | None:
+    """The layer of a number from 1, or the last one; None if there is no such layer."""
+    number = len(record.layers) if layer is None else layer
+    return record.layers[number - 1] if 1 <= number <= len(record.layers) else None
+
+
+def names_of(first: Sequence[str], second: Sequence[str], pairs: Sequence[Pair]) -> Iterator[Compared]:
+    """The texts of pairs, numbered if they occur more than once; the first one's for both if they are the same."""
+    known = numbered(first), numbered(second)
+    for one, other in pairs:
+        if one is None or other is None:
+            yield "" if one is None else known[0][one], "" if other is None else known[1][other]
+        else:
+            same = first[one].strip() == second[other].strip()
+            yield known[0][one], known[0][one] if same else known[1][other]
+
+
+def joined(names: Compared) -> str:
+    """The texts of a pair as one name, such as "saw / film"."""
+    return " / ".join(dict.fromkeys(filter(None, names)))
+
+
+def _most_different(outcomes: tuple[Outcomes, Outcomes], places: Sequence[Pair]) -> int:
+    """The prediction of the first record that is another one in the second, or whose probability differs most."""
+    default, chosen = outcomes[0].default(), outcomes[0].chosen
+    paired = {one: other for one, other in places if one is not None and other is not None}
+    if not paired or (chosen is not None and chosen in paired):
+        return default
+
+    def gap(one: int) -> tuple[bool, float]:
+        a, b = outcomes[0].places[one], outcomes[1].places[paired[one]]
+        scores = a.score or 0.0, b.score or 0.0
+        return (True, sum(scores)) if a.label != b.label else (False, abs(scores[0] - scores[1]))
+
+    most = max(paired, key=gap)
+    return default if default in paired and gap(most) <= (False, _NOTICED) else most
+
+
+def _with_outcomes(record: Record) -> Record:
+    return record if record.outcomes is not None else replace(record, outcomes=answered(record))
+
+
+def _outcomes(record: Record) -> Outcomes:
+    return answered(record) if record.outcomes is None else record.outcomes
+
+
+def _partner(pairs: Sequence[Pair], number: int) -> int | None:
+    return next((other for one, other in pairs if one == number), None)
+
+
+def has_head(record: Record, layer: int | None, head: int | None) -> bool:
+    """Whether a record has a layer and a head of these numbers, from 1; None: the last layer, the average."""
+    if record.pooling is not None and layer is None and head is None:
+        return True
+    found = layer_of(record, layer)
+    return found is not None and (head is None or head <= found.heads)
+
+
+def _items(
+    records: tuple[Record, Record], alignment: Alignment, own: Story, its: Story | None
+) -> Iterator[ItemDifference]:
+    names = names_of(records[0].items, records[1].items, alignment.items)
+    for pair, texts in zip(alignment.items, names, strict=True):
+        weights, hidden = [], []
+        for number, told in zip(pair, (own, its), strict=True):
+            if number is None or told is None:
+                weights.append(None)
+                hidden.append(None)
+            else:
+                weights.append(told.weights[number])
+                hidden.append(told.hidden[number] if told.hidden else None)
+        yield ItemDifference(pair, texts, (weights[0], weights[1]), (hidden[0], hidden[1]))
+
+
+def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
+    found = head_differences(*records, alignment)
+    for layer, (one, other, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
+        patterns = [
+            head_names(each, record.items, record.queries is not None)
+            for each, record in zip((one, other), records, strict=True)
+        ]
+        for head, (a, b, difference) in enumerate(zip(*patterns, differences, strict=False), start=1):
+            yield HeadDifference(layer, head, (a, b), difference)
+
+
+def _sentence(
+    records: tuple[Record, Record], outcomes: tuple[Outcomes, Outcomes], places: Pair, items: Sequence[ItemDifference]
+) -> str:
+    one, other = places
+    if one is None or other is None:
+        return "The chosen item of A has no partner in B."
+    found = outcomes[0].places[one], outcomes[1].places[other]
+    names = [_called(record, each, place) for record, each, place in zip(records, outcomes, found, strict=True)]
+    names = names if found[0].name.strip() != found[1].name.strip() else [names[0], names[0]]
+    both = [each for each in items if each.weights[0] is not None and each.weights[1] is not None]
+    weights = [(each.names, each.weights[0] or 0.0, each.weights[1] or 0.0) for each in both]
+    parts = [answers_sentence(found, outcomes, (names[0], names[1])), weights_sentence(weights)]
+    if outcomes[0].kind == outcomes[1].kind:
+        own = _own(records[0], outcomes[0], found[0])
+        changes = [
+            (each.names, *each.hidden)
+            for each in both
+            if None not in each.hidden and (own is None or each.numbers[0] != own)
+        ]
+        parts.append(effects_sentence(changes, outcomes[0].kind))  # pyright: ignore[reportArgumentType]
+    return " ".join(filter(None, parts))
+
+
+def _own(record: Record, outcomes: Outcomes, place: Place) -> int | None:
+    """The item whose own prediction it is, which changes most where it is hidden itself."""
+    return place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
+
+
+def _called(record: Record, outcomes: Outcomes, place: Place) -> str:
+    if place.query is not None and len(outcomes.places) == len(record.query_items):
+        return numbered(record.query_items)[place.query]
+    return place.name

@@ -1,0 +1,203 @@
+"""The page of a comparison, for a terminal and for a browser without scripts."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from regard.errors import ArgumentError
+from regard.inspection.record import Record
+from regard.inspection.views.comparison import (
+    ItemDifference,
+    RecordDifference,
+    comparison_of,
+    joined,
+    layer_of,
+    names_of,
+)
+from regard.inspection.views.comparison_words import signed_points
+from regard.inspection.views.story import MOST_ROWS
+from regard.inspection.views.story_words import change_text, or_zero, said
+from regard.page import Block, Item, Items, Page, Prose, Table
+from regard.page.numbers import counted, percent
+from regard.page.visible import clip
+
+__all__ = ["comparison", "difference_table", "page_of", "titles_of"]
+
+# A longer text is shown as a window of so many items.
+_MOST_ITEMS = 64
+_IN_TITLE = 20
+
+
+def comparison(
+    first: Record,
+    second: Record,
+    titles: Sequence[str] = (),
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    top: int = MOST_ROWS,
+) -> Page:
+    """Tell what differs between two records, A and B: their answers, weights, effects and heads.
+
+    Items of texts correspond by the longest sequence of items that both have; other inputs must have as many items.
+    What has no partner is said to have none, and what can't be compared is left out, with the reason.
+
+    Args:
+        first, second: the records.
+        titles: the name of each; by default its model.
+        layer, head, query: as in `comparison_of`.
+        top: the most items and heads that are listed.
+
+    Raises:
+        ArgumentError: as in `comparison_of`; or `titles` aren't two.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> weights = torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]), torch.tensor([[[0.75, 0.25], [0.75, 0.25]]])
+        >>> a, b = (LayerRecord.of_weights("layer 1", each) for each in weights)
+        >>> before = Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (a,), model="before")
+        >>> after = Record(("a", "saw"), ("DET", "VERB"), (0.75, 0.625), (b,), model="after")
+        >>> comparison_of(before, after, query=2).sentence
+        'For "saw", A gives NOUN 75%, B gives VERB 62%. The weight on "a" differs most: 25% in A, 75% in B.'
+    """
+    titles = titles_of(first, second, titles)
+    found = comparison_of(first, second, layer=layer, head=head, query=query)
+    return page_of(found, titles, top)
+
+
+def titles_of(first: Record, second: Record, titles: Sequence[str]) -> tuple[str, str]:
+    """The names of both records; by default their models, or the texts of their items where the model is the same.
+
+    Raises:
+        ArgumentError: `titles` aren't two.
+    """
+    if titles:
+        if len(titles) != 2:
+            raise ArgumentError(f"`titles` must be 2 names, one for each record, but are {len(titles)}.")
+        return titles[0], titles[1]
+    if first.model != second.model:
+        return first.model, second.model
+    texts = [
+        " ".join(each.items[:_IN_TITLE]) if each.input is None and each.grid is None else "" for each in (first, second)
+    ]
+    found = [clip(text, 60) or first.model for text in texts]
+    return found[0], found[1]
+
+
+def page_of(found: RecordDifference, titles: tuple[str, str], top: int = MOST_ROWS) -> Page:
+    """The page of a comparison whose numbers are known."""
+    blocks: list[Block] = []
+    for letter, title, record, number, told in zip(
+        "AB", titles, found.records, found.places, found.stories, strict=True
+    ):
+        layer = f" ({told.title[0].lower()}{told.title[1:]})" if told else ""
+        blocks.append(Prose(f"{letter}: {title}{layer}"))
+        blocks += _shown(record, number)
+    blocks.append(Prose(found.sentence))
+    blocks += _item_table(found, top)
+    blocks += _head_table(found, top)
+    blocks += [Prose(each) for each in found.left_out]
+    return Page("A and B, and what differs", tuple(blocks))
+
+
+def difference_table(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Block]:
+    """The differences of all weights, as a table; nothing if there are none or more than 64 on a side."""
+    rows = [(a, b) for a, b in found.alignment.queries if a is not None and b is not None]
+    keys = [(a, b) for a, b in found.alignment.items if a is not None and b is not None]
+    layers = [layer_of(each, layer) for each in found.records]
+    if not rows or not keys or max(len(rows), len(keys)) > _MOST_ITEMS or None in found.stories or None in layers:
+        return
+    values = []
+    for number, each in enumerate(layers):
+        every = each.weights([row[number] for row in rows]).double()  # pyright: ignore[reportOptionalMemberAccess]
+        weights = every.mean(0) if head is None else every[head - 1]
+        values.append(weights[:, [key[number] for key in keys]])
+    difference = (values[1] - values[0]).tolist()
+    a, b = found.records
+    columns, lines = names_of(a.items, b.items, keys), names_of(a.query_items, b.query_items, rows)
+    names = [joined(each) for each in columns]
+    lines = [(joined(each), *map(signed_points, line)) for each, line in zip(lines, difference, strict=True)]
+    yield Prose("B - A: by how many percentage points each weight is larger in B. Each row attends to the columns.")
+    yield _numbers(["", *names], lines)
+
+
+def _shown(record: Record, number: int | None) -> Iterator[Items]:
+    """The items with their predictions, of which the one that is compared is marked; those around it, if many."""
+    query = None
+    if number is not None and record.outcomes is not None:
+        query = record.outcomes.places[number].query
+    texts = record.query_items
+    first = 0 if len(texts) <= _MOST_ITEMS else min(max(0, (query or 0) - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
+    last = min(len(texts), first + _MOST_ITEMS)
+    noun = record.noun if record.queries is None else "piece"
+    found = [
+        Item(
+            texts[item],
+            record.labels[item] if record.labels and record.queries is None else "",
+            percent(record.scores[item]) if record.scores and record.queries is None else "",
+            marked=item == query,
+        )
+        for item in range(first, last)
+    ]
+    before, after = first, len(texts) - last
+    edges = [[Item(f"... {counted(before, noun)} before")] * bool(before), [Item(f"... {counted(after, noun)} after")]]
+    yield Items((*edges[0], *found, *(edges[1] * bool(after))), noun)
+
+
+def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
+    kinds = ["vectors" if each.outcomes is None else each.outcomes.kind for each in found.records]
+    # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
+    items = [each for each in found.items if each.weights != (None, None)]
+    rows = range(len(items))
+    if len(items) > top:
+        by_weight = sorted(rows, key=lambda row: -_size(items[row]))
+        by_change = sorted(rows, key=lambda row: -_change(items[row]))
+        ranked = [row for pair in zip(by_weight, by_change, strict=True) for row in pair]
+        rows = sorted(list(dict.fromkeys(ranked))[:top])
+    effects = any(outcome is not None for each in items for outcome in each.hidden)
+    columns = [found.records[0].noun, "attended in A", "in B", "B - A", *(["mattered in A", "in B"] if effects else [])]
+    lines = []
+    for each in (items[row] for row in rows):
+        weights = ["" if weight is None else percent(weight) for weight in each.weights]
+        difference = "no partner" if None in each.numbers else ""
+        difference = difference if each.difference is None else signed_points(each.difference)
+        changes = [
+            "" if outcome is None else f"{change_text(outcome, kind)} {said(outcome)}".rstrip()
+            for outcome, kind in zip(each.hidden, kinds, strict=True)
+        ]
+        lines.append((each.name, *weights, difference, *(changes if effects else [])))
+    yield _numbers(columns, lines)
+    if len(lines) < len(items):
+        others = len(items) - len(lines)
+        yield Prose(f"{others:,} other{'s are' if others > 1 else ' is'} lower in all columns.")
+
+
+def _size(item: ItemDifference) -> float:
+    return max(abs(or_zero(each)) for each in (*item.weights, 0.0) if each is not None)
+
+
+def _change(item: ItemDifference) -> float:
+    return max([abs(or_zero(each.change)) for each in item.hidden if each is not None], default=_size(item))
+
+
+def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
+    known = [each for each in found.heads if math.isfinite(each.difference)]
+    ranked = sorted(known, key=lambda each: -each.difference) if known else [*found.heads]
+    if not ranked:
+        return
+    rows = [
+        (f"{each.layer}.{each.head}", *each.patterns, *([percent(each.difference)] if known else []))
+        for each in ranked[:top]
+    ]
+    columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))
+    yield Table(columns, tuple(rows), ("left", "left", "left", "right")[: len(columns)])
+    if len(rows) < len(ranked):
+        yield Prose(f"{len(ranked) - len(rows):,} other heads differ less." if known else "")
+
+
+def _numbers(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """A table of numbers, whose first column names the rows."""
+    alignment: list[Literal["left", "right"]] = ["left", *("right" for _ in columns[1:])]
+    return Table(tuple(columns), tuple(rows), tuple(alignment))

@@ -1,0 +1,150 @@
+// The parts of the page of two records: each is drawn for both, with one cursor and one scale, and what differs.
+import { differenceHeads } from "./difference_heads.js";
+import { differenceMap } from "./difference_map.js";
+import { differenceSentence } from "./difference_sentence.js";
+import { differenceTable } from "./difference_table.js";
+import { h, token } from "./dom.js";
+import { inputView } from "./input.js";
+import { mapView } from "./map.js";
+import { placeAt } from "./view.js";
+import { pairsOf } from "./pairs.js";
+import { sideMark } from "./sides.js";
+import { stepsView } from "./steps.js";
+import { nounOf, wordsOf } from "./words.js";
+
+const MANY_KEYS = 40;
+
+/** What the page of two records does in another way than that of one. */
+export function bothOf(all) {
+  const pairs = pairsOf(all);
+  return {
+    changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
+    sentence: (view) => differenceSentence(view, pairs),
+    notes: (view) => notesOf(view, pairs),
+    /** Everything that can be found, with the record that it is of. */
+    texts: () => pairs.pairs.queries.map(([one, other]) => (one === null ? [1, other] : [0, one]))
+      .map(([side, i]) => ({ side, i, text: (all.records[side].queries || all.records[side].items)[i] })),
+    views: (roots, choose, peek, tiles, signal) => viewsOf(roots, choose, peek, tiles, signal, pairs),
+  };
+}
+
+function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal, pairs) {
+  page.classList.add("both");
+  const on = (side, action) => (change) => action(change && { side, ...change });
+  const sides = [0, 1].map((side) => {
+    const name = h("p", { class: "quiet side-name" }), box = h("div", {}), nothing = h("p", { class: "quiet" });
+    items.append(h("div", { class: "side", "data-side": side, role: "group" }, name, box, nothing));
+    const title = h("h3", { class: "quiet" }), walk = h("div", {});
+    steps.append(h("div", { "data-side": side }, title, walk));
+    return { name, nothing, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title) };
+  });
+  items.classList.add("sides");
+  steps.classList.add("sides");
+  // What the pointer is on in one record is shown in the other parts, by the number of its row.
+  const lit = (side) => (event) => {
+    event.stopPropagation();
+    const { key } = event.detail, row = key === null ? null : pairs.indexOf("items", side, key);
+    page.dispatchEvent(new CustomEvent("lit", { detail: { key: row } }));
+  };
+  [...items.children].forEach((each, side) => each.addEventListener("lit", lit(side)));
+
+  // One scale for both maps: the largest weight of both.
+  const highs = [0, 0], scaled = (side) => (high) => {
+    const before = Math.max(...highs);
+    highs[side] = high;
+    const now = Math.max(...highs);
+    if (now !== before) queueMicrotask(() => maps[1 - side]?.redraw());
+    return () => Math.max(...highs);
+  };
+  const maps = [], titles = [];
+  const boxes = [0, 1].map((side) => {
+    const title = h("h3", { class: "quiet" }), box = h("div", { "data-side": side }), absent = h("p", { class: "quiet" });
+    titles.push({ title, absent, box });
+    map.append(h("div", {}, title, box, absent));
+    maps.push(mapView(box, on(side, choose), (number, ...asked) => tiles(side, number, ...asked), scaled(side)));
+    box.addEventListener("lit", (event) => {
+      lit(side)(event);
+      point(side, event.detail.pair ?? null);
+    });
+    return box;
+  });
+  const differenceTitle = h("h3", { class: "quiet" }), differenceBox = h("div", { "data-side": "difference" });
+  map.append(h("div", {}, differenceTitle, differenceBox));
+  map.classList.add("maps");
+  const difference = differenceMap(differenceBox, ({ query, key }) => {
+    const place = view.both[0].pooled ? -1 : placeAt(view.both[0].data, query);
+    choose({ side: 0, key, ...(place < 0 ? {} : { place }) });
+  }, pairs, tiles, (pair) => {
+    maps[0].point(pair);
+    maps[1].point(pair && partnerOf(0, pair));
+    page.dispatchEvent(new CustomEvent("lit", { detail: { key: pair && pairs.indexOf("items", 0, pair.key) } }));
+  });
+  let view = null;
+
+  function partnerOf(side, { query, key }) {
+    const other = view.both[1 - side].layer.queries === 1 ? 0 : pairs.partner("queries", side, query);
+    const its = pairs.partner("items", side, key);
+    return other === null || its === null ? null : { query: other, key: its };
+  }
+
+  function point(side, pair) {
+    maps[1 - side].point(pair && partnerOf(side, pair));
+    difference.point(side, pair);
+  }
+
+  const table = differenceTable(compared, choose, pairs), pictures = differenceHeads(heads, choose, pairs, signal);
+  return [(next) => {
+    view = next;
+    const { both, state } = view, words = wordsOf(state.lang);
+    // Many cells need more room than three maps beside each other have.
+    map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
+    both.forEach((each, side) => {
+      const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
+      const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);
+      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average(each.layer.heads) : words.headOf(each.head + 1, each.layer.heads);
+      name.replaceChildren(sideMark(side), " ", h("strong", {}, token(each.data.title)),
+        ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
+          .filter(Boolean).map((text) => ` · ${text}`));
+      name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
+      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer(letter)
+        : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      nothing.hidden = !each.absent;
+      show(each);
+      const told = !each.absent && each.key >= 0;
+      walk.hidden = !told;
+      if (told) step(each);
+      else title.textContent = each.absent === "layer" ? words.noLayer(letter) : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      title.prepend(sideMark(side), " ");
+      titles[side].title.replaceChildren(sideMark(side), " ", token(each.data.title));
+      titles[side].box.hidden = each.absent === "layer";
+      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer(letter) : "";
+      if (each.absent !== "layer") maps[side](each);
+      else highs[side] = 0;
+    });
+    stepsTitle.textContent = words.steps(words.aWeight);
+    differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);
+    table(view);
+    pictures(view);
+    difference(view);
+  }];
+}
+
+/** What can't be compared, and why, in sentences. */
+function notesOf({ both, state }, { pairs, against }) {
+  const words = wordsOf(state.lang), noun = (side, many = true) => nounOf(both[side].data.noun, state.lang, many), found = [];
+  const counts = both.map(({ data }) => data.items.length);
+  if (against.obstacle) found.push(words.obstacle[against.obstacle](against.kinds, counts, [noun(0), noun(1)]));
+  else {
+    const alone = [1, 0].map((side) => pairs.items.filter((pair) => pair[side] === null).length);
+    if (alone[0] + alone[1]) found.push(words.alone(alone, [0, 1].map((side) => noun(side, alone[side] !== 1))));
+    const written = [1, 0].map((side) => pairs.queries.filter((pair) => pair[side] === null).length);
+    const other = both[0].data.queries !== null;
+    if (other && written[0] + written[1]) found.push(words.alone(written, [0, 1].map((side) => nounOf("piece", state.lang, written[side] !== 1))));
+  }
+  const layers = both.map(({ data }) => data.layers.length);
+  if (layers[0] !== layers[1]) found.push(words.otherLayers(...layers));
+  if (both[0].kind !== both[1].kind) found.push(words.otherKinds);
+  const measured = both.map(({ data }) => data.outcomes.hidden !== null);
+  if (measured[0] !== measured[1]) found.push(words.unmeasured(measured[0] ? "B" : "A"));
+  return found;
+}

@@ -1,0 +1,420 @@
+"""The page of two records: the numbers are NumPy's, the colours those of the legend, and one cursor moves in both."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from page.browser import axe
+from page.live_records import LABELS, layers, outcomes, seen
+from page.test_live import HOSTILE
+from page.test_live_colours import colours, image_of
+from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
+from regard.page.modules import style
+from regard.page.numbers import percent
+
+FIRST = ("I", "saw", "a", "saw", ".")
+SECOND = ("I", "saw", "a", "big", "cat", ".")
+# The pairs of both, by hand; "a big cat" is longer than "a saw", so neither "saw" nor "big cat" has a partner.
+PAIRS = [(0, 0), (1, 1), (2, 2), (3, None), (None, 3), (None, 4), (4, 5)]
+WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def made(items, seed, heads=(2, 3), kind="labels", model="toy"):
+    """A record of random weights and effects."""
+    torch.manual_seed(seed)
+    scores = [0.5 + 0.1 * (seed + place) % 0.5 for place in range(len(items))]
+    names = [LABELS[(place + seed) % 3] for place in range(len(items))]
+    places = [Place(*each) for each in zip(items, range(len(items)), names, scores, strict=True)]
+    made_layers = layers(len(items), heads=heads)
+    found = outcomes(kind, "item", places, len(items), heads)
+    return Record(items, tuple(names), tuple(scores), made_layers, model, noun="word", outcomes=found)
+
+
+@pytest.fixture(scope="module")
+def records():
+    return made(FIRST, 1), made(SECOND, 2)
+
+
+@pytest.fixture(scope="module")
+def text(records):
+    return live_page(records[0], ("one", "other"), against=records[1])
+
+
+@pytest.fixture(scope="module")
+def twins():
+    """Two models on one input, of as many items."""
+    return made(FIRST, 1), made(FIRST, 3)
+
+
+@pytest.fixture(scope="module")
+def twins_text(twins):
+    return live_page(twins[0], ("one", "other"), against=twins[1])
+
+
+READ = """
+(hashes) => hashes.map((hash) => {
+  history.replaceState(null, "", hash);
+  dispatchEvent(new Event("popstate"));
+  const text = (each) => each.textContent, all = (root, query) => [...root.querySelectorAll(query)];
+  return {
+    sentence: text(document.querySelector(".sentence")),
+    rows: all(document, ".compared tbody tr").map((row) => all(row, "th, td").map((cell) => {
+      const lines = all(cell, ".side-line").map(text);
+      return lines.length ? lines : text(cell);
+    })),
+    gaps: Object.fromEntries(all(document, ".heads .tile").map((each) =>
+      [each.dataset.id, text(each.querySelector(".gap"))])),
+  };
+})
+"""
+
+
+def weights_of(record, layer, head, query):
+    found = record.layers[(layer or len(record.layers)) - 1].weights().double().numpy()
+    return (found.mean(0) if head is None else found[head - 1])[query]
+
+
+def signed(value, kind="weights"):
+    """A difference or a change as the page writes it."""
+    size = f"{abs(value):.4g}" if kind == "numbers" else percent(abs(value))
+    return size if value == 0 else f"{'−' if value < 0 else '+'}{size}"
+
+
+@pytest.mark.parametrize("name", ["records", "twins"])
+def test_each_view_has_the_numbers_of_numpy(live, request, name):
+    both = request.getfixturevalue(name)
+    pairs = PAIRS if name == "records" else [(place, place) for place in range(5)]
+    page = live(request.getfixturevalue("text" if name == "records" else "twins_text"))
+    partner = dict(pair for pair in pairs if None not in pair)
+    chosen = [(1, None), (1, 2), (2, None), (2, 3)]
+    views = [(query, *each) for query in partner for each in chosen[query % 2 :: 2]]
+    hashes = [f"#record=1&place={q + 1}&layer={la}&head={h or 'all'}&key=all&lang=en" for q, la, h in views]
+    for (query, layer, head), found in zip(views, page.evaluate(READ, hashes), strict=True):
+        told = comparison_of(*both, layer=layer, head=head, query=query + 1)
+        assert found["sentence"].replace("−", "-") == told.sentence
+        rows = [weights_of(each, layer, head, row) for each, row in zip(both, (query, partner[query]), strict=True)]
+        assert len(found["rows"]) == len(pairs)
+        for (a, b), (_, attended, gap, mattered, without) in zip(pairs, found["rows"], strict=True):
+            sides = [(0, "A", a), (1, "B", b)]
+            there = [(side, letter, number) for side, letter, number in sides if number is not None]
+            assert attended == [f"{letter}{percent(rows[side][number])}" for side, letter, number in there]
+            assert gap == ("" if None in (a, b) else signed(rows[1][b] - rows[0][a]))
+            outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
+            assert mattered == [f"{each[1]}{signed(one.change)}" for each, one in zip(there, outcome, strict=True)]
+            assert [each[1:].split()[0] for each in without] == [one.label for one in outcome]
+    # Of each head, half the sum of the differences of a row, and all of what has no partner.
+    weights = [each.layers[1].weights().double().numpy() for each in both]
+    kept = [(a, b) for a, b in pairs if a is not None and b is not None]
+    rows = [each[:, [pair[side] for pair in kept]] for side, each in enumerate(weights)]
+    inner = [each[:, :, [pair[side] for pair in kept]] for side, each in enumerate(rows)]
+    alone = sum(each.sum(-1) - one.sum(-1) for each, one in zip(rows, inner, strict=True))
+    expected = ((np.abs(inner[0] - inner[1]).sum(-1) + alone) / 2).mean(-1)
+    assert [found["gaps"][f"head 1 {head}"] for head in range(3)] == [percent(each) for each in expected]
+
+
+# The corners of rows and columns of the map of differences, by what it says along its edges, and each cell's colour.
+PIXELS = """
+(inside) => {
+  const map = document.querySelector('[data-id="difference"]'), line = map.parentElement.querySelector(".line");
+  const box = map.getBoundingClientRect(), rows = new Map(), columns = new Map();
+  const said = (x, y) => {
+    map.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y, bubbles: true }));
+    return /^(.+) attends to (.+): /.exec(line.textContent) ?? ["", null, null];
+  };
+  for (let x = 0; x < box.width; x++) {
+    const column = said(x, box.height - 12)[2];
+    if (column !== null && !columns.has(column)) columns.set(column, x);
+  }
+  for (let y = 0; y < box.height; y++) {
+    const row = said(box.width - 12, y)[1];
+    if (row !== null && !rows.has(row)) rows.set(row, y);
+  }
+  const points = [];
+  for (const y of rows.values()) for (const x of columns.values()) {
+    said(x + inside, y + inside);
+    points.push([line.textContent, x + inside, y + inside]);
+  }
+  map.dispatchEvent(new PointerEvent("pointerleave"));
+  const { data, width } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+  return points.map(([name, x, y]) => [name, [...data.slice(4 * (y * width + x), 4 * (y * width + x) + 3)]]);
+}
+"""
+
+
+def ends(scheme):
+    """The three colours of the legend of differences."""
+    parts = re.findall(r":root \{(.*?)\}", style("both.css"), re.DOTALL)
+    found = dict(re.findall(r"--([a-z-]+): #([0-9a-f]{6})", parts[["light", "dark"].index(scheme)]))
+    own = {name: np.array([int(code[at : at + 2], 16) for at in (0, 2, 4)]) for name, code in found.items()}
+    return own["less"], colours(scheme)["weight-low"], own["more"]
+
+
+def difference_of(pixel, high, scheme):
+    """The difference of a colour: on one of two straight lines from the middle."""
+    less, middle, more = ends(scheme)
+    for end, sign in ((less, -1), (more, 1)):
+        span = end - middle
+        share = float((pixel - middle) @ span / (span @ span))
+        if share >= -0.01 and np.abs(middle + share * span - pixel).max() <= 1:
+            return sign * share * high
+    raise AssertionError(f"{pixel} is none of the scale")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colour_of_a_difference_maps_back_through_the_legend(live, records, text, scheme):
+    page = live(text, color_scheme=scheme)
+    both = [pair for pair in PAIRS if None not in pair]
+    weights = [each.layers[-1].weights().double().numpy().mean(0) for each in records]
+    a, b = (each[np.ix_(*[[pair[side] for pair in both]] * 2)] for side, each in enumerate(weights))
+    high = np.abs(b - a).max()
+    legend = page.locator(".map-part .legend").nth(2).inner_text()
+    assert f"−{percent(high)}" in legend
+    assert f"+{percent(high)}" in legend
+    assert re.search("smaller in B.*larger in B", legend)
+    found = page.evaluate(PIXELS, 6)
+    assert len(found) == len(both) ** 2
+    for (said, pixel), one, other in zip(found, a.ravel(), b.ravel(), strict=True):
+        assert said.endswith(f": {percent(one)} in A, {percent(other)} in B, {signed(other - one)}")
+        assert difference_of(np.array(pixel), high, scheme) == pytest.approx(other - one, abs=0.008)
+
+
+def test_pixels_of_joined_differences_are_those_of_their_sums(live):
+    """A map of 300 x 300 pairs in cells of 2 x 2, both computed away from the page's own thread."""
+    torch.manual_seed(0)
+    items = tuple(map(str, range(300)))
+    both = [Record(items, layers=layers(300, heads=(1,)), noun="word") for _ in range(2)]
+    page = live(live_page(both[0], against=both[1]))
+    first, second = (
+        each.layers[0].weights()[0].double().numpy().reshape(150, 2, 150, 2).sum(3).mean(1) for each in both
+    )
+    high = np.abs(second - first).max()
+    page.wait_for_function(
+        "(text) => document.querySelectorAll('.map-part .legend')[2].textContent.includes(text)", arg=percent(high)
+    )
+    image = image_of(page, '[data-id="difference"]')
+    side = (image.shape[1] - 46 - 24) / 150
+    largest = np.argwhere(np.abs(second - first) > 0.5 * high).tolist()
+    assert len(largest) > 10
+    for row, column in largest:
+        if row < 5:
+            # The chosen row has a frame.
+            continue
+        x, y = (int(before + (each + 0.5) * side) for before, each in ((46, column), (22, row)))
+        assert difference_of(image[y, x], high, "light") == pytest.approx(
+            (second - first)[row, column], abs=0.03 * high
+        )
+
+
+def test_two_maps_have_one_scale(live, records, text):
+    page = live(text)
+    high = max(float(each.layers[-1].weights().double().mean(0).max()) for each in records)
+    legends = page.locator(".map-part .legend").all_inner_texts()
+    assert [each.split()[-1] for each in legends[:2]] == [percent(high)] * 2
+    bars = page.evaluate("""() => [...document.querySelectorAll(".compared .bar")].map((each) =>
+      [each.classList[1], parseFloat(each.style.width), each.parentElement.textContent.slice(1)])""")
+    # The longest bars of both kinds are as long; and a bar is as long for A as for B if the number is the same.
+    assert {max(width for kind, width, _ in bars if kind == name) for name in ("weight", "effect")} == {60.0}
+    shares = [(width, float(text[:-1])) for kind, width, text in bars if kind == "weight" and "<" not in text]
+    most = max(number for _, number in shares)
+    for width, number in shares:
+        assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
+
+
+def hash_of(page):
+    return page.evaluate("location.hash")
+
+
+def selected(page):
+    """The chosen item of each record, and the chosen heads."""
+    return page.evaluate("""() => ({
+      items: [0, 1].map((side) =>
+        document.querySelector(`.side[data-side="${side}"] .selected .text`)?.textContent ?? null),
+      heads: [...document.querySelectorAll('.heads .tile[aria-pressed="true"]')].map((each) => each.dataset.id),
+      names: [...document.querySelectorAll(".side-name")].map((each) => each.textContent),
+    })""")
+
+
+def reset(page):
+    page.evaluate("history.replaceState(null, '', '#place=1'); dispatchEvent(new Event('popstate'))")
+
+
+CHOICES = {
+    "an item of A": ('.side[data-side="0"] [data-id="item 2"]', ["ArrowRight"] * 2, ["a", "a"]),
+    "its partner in B": ('.side[data-side="1"] [data-id="item 2"]', ["ArrowRight"] * 2, ["a", "a"]),
+    "the last item of B": ('.side[data-side="1"] [data-id="item 5"]', ["ArrowLeft"], [".", "."]),
+    "only in A": ('.side[data-side="0"] [data-id="item 3"]', ["ArrowRight"] * 3, ["saw", None]),
+    "only in B": ('.side[data-side="1"] [data-id="item 4"]', ["ArrowRight"] * 5, [None, "cat"]),
+    "a head": ('[data-id="head 1 1"]', [".", "."], ["I", "I"]),
+    "a layer": ('[data-id="head 0 null"]', ["["], ["I", "I"]),
+}
+
+
+def test_mouse_and_keyboard_reach_the_same_state_in_both(live, text):
+    page = live(text)
+    for name, (click, keys, items) in CHOICES.items():
+        reach(page, name, click, keys, items)
+
+
+def reach(page, name, click, keys, items):
+    reset(page)
+    page.click(click)
+    page.mouse.move(5, 5)
+    by_mouse, found = hash_of(page), selected(page)
+    assert found["items"] == items
+    reset(page)
+    for key in keys:
+        page.keyboard.press(key)
+    assert (hash_of(page), selected(page)) == (by_mouse, found)
+    # The address alone shows the same.
+    reset(page)
+    page.evaluate(f"location.hash = {by_mouse!r}")
+    page.wait_for_function("(hash) => location.hash === hash", arg=by_mouse)
+    assert selected(page) == found
+    if name == "a head":
+        assert found["heads"] == ["head 1 1"]
+        assert all("head 2 of 3" in each for each in found["names"])
+    sentence = page.locator(".sentence").inner_text()
+    alone = {"only in A": "A has no partner in B", "only in B": "B has no partner in A"}.get(name)
+    assert (f"The chosen item of {alone}." == sentence) == (alone is not None)
+
+
+def test_one_cursor_in_the_maps_and_in_the_table(live, text):
+    page = live(text)
+    reset(page)
+    page.focus('.map-part [data-side="1"] canvas')
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    said = page.locator(".map-part .line").all_inner_texts()
+    assert [re.split(": ", each)[0] for each in said] == [said[0].partition(": ")[0]] * 3
+    assert said[0].startswith("a attends to ")
+    page.keyboard.press("Enter")
+    by_keys = hash_of(page)
+    assert "record=1&place=3" in by_keys
+    assert selected(page)["items"] == ["a", "a"]
+    # A key of the table is that of both: its cell is framed, and its steps are shown.
+    page.click('[data-id="row 6"]')
+    assert "key=5" in hash_of(page)
+    page.click('[data-id="row 5"]')
+    assert "record=2" in hash_of(page)
+    assert "key=5" in hash_of(page)
+    assert "The chosen word has no partner in A." in page.locator(".steps-part").inner_text()
+
+
+def test_a_head_that_only_one_has(live):
+    both = made(FIRST, 1, heads=(2, 3)), made(FIRST, 2, heads=(2, 4, 1))
+    page = live(live_page(both[0], against=both[1]))
+    page.click('[data-id="head 1 3"]')
+    assert "record=2" in hash_of(page)
+    assert "A has no such layer or head." in page.locator(".side").first.inner_text()
+    assert "A has 2 layers and B 3." in page.locator("footer").inner_text()
+    assert not page.locator('[data-id="difference"]').is_visible()
+    page.keyboard.press("[")
+    assert "record=1" in hash_of(page)
+    assert page.locator('[data-id="difference"]').is_visible()
+
+
+def picture():
+    torch.manual_seed(4)
+    drawn = DrawnPicture(np.random.default_rng(0).integers(0, 255, (12, 12, 3), np.uint8), (2, 2))
+    found = outcomes("labels", "item", [Place("the whole", None, "cat", 0.75)], 4, (2, 3))
+    names = tuple(f"{row}, {column}" for row in (1, 2) for column in (1, 2))
+    return Record(names, layers=layers(4), model="pixels", grid=(2, 2), noun="patch", outcomes=found, input=drawn)
+
+
+def test_a_picture_and_a_text(live):
+    page = live(live_page(picture(), against=made(FIRST, 1)))
+    said = page.locator("main").inner_text()
+    assert "A is a picture and B a text, so no item of one has a partner in the other" in said
+    assert re.match("A gives cat 75%, B gives |For ", page.locator(".sentence").inner_text())
+    assert "These weights have no partners, so there is no difference to draw." in said
+    assert page.locator(".side").first.locator("canvas").is_visible()
+    for key in ("ArrowRight", "ArrowDown", ".", "]", "a", "["):
+        page.keyboard.press(key)
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize(("scheme", "lang"), [("light", "en"), ("dark", "zh")])
+def test_axe_finds_nothing(live, text, scheme, lang):
+    page = live(text, f"#lang={lang}", color_scheme=scheme)
+    assert axe(page) == []
+    page.focus('[data-id="difference"]')
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.dataset.id") == "difference"
+    # An item that only one of both has.
+    page.click('.side[data-side="1"] [data-id="item 3"]')
+    assert axe(page) == []
+
+
+def test_a_narrow_page_scrolls_in_one_direction(live, text):
+    page = live(text, width=360, height=640)
+    assert page.evaluate(WIDE) == 0
+    assert page.locator('[data-id="difference"]').bounding_box()["width"] <= 360
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert page.evaluate(WIDE) == 0
+
+
+def test_an_item_is_found_in_either(live, text):
+    page = live(text)
+    page.keyboard.press("/")
+    page.keyboard.type("cat")
+    page.keyboard.press("Enter")
+    assert selected(page)["items"] == [None, "cat"]
+    assert "record=2&place=5" in hash_of(page)
+
+
+def test_hostile_texts_make_nothing_but_text(live):
+    attack = tuple(filter(None, HOSTILE))
+    counts = []
+    for texts in (tuple(f"word {number}" for number in range(len(attack))), attack):
+        torch.manual_seed(0)
+        one, other = (
+            Record(texts, layers=layers(len(texts), heads=(2,)), model=texts[0], noun=texts[1],
+                   outcomes=Outcomes("labels", "item", tuple(Place(each, i, each, 0.5) for i, each in enumerate(texts)),
+                                     note=texts[0]))
+            for _ in range(2)
+        )  # fmt: skip
+        page = live(live_page(one, (texts[0], texts[2]), against=other))
+        page.keyboard.press("ArrowRight")
+        counts.append(page.locator("main *").count())
+        tags = page.evaluate("[...new Set([...document.querySelectorAll('main *')].map((each) => each.localName))]")
+        assert not {"img", "script", "iframe", "object", "embed", "link", "style"} & set(tags)
+        assert page.evaluate("window.hit") is None
+        assert page.evaluate(WIDE) == 0
+    assert counts[0] == counts[1]
+
+
+def test_without_a_script_there_are_both_and_the_difference(context, tmp_path, records, text):
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    page = context(java_script_enabled=False).new_page()
+    page.goto(path.as_uri())
+    said = page.locator("main").inner_text()
+    told = comparison_of(*records)
+    assert told.sentence in said
+    assert "A: one" in said
+    assert "B: other" in said
+    weights = [each.layers[-1].weights().double().numpy().mean(0) for each in records]
+    cells = page.locator("tr", has=page.locator("th", has_text=re.compile(r"^a$"))).all()
+    assert any(signed(weights[1][2, 2] - weights[0][2, 2]).replace("−", "-") in each.inner_text() for each in cells)
+
+
+def test_the_page_is_no_larger_than_both(records, text):
+    alone = sum(len(live_page(each).encode()) for each in records)
+    assert len(text.encode()) <= alone + 30_000
+    # What draws differences is in no other page.
+    assert "divergingScale" not in live_page(records[0])
+
+
+def test_of_vectors_the_steps_of_both_are_there(live):
+    page = live(live_page(seen(), against=seen()))
+    assert "The weights are the same." in page.locator(".sentence").inner_text()
+    steps = page.locator(".steps-part .steps")
+    assert steps.count() == 2
+    assert steps.first.inner_text() == steps.last.inner_text()
+    assert page.locator('.heads [data-id="head 0 0"] .gap').inner_text() == "0%"
+    page.click('.steps-part [data-side="1"] summary')
+    for key in ("ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
