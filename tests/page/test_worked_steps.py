@@ -238,15 +238,18 @@ def test_numbers_are_written_as_the_terminal_writes_them(script):
 def test_the_blanks_and_slips_are_those_of_the_terminal(script):
     source = joined("worked_blanks.js")
     cases, expected = [], []
-    for seed, (score, weights) in enumerate(itertools.product(STEP_SCORES, WEIGHTS)):
+    normalisers = [*((name, 1.0) for name in WEIGHTS), ("softmax", 0.0), ("softmax", 0.5)]
+    for seed, (score, (weights, temperature)) in enumerate(itertools.product(STEP_SCORES, normalisers)):
         query, _, value, _ = random_case(seed + 200)
         square = np.roll(query, 1, axis=0) + 0.5
         value = np.resize(value, (len(query), 2))
         case = (query, square, value, np.tril(np.ones((len(query), len(query)), bool)))
         matrices = Matrices.of(query.tolist(), square.tolist(), value.tolist())
-        parts = named_parts(matrices, score=score, weights=weights, mask="causal")
+        parts = named_parts(matrices, score=score, weights=weights, temperature=temperature, mask="causal")
         walk = steps(*matrices.tensors, **parts, row=len(query) - 1)
-        cases.append({**given(case, score, weights), "masked": True, "row": walk.row, "column": walk.column})
+        cases.append(
+            {**given(case, score, weights, temperature), "masked": True, "row": walk.row, "column": walk.column}
+        )
         expected.append(blanks(matrices, walk, **parts))
     found = script(
         source,
@@ -326,9 +329,12 @@ def test_the_slider_goes_from_hard_to_uniform(live, documents):
         numbers.temperature = temperature
         agree(page, numbers)
         assert slider.get_attribute("aria-valuetext") == said
+    slider.evaluate("(each) => each.mark = 'held'")
     slider.fill("50")
     agree(page, Numbers("004"))
     assert page.input_value('[data-id="parameter"]') == "1"
+    # A slider that is being dragged stays, though tables come and go.
+    assert slider.evaluate("(each) => each.mark") == "held"
 
 
 def test_what_changed_is_marked_said_and_taken_back_alone(live, documents):
@@ -493,11 +499,11 @@ def test_a_transposed_answer_is_named(live, documents):
     assert answer(page, 0, str(query[1] @ key[0])) == phrase("transposed", "en", query="x1", key="x2")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_the_worked_page(live, documents, scheme):
-    page = live(documents["000"], "#mask=1.2&Wq=1.1:3&parameter=0.5&lang=zh", color_scheme=scheme)
-    write(page, "X 0 0", "2")
-    page.fill('[data-id="X 0 1"]', "a")
+@pytest.mark.parametrize(("scheme", "name", "letter"), [("light", "000", "X"), ("dark", "004", "Q")])
+def test_axe_finds_nothing_in_the_worked_page(live, documents, scheme, name, letter):
+    page = live(documents[name], "#mask=1.2&Wq=1.1:3&parameter=0.5&slope=1&lang=zh", color_scheme=scheme)
+    write(page, f"{letter} 0 0", "2")
+    page.fill(f'[data-id="{letter} 0 1"]', "a")
     assert axe(page) == []
     page.evaluate("location.hash = '#exercise=on'")
     answer(page, 0, "3")
@@ -568,3 +574,19 @@ def test_larger_matrices_have_a_page_to_read(tmp_path, capsys):
     assert "<script" not in text
     with pytest.raises(ArgumentError, match="must be matrices of 1 to 24 rows"):
         live_steps(Matrices.of([[1.0]] * 25, [[1.0]], [[1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"language": "de"}, "`language` must be one of en, zh"),
+        ({"score": "bilinear"}, "`score` must be one of dot"),
+        ({"weights": "max"}, "`weights` must be one of softmax"),
+        ({"temperature": -1.0}, "`temperature` must be 0 or more"),
+        ({"weights": "relu", "temperature": 2.0}, "is one of softmax"),
+        ({"row": 3}, "`row` must be a whole number from 0 to 2"),
+    ],
+)
+def test_what_the_page_can_not_show_is_refused(options, said):
+    with pytest.raises(ArgumentError, match=said):
+        live_steps(EXAMPLES["000"], **options)

@@ -9,7 +9,7 @@ import torch
 
 from regard.attention.masks import Dense, as_mask
 from regard.attention.weights import Budget, Entmax, TopK
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, UnknownNameError
 from regard.files import write_text
 from regard.inspection.numbered import numbered
 from regard.inspection.steps.examples import WorkedExample
@@ -79,17 +79,19 @@ def live_steps(
     """
     example = worked if isinstance(worked, WorkedExample) else None
     matrices = worked.matrices if isinstance(worked, WorkedExample) else worked
+    if language not in LANGUAGES:
+        raise UnknownNameError("language", language, LANGUAGES)
+    if not is_editable(matrices):
+        raise ArgumentError(
+            f"`worked` must be matrices of 1 to {_MOST_ROWS} rows and columns, with numbers up to {_LARGEST:g}, but "
+            "isn't. Choose some rows, or use `steps_page`."
+        )
     names: dict[str, Any] = {"score": example.score if example else "scaled_dot", **parts}
     used = named_parts(matrices, **names)
     walks = [steps(*matrices.tensors, **used, row=i) for i in range(len(matrices.query))]
     walk = steps(*matrices.tensors, **used, row=row, column=column)
     titles: Mapping[str, str] = example.title if example else dict.fromkeys(LANGUAGES, visible(title) or "regard")
     still = _still(example, matrices, walk, walks, titles, language)
-    if not is_editable(matrices):
-        raise ArgumentError(
-            f"`worked` must be matrices of 1 to {_MOST_ROWS} rows and columns, with numbers up to {_LARGEST:g}, but "
-            "isn't. Choose some rows, or use `steps_page`."
-        )
     data = {
         "lang": language,
         "title": titles,

@@ -9,7 +9,8 @@ const ENDS = 100, MIDDLE = 50, A_DECADE = 20;
 
 /** The score, and what it is divided by. `choose` is called with how the state changes. */
 export function scoreControls(words, choose) {
-  const kind = select("score", words.score, SCORE_KINDS.map((each) => [each, words.kinds[each]]), (value) => choose((now) => ({ ...now, kind: value })));
+  const kind = select("score", words.score, SCORE_KINDS.map((each) => [each, words.kinds[each]]),
+    (value) => choose((now) => ({ ...now, kind: value })));
   const box = numberBox("divisor", words.divisor, (text, now, size) => {
     const value = writtenNumber(text);
     if (!isDivisor(value)) return problem(words, words.divisor, text, value, [1e-6, LARGEST], figure(divisorOf(now, size)));

@@ -22,17 +22,21 @@ export function partsOf(state, masked) {
 
 /** The state with one number of a matrix replaced. */
 export function withNumber(state, name, row, column, value) {
-  const matrix = state.numbers[name].map((each, i) => (i === row ? each.with(column, value) : each));
+  const matrix = state.numbers[name].map((each, i) => (i === row ? replaced(each, column, value) : each));
   return { ...state, numbers: { ...state.numbers, [name]: matrix } };
 }
 
 /** The state with the mask of one pair turned. */
 export function withTurned(state, row, column) {
-  const allowed = state.allowed.map((each, i) => (i === row ? each.with(column, !each[column]) : each));
+  const allowed = state.allowed.map((each, i) => (i === row ? replaced(each, column, !each[column]) : each));
   return { ...state, allowed };
 }
 
-/** The state with another normaliser, which begins with its own number; and one with another number of it. */
+function replaced(values, at, value) {
+  return values.map((each, i) => (i === at ? value : each));
+}
+
+/** The state with another normaliser, which begins with its own number. */
 export function withWeights(state, weights) {
   return { ...state, weights, parameter: PARAMETERS[weights]?.start ?? null };
 }
@@ -82,7 +86,7 @@ export function changesOf(state, first) {
   }
   state.allowed.forEach((values, row) => values.forEach((value, column) => {
     if (value !== first.allowed[row][column]) {
-      found.push({ what: "mask", row, column, value, back: (now) => withTurned(now, row, column) });
+      found.push({ what: "mask", row, column, before: !value, value, back: (now) => withTurned(now, row, column) });
     }
   }));
   if (state.weights !== first.weights) {

@@ -8,23 +8,29 @@ import { workedWords } from "./worked_words.js";
 export function workedView(data, state) {
   const vectors = vectorsOf(data.form, state.numbers), parts = partsOf(state, data.masked);
   const walks = vectors.query.map((_, row) => walkOf(parts, vectors, row));
-  return { data, state, vectors, parts, walks, phrases: data.phrases[state.lang], words: workedWords(state.lang) };
+  const view = { data, state, vectors, parts, walks, phrases: data.phrases[state.lang], words: workedWords(state.lang) };
+  view.tables = tablesOf(view);
+  view.figures = figuresOf(view);
+  return view;
 }
 
-/** The steps that have a number for each pair, in the order of the walk: before the mask, and after it. */
-export function tablesOf({ walks }) {
+// The steps that have a number for each pair, in the order of the walk: before the mask, and after it; and those that have
+// one for each query.
+function tablesOf({ walks }) {
   const seeing = walks.find(({ allowed }) => allowed.includes(true)) ?? walks[0];
   const ofPairs = ({ axes }) => axes.length === 1 && axes[0] === "key";
   const named = (steps) => steps.filter(ofPairs).map((step) => ({ name: step.name, formula: formulaOf(step) }));
+  const positions = new Set(["position bias", "position"]);
   const before = named(seeing.before), names = new Set(["mask", ...before.map(({ name }) => name)]);
   const after = named(seeing.steps).filter(({ name }) => !names.has(name));
   const ofRows = seeing.steps.filter(({ axes }) => !axes.length).map((step) => ({ name: step.name, formula: formulaOf(step) }));
-  return { before, after, ofRows };
+  return { before, after, ofRows, scores: before.filter(({ name }) => !positions.has(name)),
+    positions: before.filter(({ name }) => positions.has(name)) };
 }
 
-/** The numbers of every table, by its name: one row for each query, or for each item. */
-export function figuresOf(view) {
-  const { walks, vectors, state } = view, { before, after, ofRows } = tablesOf(view), found = new Map();
+// The numbers of every table, by its name: one row for each query, or for each item.
+function figuresOf({ walks, vectors, state, tables: { before, after, ofRows } }) {
+  const found = new Map();
   for (const [name, values] of Object.entries(vectors)) found.set(name, values);
   const stepIn = (walk, name) => walk.named(name) ?? walk.before.find((each) => each.name === name);
   for (const { name } of [...before, ...after]) {
@@ -36,11 +42,11 @@ export function figuresOf(view) {
   return found;
 }
 
-/** By the name of a table, the cells whose numbers differ: "row column". */
+/** By the name of a table, the cells whose numbers differ between two views: "row column". */
 export function movedCells(before, after) {
   const found = new Map();
-  for (const [name, values] of after) {
-    const old = before.get(name), cells = new Set();
+  for (const [name, values] of after.figures) {
+    const old = before.figures.get(name), cells = new Set();
     values.forEach((each, row) => each.forEach((value, column) => {
       if (old && !isSame(old[row]?.[column], value)) cells.add(`${row} ${column}`);
     }));

@@ -19,7 +19,7 @@ const WORKED_ENGLISH = {
   exercise: "Exercise",
   exerciseEnds: "End the exercise",
   restart: "Back to the start",
-  changes: (count) => (count === 1 ? "1 number is changed:" : `${count} numbers are changed:`),
+  changes: (count) => (count === 1 ? "1 change:" : `${count} changes:`),
   more: (count) => `and ${count} more`,
   back: (what, before) => `${what}: back to ${before}`,
   score: "Score",
@@ -55,7 +55,7 @@ const WORKED_ENGLISH = {
   yourAnswer: "your answer",
   address: "The address of the page holds your numbers. Send it together with the file, and another reader sees the same.",
   language: "Language",
-  keys: "Arrow keys go from number to number, and choose the query and the key in the tables below.",
+  keys: "Arrow keys go from field to field, and choose the query and the key in the tables of all pairs.",
 };
 
 const WORKED_CHINESE = {
@@ -111,7 +111,7 @@ const WORKED_CHINESE = {
   yourAnswer: "你的答案",
   address: "网页的地址里有你改过的数字。把地址和文件一起发给别人，看到的就是同样的内容。",
   language: "语言",
-  keys: "方向键在数字之间移动，并在下面的表中选择 query 和 key。",
+  keys: "方向键在输入框之间移动，并在各表中选择 query 和 key。",
 };
 
 /** The words of the page's own, in a language. */
