@@ -254,17 +254,25 @@ def test_bars_are_as_long_as_weights_and_effects(tmp_path):
 
 def test_heads_are_small_maps_on_one_scale(tmp_path):
     seen = drawn(SAW, tmp_path, "heads")
-    images, high = seen.images(), WEIGHTS.max()
-    assert len(images) == 6
+    for layer, head in np.ndindex(2, 3):
+        cells = seen.fills(f"head-{layer + 1}.{head + 1}").astype(float)
+        weights = WEIGHTS[layer, head].ravel()
+        np.testing.assert_allclose(np.sqrt(weights_of(cells, WEIGHTS.max())), np.sqrt(weights), atol=0.01)
     # The last layer comes first.
-    for image, weights in zip(images, [*WEIGHTS[1], *WEIGHTS[0]], strict=True):
-        side = image.shape[0] // 5
-        cells = image[side // 2 :: side, side // 2 :: side].astype(float)
-        np.testing.assert_allclose(np.sqrt(weights_of(cells, high)), np.sqrt(weights), atol=0.01)
     names = [each for each in seen.words if re.fullmatch(r"\d\.\d", each)]
     assert names == ["2.1", "2.2", "2.3", "1.1", "1.2", "1.3"]
     left = [row[3].score for layer in reversed(SAW.outcomes.removed) for row in layer]
     assert [each for each in seen.words if each.startswith("NOUN")] == [f"NOUN {each}%" for each in percents(left)]
+
+
+def test_heads_of_many_cells_are_images(tmp_path):
+    weights = softmax(1, 2, 64, 64)
+    images = drawn(made(weights), tmp_path, "heads").images()
+    assert len(images) == 2
+    for image, head in zip(images, weights[0], strict=True):
+        side = image.shape[0] // 64
+        cells = image[side // 2 :: side, side // 2 :: side].astype(float)
+        np.testing.assert_allclose(np.sqrt(weights_of(cells, weights.max())), np.sqrt(head), atol=0.01)
 
 
 def test_two_thousand_items_are_joined(tmp_path):

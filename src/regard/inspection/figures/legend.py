@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, weight_norm, weight_scale
+from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, weight_pixels
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.page.numbers import percent
 
@@ -24,8 +24,7 @@ def draw_legend(sheet: Sheet, y: float, title: str, high: float, *, left: float 
     x = left + sheet.size("weight 0", SMALL)[0]
     steps = (np.arange(_STEPS) + 0.5) / _STEPS
     values = high * steps[None] ** 2
-    cell = _WIDTH / _STEPS, _HIGH
-    sheet.cells(x, y - _HIGH / 2, cell, values, scale=weight_scale(), norm=weight_norm(high), gid="legend")
+    sheet.cells(x, y - _HIGH / 2, (_WIDTH / _STEPS, _HIGH), weight_pixels(values, high), gid="legend")
     sheet.box(x, y - _HIGH / 2, _WIDTH, _HIGH, edge=LINE, line=0.5)
     y += 9
     for share in (0.0, 0.5, 1.0):

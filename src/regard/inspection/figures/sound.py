@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.inspection.drawn_inputs import DrawnSound
 from regard.inspection.figures.below import draw_below
-from regard.inspection.figures.colours import INK, LINE, QUIET, WEIGHT, WEIGHT_INK
+from regard.inspection.figures.colours import INK, LINE, QUIET, WEIGHT, WEIGHT_INK, rgb
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import strengths
@@ -72,6 +72,5 @@ def _outline(samples: np.ndarray, width: float) -> np.ndarray:
 
 def _grey(spectrogram: np.ndarray) -> np.ndarray:
     """Grey, the lowest band at the bottom."""
-    ink = np.array([int(INK[at : at + 2], 16) for at in (1, 3, 5)])
     share = 0.75 * spectrogram.T[::-1, :, None] / 255
-    return np.round(255 + share * (ink - 255)).astype(np.uint8)
+    return np.round(255 + share * (np.array(rgb(INK)) - 255)).astype(np.uint8)
