@@ -299,3 +299,11 @@ def test_a_head_that_follows_a_pattern_keeps_its_number(live):
         assert above["width"] > 10
         assert above["y"] + above["height"] <= below["y"] + 1
         assert above["x"] == pytest.approx(below["x"], abs=1)
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1180, True), (920, True), (860, False), (360, False)])
+def test_the_heads_stand_beside_the_table_where_both_have_room(live, width, beside):
+    page = live(document(labels()), width=width)
+    table, heads = (page.locator(each).bounding_box() for each in (".compared-part", ".heads-part"))
+    assert (heads["x"] >= table["x"] + table["width"]) == beside
+    assert (heads["y"] >= table["y"] + table["height"]) == (not beside)
