@@ -283,6 +283,7 @@ def test_two_thousand_items_are_joined(tmp_path):
     side = image.shape[0] // 250
     pixels = image[side // 2 :: side, side // 2 :: side].astype(float)
     np.testing.assert_allclose(np.sqrt(weights_of(pixels, cells.max())), np.sqrt(cells), atol=0.01)
+    assert f"{percents(cells.max())[0]}%" in seen.words
     assert any(each.startswith("A cell joins 8 × 8") for each in seen.words)
     # A single weight of nearly 1 that its cell, an average of eight rows, hides.
     most = percents(weights.max())[0]
@@ -351,6 +352,9 @@ def test_atoms_and_nodes_are_as_blue_as_their_weights(tmp_path, make):
     mixed = (255 - pixels[:, 0]) / (255 - HIGH[0]) / 0.7
     share = mixed if make is molecule else np.sqrt(weights_of(pixels, 1.0))
     np.testing.assert_allclose(share, np.sqrt(row / row.max()), atol=0.02)
+    legend = seen.fills("legend").astype(int)
+    steps = np.abs(legend - pixels[:, None]).sum(-1).argmin(1)
+    np.testing.assert_allclose((steps + 0.5) / len(legend), np.sqrt(row / row.max()), atol=0.03)
     for text in percents(row[row >= 0.02]):
         assert f"{text}%" in seen.words
 
@@ -509,10 +513,10 @@ def test_no_figure_is_wider_than_asked_for(view, width):
 def test_the_same_record_gives_the_same_bytes_whatever_the_settings(tmp_path, monkeypatch, ending):
     # pyplot keeps figures of its own, and opens windows.
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    save_figure(SAW, tmp_path / f"one.{ending}")
+    save_figure(SAW, tmp_path / f"one.{ending}", "map")
     settings = {"text.usetex": True, "savefig.bbox": "tight", "svg.fonttype": "path", "pdf.fonttype": 3}
     with matplotlib.rc_context({**settings, "font.size": 30, "text.parse_math": True, "axes.grid": True}):
-        save_figure(SAW, tmp_path / f"two.{ending}")
+        save_figure(SAW, tmp_path / f"two.{ending}", "map")
         assert matplotlib.rcParams["pdf.fonttype"] == 3
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 

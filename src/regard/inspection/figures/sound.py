@@ -44,7 +44,7 @@ def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weight
         text = f"{number * step:g} s"
         at = min(max(x, sheet.size(text, SMALL)[0] / 2), width - sheet.size(text, SMALL)[0] / 2)
         sheet.text(at, deep + 8.5, text, SMALL, colour=QUIET, align="center")
-    draw_below(sheet, shown, deep + _RULER, title, weights)
+    draw_below(sheet, shown, deep + _RULER, title, weights, cover=_COVER)
 
 
 def _lit(strength: np.ndarray, wide: float) -> list[tuple[int, float, float, float]]:
