@@ -178,7 +178,8 @@ def _has_finite_scores(request: Request) -> bool:
     if type(request.parts.score) not in (Dot, ScaledDot) or request.parts.position.overrides("heads"):
         return request.finite
     reduced = request.reduced()[0]
-    largest = _largest_product(reduced) * max(1.0, abs(scale_of(reduced.parts)))
+    # A product that overflows before it is scaled is infinite, and stays so.
+    largest = _largest_product(reduced) * abs(scale_of(reduced.parts))
     return largest <= torch.finfo(wide_dtype(request.query)).max
 
 
