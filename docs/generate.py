@@ -148,6 +148,19 @@ def picture(command: str, columns: int) -> str:
     return console.export_svg(title=command, code_format=frame, unique_id="see")
 
 
+def figures() -> Iterator[tuple[str, str]]:
+    """The figures of docs/how-to/figures.md: the name of each view, and its SVG."""
+    import regard
+    from regard.inspection import FIGURE_VIEWS, save_figure
+
+    record = regard.load("english-pos").see("I saw a saw .")
+    with tempfile.TemporaryDirectory() as folder:
+        for view in FIGURE_VIEWS:
+            path = Path(folder, f"{view}.svg")
+            save_figure(record, path, view)
+            yield view, path.read_text(encoding="utf-8")
+
+
 TERMINAL_PICTURES = {"see.svg": ('regard see english-pos "I saw a saw ." --no-map', 64)}
 
 
@@ -248,6 +261,10 @@ def stale_pictures() -> Iterator[str]:
         # The words in the picture; places and colours follow from the numbers.
         if not same(_words_of(path.read_text(encoding="utf-8")), _words_of(picture(command, columns))):
             yield str(path.relative_to(ROOT))
+    for view, svg in figures():
+        path = ROOT / "docs" / "pictures" / "figures" / f"{view}.svg"
+        if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
+            yield str(path.relative_to(ROOT))
     for name, draw in PART_PICTURES.items():
         path = ROOT / "docs" / "pictures" / "parts" / f"{name}.svg"
         if not path.exists() or path.read_text(encoding="utf-8") != draw():
@@ -270,9 +287,12 @@ def main(arguments: list[str]) -> int:
         if new != text:
             path.write_text(new, encoding="utf-8")
     pictures = ROOT / "docs" / "pictures"
-    (pictures / "parts").mkdir(parents=True, exist_ok=True)
+    for folder in ("figures", "parts"):
+        (pictures / folder).mkdir(parents=True, exist_ok=True)
     for name, (command, columns) in TERMINAL_PICTURES.items():
         (pictures / name).write_text(picture(command, columns), encoding="utf-8")
+    for view, svg in figures():
+        (pictures / "figures" / f"{view}.svg").write_text(svg, encoding="utf-8")
     for name, draw in PART_PICTURES.items():
         (pictures / "parts" / f"{name}.svg").write_text(draw(), encoding="utf-8")
     return 0

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^(```|~~~)")
 LINK = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(\))")
+PICTURE = re.compile(r'<picture>.*?<img alt="([^"]*)" src="([^"]*)">\n</picture>', re.DOTALL)
 INCLUDE = re.compile(r"```\{include\} (\S+)\n```\n")
 PAGES = {
     ROOT / "README.md": DOCS / "index.md",
@@ -37,6 +38,8 @@ def linked(text: str, path: Path, page: Path) -> str:
             to = f"{'heading' if heading else 'page'}:{address(page, there)}"
         return f"{begin}{to}{heading}{end}"
 
+    # Sphinx copies the files of Markdown's pictures only, and knows one of each: the light one.
+    text = PICTURE.sub(r"![\1](\2)", text)
     inside = False
     lines = []
     for line in text.splitlines(keepends=True):

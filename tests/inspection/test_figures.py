@@ -254,17 +254,25 @@ def test_bars_are_as_long_as_weights_and_effects(tmp_path):
 
 def test_heads_are_small_maps_on_one_scale(tmp_path):
     seen = drawn(SAW, tmp_path, "heads")
-    images, high = seen.images(), WEIGHTS.max()
-    assert len(images) == 6
+    for layer, head in np.ndindex(2, 3):
+        cells = seen.fills(f"head-{layer + 1}.{head + 1}").astype(float)
+        weights = WEIGHTS[layer, head].ravel()
+        np.testing.assert_allclose(np.sqrt(weights_of(cells, WEIGHTS.max())), np.sqrt(weights), atol=0.01)
     # The last layer comes first.
-    for image, weights in zip(images, [*WEIGHTS[1], *WEIGHTS[0]], strict=True):
-        side = image.shape[0] // 5
-        cells = image[side // 2 :: side, side // 2 :: side].astype(float)
-        np.testing.assert_allclose(np.sqrt(weights_of(cells, high)), np.sqrt(weights), atol=0.01)
     names = [each for each in seen.words if re.fullmatch(r"\d\.\d", each)]
     assert names == ["2.1", "2.2", "2.3", "1.1", "1.2", "1.3"]
     left = [row[3].score for layer in reversed(SAW.outcomes.removed) for row in layer]
     assert [each for each in seen.words if each.startswith("NOUN")] == [f"NOUN {each}%" for each in percents(left)]
+
+
+def test_heads_of_many_cells_are_images(tmp_path):
+    weights = softmax(1, 2, 64, 64)
+    images = drawn(made(weights), tmp_path, "heads").images()
+    assert len(images) == 2
+    for image, head in zip(images, weights[0], strict=True):
+        side = image.shape[0] // 64
+        cells = image[side // 2 :: side, side // 2 :: side].astype(float)
+        np.testing.assert_allclose(np.sqrt(weights_of(cells, weights.max())), np.sqrt(head), atol=0.01)
 
 
 def test_two_thousand_items_are_joined(tmp_path):
@@ -275,6 +283,7 @@ def test_two_thousand_items_are_joined(tmp_path):
     side = image.shape[0] // 250
     pixels = image[side // 2 :: side, side // 2 :: side].astype(float)
     np.testing.assert_allclose(np.sqrt(weights_of(pixels, cells.max())), np.sqrt(cells), atol=0.01)
+    assert f"{percents(cells.max())[0]}%" in seen.words
     assert any(each.startswith("A cell joins 8 × 8") for each in seen.words)
     # A single weight of nearly 1 that its cell, an average of eight rows, hides.
     most = percents(weights.max())[0]
@@ -343,6 +352,9 @@ def test_atoms_and_nodes_are_as_blue_as_their_weights(tmp_path, make):
     mixed = (255 - pixels[:, 0]) / (255 - HIGH[0]) / 0.7
     share = mixed if make is molecule else np.sqrt(weights_of(pixels, 1.0))
     np.testing.assert_allclose(share, np.sqrt(row / row.max()), atol=0.02)
+    legend = seen.fills("legend").astype(int)
+    steps = np.abs(legend - pixels[:, None]).sum(-1).argmin(1)
+    np.testing.assert_allclose((steps + 0.5) / len(legend), np.sqrt(row / row.max()), atol=0.03)
     for text in percents(row[row >= 0.02]):
         assert f"{text}%" in seen.words
 
@@ -501,10 +513,10 @@ def test_no_figure_is_wider_than_asked_for(view, width):
 def test_the_same_record_gives_the_same_bytes_whatever_the_settings(tmp_path, monkeypatch, ending):
     # pyplot keeps figures of its own, and opens windows.
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    save_figure(SAW, tmp_path / f"one.{ending}")
+    save_figure(SAW, tmp_path / f"one.{ending}", "map")
     settings = {"text.usetex": True, "savefig.bbox": "tight", "svg.fonttype": "path", "pdf.fonttype": 3}
     with matplotlib.rc_context({**settings, "font.size": 30, "text.parse_math": True, "axes.grid": True}):
-        save_figure(SAW, tmp_path / f"two.{ending}")
+        save_figure(SAW, tmp_path / f"two.{ending}", "map")
         assert matplotlib.rcParams["pdf.fonttype"] == 3
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 

@@ -207,6 +207,14 @@ def test_pixels_of_joined_differences_are_those_of_their_sums(live):
         )
 
 
+def test_the_difference_shows_the_part_of_the_maps(live, text, twins_text):
+    """Of the first four items of A three have a partner in B; of twins all have."""
+    page = live(text, "#map=1-4,1-4")
+    assert len(page.evaluate(PIXELS, 6)) == 9
+    page = live(twins_text, "#map=2-4,1-5")
+    assert [said.partition(" attends")[0] for said, _ in page.evaluate(PIXELS, 6)][::5] == ["saw (2)", "a", "saw (4)"]
+
+
 def test_two_maps_have_one_scale(live, records, text):
     page = live(text)
     high = max(float(each.layers[-1].weights().double().mean(0).max()) for each in records)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from page.live_records import document, labels, seen, whole
+from page.live_records import WORDS, document, labels, seen, whole
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.page.numbers import percent
 
@@ -254,3 +254,56 @@ def test_of_a_long_text_the_mouse_moves_nothing(live):
     sentence = page.inner_text(".sentence")
     page.locator('[data-id="item 22"]').hover()
     assert page.inner_text(".sentence") == sentence
+
+
+DRAWN = """() => {
+  const map = document.querySelector("canvas.map"), own = CanvasRenderingContext2D.prototype.fillText, found = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+    const { a, b } = this.getTransform();
+    found.push({ text, size: parseFloat(this.font), turned: Math.round(Math.atan2(b, a) * 180 / Math.PI) });
+    own.call(this, text, ...where);
+  };
+  map.dispatchEvent(new Event("blur"));
+  CanvasRenderingContext2D.prototype.fillText = own;
+  return found;
+}"""
+
+
+def test_the_map_of_forty_words_names_them(live):
+    words = [f"word{number}" for number in range(40)]
+    found = live(document(labels(items=tuple(words)))).evaluate(DRAWN)
+    assert [each["text"] for each in found] == 2 * words
+    # Rows lie and columns stand, in letters that are no larger than a cell, so that neighbours don't touch.
+    assert [each["turned"] for each in found] == [0] * 40 + [-90] * 40
+    assert {each["size"] for each in found} == {11}
+
+
+@pytest.mark.parametrize(("words", "width"), [(48, 1280), (40, 360)])
+def test_a_map_that_is_too_narrow_for_names_has_numbers(live, words, width):
+    page = live(document(labels(items=tuple(f"word{number}" for number in range(words)))), width=width)
+    texts = [each["text"] for each in page.evaluate(DRAWN)]
+    assert len(texts) > 5
+    assert all(each.isdecimal() for each in texts)
+
+
+def test_a_head_that_follows_a_pattern_keeps_its_number(live):
+    weights = torch.eye(5).roll(1, 1).expand(2, 5, 5).clone()
+    places = tuple(Place(word, number, "DET", 0.9) for number, word in enumerate(WORDS))
+    layer = LayerRecord.of_weights("layer 1", weights, "softmax")
+    record = Record(WORDS, ("DET",) * 5, (0.9,) * 5, (layer,), "toy", outcomes=Outcomes("labels", "item", places))
+    page = live(document(record))
+    for head in (0, 1):
+        under = page.locator(f'[data-id="head 0 {head}"] .under')
+        number, pattern = (under.get_by_text(text, exact=True) for text in (f"1.{head + 1}", "next"))
+        above, below = number.bounding_box(), pattern.bounding_box()
+        assert above["width"] > 10
+        assert above["y"] + above["height"] <= below["y"] + 1
+        assert above["x"] == pytest.approx(below["x"], abs=1)
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1180, True), (920, True), (860, False), (360, False)])
+def test_the_heads_stand_beside_the_table_where_both_have_room(live, width, beside):
+    page = live(document(labels()), width=width)
+    table, heads = (page.locator(each).bounding_box() for each in (".compared-part", ".heads-part"))
+    assert (heads["x"] >= table["x"] + table["width"]) == beside
+    assert (heads["y"] >= table["y"] + table["height"]) == (not beside)

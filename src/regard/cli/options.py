@@ -128,7 +128,11 @@ FigureOption = Annotated[
 ]
 ViewOption = Annotated[
     FigureViewName | None,
-    typer.Option(help="What --figure draws: the input, all weights, all heads, or attended beside mattered."),
+    typer.Option(
+        metavar="VIEW",
+        help="What --figure draws: arcs (on the input), map, heads or compared (attended beside mattered)  "
+        "[default: arcs]",
+    ),
 ]
 FigureForceOption = Annotated[
     bool, typer.Option("--force", help="Let --html and --figure overwrite a file that regard didn't write.")

@@ -18,9 +18,22 @@ _MOST_ANSWERS, _MOST_APART = 40, 8
 
 
 def draw_below(
-    sheet: Sheet, shown: Shown, y: float, title: str, weights: np.ndarray, *, apart: Sequence[int] = ()
+    sheet: Sheet,
+    shown: Shown,
+    y: float,
+    title: str,
+    weights: np.ndarray,
+    *,
+    apart: Sequence[int] = (),
+    cover: float | None = None,
 ) -> None:
-    """Draw it from `y` on; `apart` are the items without a place, of which those with the largest weights are named."""
+    """Draw it from `y` on.
+
+    Args:
+        sheet, shown, y, title, weights: what is drawn, and where.
+        apart: the items without a place, of which those with the largest weights are named.
+        cover: as in `draw_legend`.
+    """
     y += 6
     if apart:
         named = sorted(apart, key=lambda item: -float(np.nan_to_num(weights[item])))[:_MOST_APART]
@@ -37,4 +50,4 @@ def draw_below(
     elif shown.answer:
         sheet.text(0, y + 6, sheet.clip(shown.answer, sheet.width, 10.0, bold=True), 10.0, bold=True)
         y += 18
-    draw_legend(sheet, y + 2, title, highest(weights))
+    draw_legend(sheet, y + 2, title, highest(weights), cover=cover)

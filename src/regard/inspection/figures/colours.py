@@ -1,8 +1,8 @@
 """The colours of a figure, which are those of the page in the light: one blue for weights, one orange for effects."""
 
-from typing import Any
+import numpy as np
 
-from regard.extras import require
+from regard.page.colours import hexadecimal
 
 __all__ = [
     "BROKEN",
@@ -17,28 +17,44 @@ __all__ = [
     "WEIGHT",
     "WEIGHT_INK",
     "ink_on_blue",
+    "rgb",
     "shade",
-    "weight_norm",
-    "weight_scale",
+    "weight_pixels",
 ]
 
 INK, QUIET, PAPER, RAISED, LINE = "#1a1d21", "#5c6670", "#ffffff", "#f5f7fa", "#d9dee4"
 WEIGHT, WEIGHT_INK, EFFECT, EFFECT_INK = "#1f5fbf", "#1b57b0", "#b4500a", "#a34708"
 MASKED, BROKEN = "#e4e7eb", "#7a7a7a"
 
-_LOW, _HIGH = "#f7f9fc", "#1f5fbf"
-_STEPS = 1024
+# The colour of weight 0.
+_LOW = "#f7f9fc"
 
 
-def weight_scale() -> Any:
-    """The colours from weight 0 to the largest one; NaN has a grey of its own."""
-    colours = require("matplotlib.colors", extra="figures")
-    return colours.LinearSegmentedColormap.from_list("weight", [_LOW, _HIGH], N=_STEPS).with_extremes(bad=BROKEN)
+def weight_pixels(weights: np.ndarray, high: float) -> np.ndarray:
+    """The colours (..., RGB) of weights, as bytes: from the paper at 0 to blue at `high`.
+
+    The square root is drawn, as on the page, so that small weights can be told from 0. NaN has a grey of its own.
+
+    Example:
+        >>> weight_pixels(np.array([0.0, 0.5, np.nan]), 0.5).tolist()
+        [[247, 249, 252], [31, 95, 191], [122, 122, 122]]
+    """
+    low, full = np.array(rgb(_LOW)), np.array(rgb(WEIGHT))
+    share = np.sqrt(np.clip(np.nan_to_num(weights, nan=0.0, posinf=high) / high, 0.0, 1.0))
+    pixels = np.round(low + share[..., None] * (full - low)).astype(np.uint8)
+    pixels[np.isnan(weights)] = rgb(BROKEN)
+    return pixels
 
 
-def weight_norm(high: float) -> Any:
-    """From 0 to `high`. The square root is drawn, as on the page, so that small weights can be told from 0."""
-    return require("matplotlib.colors", extra="figures").PowerNorm(0.5, vmin=0.0, vmax=high, clip=True)
+def rgb(colour: str) -> tuple[int, int, int]:
+    """A colour as three numbers.
+
+    Example:
+        >>> rgb(MASKED)
+        (228, 231, 235)
+    """
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue
 
 
 def ink_on_blue(share: float) -> str:
@@ -53,5 +69,6 @@ def shade(share: float) -> str:
         >>> shade(0.0), shade(1.0)
         ('#ffffff', '#1f5fbf')
     """
-    parts = [(int(PAPER[at : at + 2], 16), int(WEIGHT[at : at + 2], 16)) for at in (1, 3, 5)]
-    return "#" + "".join(f"{round(low + share * (high - low)):02x}" for low, high in parts)
+    low, full = np.array(rgb(PAPER)), np.array(rgb(WEIGHT))
+    red, green, blue = np.round(low + share * (full - low)).astype(int).tolist()
+    return hexadecimal((red, green, blue))

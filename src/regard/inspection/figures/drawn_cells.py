@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.inspection.figures.colours import MASKED, rgb, weight_pixels
 from regard.inspection.record import LayerRecord
 from regard.inspection.views.layer_arrays import hidden_pairs, joined_cells
 
@@ -32,6 +33,12 @@ class DrawnCells(NamedTuple):
     tall: int
     wide: int
     taken: int
+
+    def pixels(self, high: float) -> np.ndarray:
+        """The colours (row, column, RGB) of the cells, as bytes, on a scale up to `high`."""
+        pixels = weight_pixels(self.sums, high)
+        pixels[self.masked] = rgb(MASKED)
+        return pixels
 
     @property
     def joined(self) -> bool:

@@ -4,10 +4,11 @@ import numpy as np
 
 from regard.inspection.drawn_inputs import DrawnGraph
 from regard.inspection.figures.below import draw_below
-from regard.inspection.figures.colours import LINE, PAPER, WEIGHT, WEIGHT_INK, weight_norm, weight_scale
+from regard.inspection.figures.colours import LINE, PAPER, WEIGHT, WEIGHT_INK, weight_pixels
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import heaviest, highest, width_of
+from regard.page.colours import hexadecimal
 from regard.page.numbers import percent
 
 __all__ = ["draw_graph"]
@@ -46,11 +47,10 @@ def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, title: str, weight
             sheet.text(
                 x, y + radius + 6, sheet.clip(items[item], _LONGEST_NAME, SMALL), SMALL, align="center", on=PAPER
             )
-    colours = weight_scale()(weight_norm(highest(weights))(np.nan_to_num(weights)), bytes=True)
+    colours = weight_pixels(weights, highest(weights)).tolist()
     for item, (x, y) in enumerate(spots):
-        red, green, blue, _ = colours[item].tolist()
         edge, line = (WEIGHT_INK, 1.8) if item == own else (LINE, 0.6)
-        sheet.disc(x, y, radius, fill=f"#{red:02x}{green:02x}{blue:02x}", edge=edge, line=line, gid=f"item-{item + 1}")
+        sheet.disc(x, y, radius, fill=hexadecimal(tuple(colours[item])), edge=edge, line=line, gid=f"item-{item + 1}")
     for item in most:
         x, y = spots[item]
         sheet.text(x, y - radius - 6, percent(float(weights[item])), LABEL, align="center", on=PAPER)

@@ -3,7 +3,6 @@
 from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET
 from regard.inspection.figures.drawn_cells import cells_of, high_of
 from regard.inspection.figures.legend import draw_legend
-from regard.inspection.figures.map import pixels_of
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import with_minus
@@ -16,6 +15,8 @@ __all__ = ["draw_heads"]
 # The most cells on a side of a head.
 _CELLS = 64
 _LARGEST, _GAP = 76.0, 7.0
+# With more cells than these, each head is an image.
+_MOST_VECTOR = 4096
 # Narrower heads have no words of their own.
 _LEAST_WORDS = 40.0
 _LINE = 9.0
@@ -36,6 +37,7 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     side = min(_LARGEST, (sheet.width - left - gap * (most - 1)) / most)
     words = side >= _LEAST_WORDS
     found = [cells_of(layer, list(range(layer.heads)), _CELLS) for layer in layers]
+    vector = sum(head.sums.size for layer in found for head in layer) <= _MOST_VECTOR
     high = high_of([head for layer in found for head in layer])
     full = max([_full(outcomes.kind), *(abs(or_zero(each.change)) for row in removed for each in row)])
     y = 0.0
@@ -54,7 +56,11 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         )
         for head in range(layer.heads):
             x = left + head * (side + gap)
-            sheet.image(x, y, side, tall, pixels_of(found[number][head], high))
+            pixels = found[number][head].pixels(high)
+            if vector:
+                sheet.cells(x, y, (side / columns, tall / rows), pixels, gid=f"head-{number + 1}.{head + 1}")
+            else:
+                sheet.image(x, y, side, tall, pixels)
             sheet.box(x, y, side, tall, edge=LINE, line=0.6)
             outcome = removed[number][head] if removed else None
             if outcome is not None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, weight_norm, weight_scale
+from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, rgb, shade, weight_pixels
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.page.numbers import percent
 
@@ -14,18 +14,37 @@ LEGEND = 22.0
 _WIDTH, _HIGH, _STEPS = 72.0, 6.0, 48
 
 
-def draw_legend(sheet: Sheet, y: float, title: str, high: float, *, left: float = 0.0, masked: bool = False) -> float:
-    """Draw the scale from 0 to `high` with its title beside or above it; the result is where it ends.
+def draw_legend(
+    sheet: Sheet,
+    y: float,
+    title: str,
+    high: float,
+    *,
+    left: float = 0.0,
+    masked: bool = False,
+    cover: float | None = None,
+) -> float:
+    """Draw the scale from 0 to `high` below its title; the result is where it ends.
 
     Between its ends the scale has the number of its middle: a quarter of `high`, since the square root is drawn.
+
+    Args:
+        sheet, y, left: where it is drawn.
+        title: whose weights they are.
+        high: the weight that has the full colour.
+        masked: whether there are hidden cells to explain.
+        cover: how much of the paper the full colour hides, where weights are mixed into what is below them; None: cells
+            are drawn.
     """
     y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
     sheet.text(left, y, "weight", SMALL, colour=QUIET)
     x = left + sheet.size("weight 0", SMALL)[0]
     steps = (np.arange(_STEPS) + 0.5) / _STEPS
     values = high * steps[None] ** 2
-    cell = _WIDTH / _STEPS, _HIGH
-    sheet.cells(x, y - _HIGH / 2, cell, values, scale=weight_scale(), norm=weight_norm(high), gid="legend")
+    pixels = weight_pixels(values, high)
+    if cover is not None:
+        pixels = np.array([[rgb(shade(cover * step)) for step in steps.tolist()]], np.uint8)
+    sheet.cells(x, y - _HIGH / 2, (_WIDTH / _STEPS, _HIGH), pixels, gid="legend")
     sheet.box(x, y - _HIGH / 2, _WIDTH, _HIGH, edge=LINE, line=0.5)
     y += 9
     for share in (0.0, 0.5, 1.0):

@@ -5,23 +5,16 @@ import math
 import numpy as np
 
 from regard.inspection.figures.chips import shown_text
-from regard.inspection.figures.colours import (
-    MASKED,
-    QUIET,
-    WEIGHT,
-    WEIGHT_INK,
-    ink_on_blue,
-    weight_norm,
-    weight_scale,
-)
+from regard.inspection.figures.colours import QUIET, WEIGHT, WEIGHT_INK, ink_on_blue, weight_pixels
 from regard.inspection.figures.drawn_cells import DrawnCells, cells_of, high_of
 from regard.inspection.figures.legend import draw_legend, hatching
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.numbered import numbered
+from regard.page.colours import hexadecimal
 from regard.page.numbers import percent
 
-__all__ = ["draw_map", "pixels_of"]
+__all__ = ["draw_map"]
 
 MOST_CELLS = 256
 """The most cells on a side, as on the page."""
@@ -80,14 +73,10 @@ def draw_map(sheet: Sheet, shown: Shown) -> None:
 def _draw_cells(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], high: float) -> None:
     rows, columns = cells.sums.shape
     if max(rows, columns) > _MOST_VECTOR:
-        sheet.image(0, 0, columns * cell[0], rows * cell[1], pixels_of(cells, high))
+        sheet.image(0, 0, columns * cell[0], rows * cell[1], cells.pixels(high))
         return
-    sheet.cells(
-        0, 0, cell, np.where(cells.masked, 0.0, cells.sums), scale=weight_scale(), norm=weight_norm(high), gid="map"
-    )
+    sheet.cells(0, 0, cell, cells.pixels(high), gid="map")
     hidden = [(x * cell[0], y * cell[1], *cell) for y, x in np.argwhere(cells.masked)]
-    for x, y, wide, tall in hidden:
-        sheet.box(x, y, wide, tall, fill=MASKED)
     if min(cell) >= _LEAST_HATCHED:
         hatching(sheet, hidden)
     if min(cell) >= _LEAST_NUMBERED and not cells.joined:
@@ -102,13 +91,6 @@ def _draw_numbers(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], hi
         text = percent(float(weight)).removesuffix("%")
         x, y = (column + 0.5) * cell[0], (row + 0.5) * cell[1]
         sheet.text(x, y, text, min(7.5, 0.36 * cell[0]), colour=ink_on_blue(share), align="center")
-
-
-def pixels_of(cells: DrawnCells, high: float) -> np.ndarray:
-    """A pixel a cell, (row, column, RGB) of bytes."""
-    pixels = weight_scale()(weight_norm(high)(np.ma.masked_invalid(cells.sums)), bytes=True)[..., :3].copy()
-    pixels[cells.masked] = [int(MASKED[at : at + 2], 16) for at in (1, 3, 5)]
-    return pixels
 
 
 def _draw_rulers(sheet: Sheet, count: int, joined: int, cell: float, *, down: bool) -> None:
@@ -148,9 +130,9 @@ def _draw_notes(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], y: f
     dots = _dotted(cells)
     if not dots:
         return
-    colours = weight_scale()(np.sqrt([min(1.0, float(cells.largest[each])) for each in dots]), bytes=True)
-    for (row, column), (red, green, blue, _) in zip(dots, colours.tolist(), strict=True):
-        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=f"#{red:02x}{green:02x}{blue:02x}")
+    colours = weight_pixels(np.array([cells.largest[each] for each in dots]), 1.0).tolist()
+    for (row, column), colour in zip(dots, colours, strict=True):
+        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=hexadecimal(tuple(colour)))
     highest = max(float(cells.largest[each]) for each in dots)
     sheet.disc(2, y + 5, 1.6, fill=WEIGHT)
     told = f"a single weight, of up to {percent(highest)}, that the colour of its cell hides"

@@ -18,6 +18,8 @@ _HEIGHT, _MARGIN, _BOND = 190.0, 20.0, 30.0
 # RDKit's bonds are so long.
 _LENGTH = 1.5
 _TURNS = 24
+# How much of an atom the blue of the largest weight hides: its letters stay dark.
+_COVER = 0.7
 
 
 def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, weights: np.ndarray) -> None:
@@ -27,7 +29,7 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, 
     strength = strengths(weights)
     for item, (x, y) in enumerate(spots):
         own = item == shown.own
-        fill = shade(0.7 * float(strength[item]))
+        fill = shade(_COVER * float(strength[item]))
         sheet.disc(x, y, radius, fill=fill, edge=WEIGHT_INK if own else None, line=1.6, gid=f"item-{item + 1}")
     for ends, dashed in _bonds(drawn, spots, size):
         sheet.line(ends, colour=INK, width=1.0, dashes=(0, (1.6, 2)) if dashed else "-")
@@ -39,7 +41,7 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, 
         where = _beside(spots[item], radius, taken)
         sheet.text(*where, percent(float(weights[item])), LABEL, align="center")
         taken.append(where)
-    draw_below(sheet, shown, height, title, weights)
+    draw_below(sheet, shown, height, title, weights, cover=_COVER)
 
 
 def _middle(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:

@@ -42,6 +42,5 @@ def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, we
                 sheet.text(x + size[0] / 2, y + size[1] / 2, text, 7.5, colour=INK, align="center", on=PAPER)
     if shown.own in corners:
         sheet.box(*corners[shown.own], *size, edge=WEIGHT_INK, line=1.8)
-    draw_below(
-        sheet, shown, height, title, weights, apart=[item for item in range(len(weights)) if item not in corners]
-    )
+    apart = [item for item in range(len(weights)) if item not in corners]
+    draw_below(sheet, shown, height, title, weights, apart=apart, cover=_COVER)

@@ -15,6 +15,7 @@ __all__ = ["draw_rows"]
 
 _ROW, _GAP, _MOST_ROWS = 12.5, 12.0, 32
 _LONGEST_NAME = 70.0
+_COVER = 0.42
 
 
 def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights: np.ndarray) -> None:
@@ -44,7 +45,7 @@ def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights
         sheet.line([(0, y - _ROW / 2), (right, y - _ROW / 2)], colour=LINE, width=0.5)
         start = _width(sheet, columns[0][0], first) + _GAP / 2
         wide = _width(sheet, columns[1][0], columns[1][1]) + _GAP
-        sheet.box(start, y - _ROW / 2 + 0.5, wide, _ROW - 1, fill=shade(0.42 * float(strength[item])))
+        sheet.box(start, y - _ROW / 2 + 0.5, wide, _ROW - 1, fill=shade(_COVER * float(strength[item])))
         if item == own:
             sheet.box(-2, y - _ROW / 2, right + 4, _ROW, edge=WEIGHT_INK, line=1.3)
     for name, texts, align in columns:
@@ -61,7 +62,7 @@ def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights
         notes.append(f"{counted(len(names) - len(which), 'more row')}")
     if notes:
         y = sheet.paragraph(0, y + 2, " and ".join(notes), sheet.width, colour=QUIET)
-    draw_below(sheet, shown, y, title, weights)
+    draw_below(sheet, shown, y, title, weights, cover=_COVER)
 
 
 def _width(sheet: Sheet, name: str, texts: list[str]) -> float:

@@ -108,4 +108,6 @@ def _bytes_of(drawn: Any, kind: str) -> bytes:
 def _self_contained(svg: bytes) -> bytes:
     """Without the address of a document type, and with a font for readers that lack the named ones."""
     text = re.sub(r"<!DOCTYPE[^>]*>\s*", "", svg.decode("utf-8"), count=1)
+    if "xlink:href" not in text:
+        text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1)
     return re.sub(r"(font-family: [^;\"]*)", r"\1, sans-serif", text).encode("utf-8")

@@ -239,20 +239,17 @@ class Sheet:
         self._add(self._patches.Polygon(points, facecolor=fill, edgecolor="none", zorder=self._next()))
         self._reach_points(points.tolist())
 
-    def cells(
-        self, x: float, y: float, cell: tuple[float, float], values: np.ndarray, *, scale: Any, norm: Any, gid: str
-    ) -> None:
-        """A cell a value, each drawn by itself; `gid` is their id in an SVG file."""
-        rows, columns = values.shape
-        row, column = (each.ravel() for each in np.indices(values.shape))
+    def cells(self, x: float, y: float, cell: tuple[float, float], colours: np.ndarray, *, gid: str) -> None:
+        """Cells, each drawn by itself, in colours (row, column, RGB) of bytes; `gid` is their id in an SVG file."""
+        rows, columns = colours.shape[:2]
+        row, column = (each.ravel() for each in np.indices((rows, columns)))
         left, top = x + cell[0] * column, y + cell[1] * row
         # All but the last cells go on below the next ones: readers of PDF show what is behind two cells between them.
         right = left + cell[0] + _OVERLAP * (column < columns - 1)
         bottom = top + cell[1] + _OVERLAP * (row < rows - 1)
         corners = np.stack([left, top, right, top, right, bottom, left, bottom], axis=-1).reshape(-1, 4, 2)
-        colours = scale(norm(np.ma.masked_invalid(values.ravel())))
         drawn = self._collections.PolyCollection(
-            corners, facecolors=colours, edgecolors="none", linewidths=0.0, zorder=self._next()
+            corners, facecolors=colours.reshape(-1, 3) / 255, edgecolors="none", linewidths=0.0, zorder=self._next()
         )
         drawn.set_gid(gid)
         self._axes.add_collection(drawn, autolim=False)

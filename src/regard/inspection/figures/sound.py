@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.inspection.drawn_inputs import DrawnSound
 from regard.inspection.figures.below import draw_below
-from regard.inspection.figures.colours import INK, LINE, QUIET, WEIGHT, WEIGHT_INK
+from regard.inspection.figures.colours import INK, LINE, QUIET, WEIGHT, WEIGHT_INK, rgb
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import strengths
@@ -44,7 +44,7 @@ def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weight
         text = f"{number * step:g} s"
         at = min(max(x, sheet.size(text, SMALL)[0] / 2), width - sheet.size(text, SMALL)[0] / 2)
         sheet.text(at, deep + 8.5, text, SMALL, colour=QUIET, align="center")
-    draw_below(sheet, shown, deep + _RULER, title, weights)
+    draw_below(sheet, shown, deep + _RULER, title, weights, cover=_COVER)
 
 
 def _lit(strength: np.ndarray, wide: float) -> list[tuple[int, float, float, float]]:
@@ -72,6 +72,5 @@ def _outline(samples: np.ndarray, width: float) -> np.ndarray:
 
 def _grey(spectrogram: np.ndarray) -> np.ndarray:
     """Grey, the lowest band at the bottom."""
-    ink = np.array([int(INK[at : at + 2], 16) for at in (1, 3, 5)])
     share = 0.75 * spectrogram.T[::-1, :, None] / 255
-    return np.round(255 + share * (ink - 255)).astype(np.uint8)
+    return np.round(255 + share * (np.array(rgb(INK)) - 255)).astype(np.uint8)

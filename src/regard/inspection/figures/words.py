@@ -83,8 +83,7 @@ def _draw_arcs(
         end = ends[item]
         text = percent(float(weights[item]))
         if lines:
-            # Arcs of several lines cross each other, so each number stands where its arc ends.
-            numbers.append((text, (end.middle, end.y - (24.5 if end is start else 6.0))))
+            numbers.append((text, _beside(start, end)))
             continue
         where = _free(_curve(start, end, lines), sheet.size(text)[0], taken, below=start.y > end.y)
         numbers.append((text, where))
@@ -102,6 +101,20 @@ def _draw_arcs(
     return numbers
 
 
+def _beside(start: Chip, end: Chip) -> Point:
+    """Where the number of an arc stands where there are several lines: above it, or where it ends among others."""
+    if end is start:
+        return end.middle, end.y - 24.5
+    if end.line == start.line and end.y == start.y:
+        return (start.middle + end.middle) / 2, end.y - _low_arc(start, end) - 5.5
+    return end.middle, end.y - 6.0
+
+
+def _low_arc(start: Chip, end: Chip) -> float:
+    """The height of an arc between two lines."""
+    return min(_LINES_APART / 2, 7 + 0.03 * abs(start.middle - end.middle))
+
+
 def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
     """A curve above a line, from an item to itself, or from one line to another."""
     a, b = (start.middle, start.y), (end.middle, end.y)
@@ -109,7 +122,7 @@ def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
         return [(a[0] - 7, a[1]), (a[0] - 17, a[1] - 25), (a[0] + 17, a[1] - 25), (a[0] + 7, a[1])]
     if abs(a[1] - b[1]) < 1:
         apart = abs(a[0] - b[0])
-        peak = a[1] - 1.33 * (min(_LINES_APART - 6, 6 + 0.03 * apart) if lines else min(_TALLEST, 11 + 0.3 * apart))
+        peak = a[1] - 1.33 * (_low_arc(start, end) if lines else min(_TALLEST, 11 + 0.3 * apart))
         return [a, (a[0], peak), (b[0], peak), b]
     if a[1] > b[1]:
         b = (b[0], b[1] + end.height)

@@ -89,12 +89,14 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
     return differ(found.map(([each]) => each), { ...shownWindow, ...found[0][1] });
   }
 
-  // Both have other items: those that have a partner, single pairs only.
+  // Both have other items: those in the window of the first map that have a partner, single pairs only.
   function gathered() {
     const { both, state } = view, words = wordsOf(state.lang);
-    const complete = (list) => list.filter((pair) => !pair.includes(null));
+    const { window } = both[0].state, inside = (number, from, to) => !window || number >= window[from] && number < window[to];
+    const complete = (list, from, to) => list.filter((pair) => !pair.includes(null) && inside(pair[0], from, to));
     const pooled = both.every((each) => each.layer.queries === 1);
-    const rows = pooled ? [[0, 0]] : complete(pairs.pairs.queries), columns = complete(pairs.pairs.items);
+    const rows = pooled ? [[0, 0]] : complete(pairs.pairs.queries, "top", "bottom");
+    const columns = complete(pairs.pairs.items, "left", "right");
     if (!rows.length || !columns.length || both.some((each) => (each.layer.queries === 1) !== pooled)) return null;
     if (Math.max(rows.length, columns.length) > MOST_CELLS) return words.tooMany(MOST_CELLS);
     if (both.some((each) => known(each.layer, each.head) !== "all")) return words.tooLittle;

@@ -109,8 +109,7 @@ export function headsView(root, choose, signal) {
     const id = number === null ? "pooling" : `head ${number} ${head}`;
     const button = h("button", { type: "button", class: "tile", "data-id": id, title: name,
       onclick: () => choose({ layer: number, head, key: null }) },
-    picture, h("span", { class: "under" }, pattern && h("span", { class: "hidden" }, `${name} `),
-      h("span", {}, pattern || name), after));
+    picture, h("span", { class: "under" }, h("span", {}, name), pattern && h("span", { class: "pattern" }, ` ${pattern}`), after));
     const made = { layer: number, head, button, after, pattern,
       name: head === null && number !== null ? `${number + 1} · ${name}` : name };
     for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => tell(made));

@@ -7,7 +7,9 @@ import { HIDDEN } from "./weights.js";
 
 const SIDE = 520;
 const LABELS = 92;
-const LEAST_LABEL = 13;
+const LEAST_LABEL = 11;
+// Names over narrower columns are upright, so that they don't touch; over wide ones they lie.
+const SLANTED = 16, LYING = 40;
 const MAP_RULER = { left: 46, top: 22, right: 24 };
 // Between two numbers of a ruler.
 const MARKS_APART = { left: 26, top: 56 };
@@ -21,7 +23,7 @@ export function layoutOf(found, room) {
   const fitting = Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
   const cell = fitting >= 1 ? fitting : Math.min(width / found.columns, SIDE / found.rows);
   const labels = single && cell >= LEAST_LABEL;
-  const [top, left, right] = labels ? [cell >= 40 ? 26 : LABELS, LABELS, 4] : [MAP_RULER.top, MAP_RULER.left, MAP_RULER.right];
+  const [top, left, right] = labels ? [cell >= LYING ? 26 : LABELS, LABELS, 4] : [MAP_RULER.top, MAP_RULER.left, MAP_RULER.right];
   return { top, left, cell, labels, width: left + found.columns * cell + right, height: top + found.rows * cell + 4 };
 }
 
@@ -91,7 +93,7 @@ function dots(context, found, { top, left, cell }, scale) {
 /** The names of the rows and columns. */
 export function drawLabels(context, found, window, { top, left, cell }, labels, style) {
   context.fillStyle = style.getPropertyValue("--ink");
-  context.font = "13px system-ui, sans-serif";
+  context.font = `${Math.min(13, cell)}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   for (let row = 0; row < found.rows; row++) {
     context.textAlign = "right";
@@ -100,10 +102,11 @@ export function drawLabels(context, found, window, { top, left, cell }, labels, 
   for (let column = 0; column < found.columns; column++) {
     context.save();
     context.translate(left + (column + 0.5) * cell, top - 6);
-    context.rotate(cell >= 40 ? 0 : -Math.PI / 3);
-    context.textAlign = cell >= 40 ? "center" : "left";
-    context.textBaseline = cell >= 40 ? "bottom" : "middle";
-    context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, cell >= 40 ? cell : LABELS - 8);
+    const lies = cell >= LYING;
+    context.rotate(lies ? 0 : cell >= SLANTED ? -Math.PI / 3 : -Math.PI / 2);
+    context.textAlign = lies ? "center" : "left";
+    context.textBaseline = lies ? "bottom" : "middle";
+    context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, lies ? cell : LABELS - 8);
     context.restore();
   }
 }

@@ -113,7 +113,7 @@ const ENGLISH = {
   inBoth: (one, other, gap) => `${one} in A, ${other} in B, ${gap}`,
   noDifference: "These weights have no partners, so there is no difference to draw.",
   tooLittle: "The page holds too few weights of one of them to draw the difference.",
-  tooMany: (most) => `Texts that differ in length have a map of differences up to ${most} items.`,
+  tooMany: (most) => `Of texts of different lengths the difference has up to ${most} items: look closer.`,
   noLayer: (side) => `${side} has no such layer or head.`,
   noPartner: (noun, side) => `The chosen ${noun} has no partner in ${side}.`,
   obstacle: {
@@ -242,7 +242,7 @@ const CHINESE = {
   inBoth: (one, other, gap) => `A ${one}，B ${other}，${gap}`,
   noDifference: "这些权重没有对应，所以没有差别可画。",
   tooLittle: "页面里其中一方的权重太少，画不出差别。",
-  tooMany: (most) => `长度不同的文字，差别图最多 ${most} 项。`,
+  tooMany: (most) => `长度不同的文字，差别图最多 ${most} 项：请放大。`,
   noLayer: (side) => `${side} 没有这一层或这个头。`,
   noPartner: (noun, side) => `选中的${noun}在 ${side} 中没有对应项。`,
   obstacle: {
