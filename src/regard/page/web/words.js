@@ -163,7 +163,7 @@ const CHINESE = {
   mask: "掩码",
   allowed: "可见",
   hidden: "被遮住：权重为 0",
-  largest: "− 最大的分数",
+  largest: "− 最大的打分",
   softmax: (count) => `对 ${count} 项做 softmax`,
   mean: "各头的平均",
   noSteps: (rule) => `页面里没有这个头的向量（${rule}）。`,
