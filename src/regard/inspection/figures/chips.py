@@ -136,7 +136,7 @@ def answer_chips(shown: Shown, most: int) -> list[Chip]:
     found = []
     for number in window(len(outcomes.places), shown.number, most):
         each = outcomes.places[number]
-        name = "" if each.name == "the whole" else f"{each.name} "
+        name = "" if each.name == "the whole" else f"{shown_text(each.name)} "
         alone = len(outcomes.places) == 1
         found.append(Chip(-1, each.label, f"{name}{_score(each.score)}".strip(), number == shown.number and not alone))
     return found
