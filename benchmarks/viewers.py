@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,19 +48,17 @@ SCRIPTS = {
 CLOCK = """
 const attach = Element.prototype.attachShadow;
 Element.prototype.attachShadow = function (options) { return attach.call(this, { ...options, mode: "open" }); };
-globalThis.everywhere = (selector, root = document) => [...root.querySelectorAll("*")].flatMap((each) =>
+const everywhere = (selector, root = document) => [...root.querySelectorAll("*")].flatMap((each) =>
   [...(each.matches(selector) ? [each] : []), ...(each.shadowRoot ? everywhere(selector, each.shadowRoot) : [])]);
 // Some columns of a canvas, as one may lie between two maps.
 const columns = (canvas) => [0.2, 0.3, 0.6].map((at) =>
   canvas.getContext("2d").getImageData(Math.floor(at * canvas.width), 0, 1, canvas.height).data);
 const filled = (each) => each.localName !== "canvas" ||
   (each.width > 1 && each.height > 1 && columns(each).some((column) => column.some(Boolean)));
-const look = () => (everywhere(SELECTOR).some(filled)
-  ? requestAnimationFrame(() => setTimeout(() => { window.drawnAfter = performance.now(); }))
-  : requestAnimationFrame(look));
+const tell = () => console.log("drawn", performance.now(), everywhere("*").length);
+const look = () => requestAnimationFrame(everywhere(SELECTOR).some(filled) ? () => setTimeout(tell) : look);
 requestAnimationFrame(look);
 """
-ELEMENTS = "everywhere('*').length"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,25 +209,22 @@ def opened(browser: Any, path: Path, drawn: str, scripts: Path | None) -> Opened
     context.add_init_script(CLOCK.replace("SELECTOR", repr(drawn)))
     page = context.new_page()
     try:
-        page.goto(path.as_uri(), wait_until="commit", timeout=1000 * PATIENCE)
-        end = time.monotonic() + PATIENCE
-        # A page with a policy doesn't let the driver wait for an expression.
-        while (drawn_after := page.evaluate("window.drawnAfter")) is None and time.monotonic() < end:
-            page.wait_for_timeout(100)
-        seconds = None if drawn_after is None else drawn_after / 1000
-        return Opened(seconds, page.evaluate(ELEMENTS), len(set(requests)))
+        # A page that is busy, or has a policy, answers no question, but says when it is done.
+        wait = {"predicate": lambda each: each.text.startswith("drawn "), "timeout": 1000 * PATIENCE}
+        with page.expect_console_message(**wait) as message:
+            page.goto(path.as_uri(), wait_until="commit", timeout=1000 * PATIENCE)
+        _, milliseconds, elements = message.value.text.split()
+        return Opened(float(milliseconds) / 1000, int(elements), len(set(requests)))
     except Error as error:
         if not isinstance(error, TimeoutError) and "crashed" not in str(error):
             raise
         return Opened(None, 0, len(set(requests)))
-    finally:
-        context.close()
 
 
 def started(driver: Any) -> Any:
     """Chromium: that of CHROMIUM, the system's, or the driver's own."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or driver.chromium.executable_path
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return driver.chromium.launch(executable_path=path, args=["--disable-gpu", *sandbox])
 
 
@@ -240,12 +234,8 @@ def said(size: int, found: Sequence[Opened]) -> str:
     seconds = [each.seconds for each in found if each.seconds is not None]
     if len(seconds) < len(found):
         return f"{file}, not drawn"
-    least = min(seconds)
-    return (
-        f"{file}, {least:.0f} s, {found[0].elements:,}"
-        if least >= 10
-        else f"{file}, {least:.2g} s, {found[0].elements:,}"
-    )
+    least, elements = min(seconds), max(each.elements for each in found)
+    return f"{file}, {least:.0f} s, {elements:,}" if least >= 10 else f"{file}, {least:.2g} s, {elements:,}"
 
 
 def main() -> None:
