@@ -20,11 +20,11 @@ from regard.inspection.rules import AsScores
 from regard.inspection.seen_layer import SeenLayer
 from regard.page.modules import style
 
-# The corners of rows and columns, by what the map says along its lower and right edge; then the pointer leaves, and
-# each cell's colour is read a few pixels inside of its corner, beside the number and the hatching.
+# The corners of rows and columns of a map, by what it says along its lower and right edge. Then the pointer
+# leaves, and each cell's colour is read a few pixels inside of its corner, beside the number and the hatching.
 PIXELS = """
-(inside) => {
-  const map = document.querySelector("canvas.map"), line = document.querySelector(".line");
+([inside, name]) => {
+  const map = document.querySelector(name), line = map.parentElement.querySelector(".line");
   const box = map.getBoundingClientRect(), rows = new Map(), columns = new Map();
   const said = (x, y) => {
     map.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y, bubbles: true }));
@@ -96,7 +96,7 @@ def known():
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_colour_of_a_cell_is_that_of_its_weight(live, known, scheme):
     page = live(document(record_of_calls(masked_layer(known))), color_scheme=scheme)
-    found = {name: np.array(pixel) for name, pixel in page.evaluate(PIXELS, 6)}
+    found = {name: np.array(pixel) for name, pixel in page.evaluate(PIXELS, [6, "canvas.map"])}
     assert len(found) == 25
     for name, pixel in found.items():
         row, column, said = re.fullmatch(r"(\d) attends to (\d): (.*)", name).groups()

@@ -9,7 +9,7 @@ import torch
 from page.browser import axe
 from page.live_records import LABELS, layers, outcomes, seen
 from page.test_live import HOSTILE
-from page.test_live_colours import colours, image_of
+from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
 from regard.page.modules import style
 from regard.page.numbers import percent
@@ -114,35 +114,6 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
     assert [found["gaps"][f"head 1 {head}"] for head in range(3)] == [percent(each) for each in expected]
 
 
-# The corners of rows and columns of the map of differences, by what it says along its edges, and each cell's colour.
-PIXELS = """
-(inside) => {
-  const map = document.querySelector('[data-id="difference"]'), line = map.parentElement.querySelector(".line");
-  const box = map.getBoundingClientRect(), rows = new Map(), columns = new Map();
-  const said = (x, y) => {
-    map.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y, bubbles: true }));
-    return /^(.+) attends to (.+): /.exec(line.textContent) ?? ["", null, null];
-  };
-  for (let x = 0; x < box.width; x++) {
-    const column = said(x, box.height - 12)[2];
-    if (column !== null && !columns.has(column)) columns.set(column, x);
-  }
-  for (let y = 0; y < box.height; y++) {
-    const row = said(box.width - 12, y)[1];
-    if (row !== null && !rows.has(row)) rows.set(row, y);
-  }
-  const points = [];
-  for (const y of rows.values()) for (const x of columns.values()) {
-    said(x + inside, y + inside);
-    points.push([line.textContent, x + inside, y + inside]);
-  }
-  map.dispatchEvent(new PointerEvent("pointerleave"));
-  const { data, width } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
-  return points.map(([name, x, y]) => [name, [...data.slice(4 * (y * width + x), 4 * (y * width + x) + 3)]]);
-}
-"""
-
-
 def ends(scheme):
     """The three colours of the legend of differences."""
     parts = re.findall(r":root \{(.*?)\}", style("both.css"), re.DOTALL)
@@ -173,7 +144,7 @@ def test_the_colour_of_a_difference_maps_back_through_the_legend(live, records, 
     assert f"−{percent(high)}" in legend
     assert f"+{percent(high)}" in legend
     assert re.search("smaller in B.*larger in B", legend)
-    found = page.evaluate(PIXELS, 6)
+    found = page.evaluate(PIXELS, [6, '[data-id="difference"]'])
     assert len(found) == len(both) ** 2
     for (said, pixel), one, other in zip(found, a.ravel(), b.ravel(), strict=True):
         assert said.endswith(f": {percent(one)} in A, {percent(other)} in B, {signed(other - one)}")
@@ -210,9 +181,13 @@ def test_pixels_of_joined_differences_are_those_of_their_sums(live):
 def test_the_difference_shows_the_part_of_the_maps(live, text, twins_text):
     """Of the first four items of A three have a partner in B; of twins all have."""
     page = live(text, "#map=1-4,1-4")
-    assert len(page.evaluate(PIXELS, 6)) == 9
+    assert len(page.evaluate(PIXELS, [6, '[data-id="difference"]'])) == 9
     page = live(twins_text, "#map=2-4,1-5")
-    assert [said.partition(" attends")[0] for said, _ in page.evaluate(PIXELS, 6)][::5] == ["saw (2)", "a", "saw (4)"]
+    assert [said.partition(" attends")[0] for said, _ in page.evaluate(PIXELS, [6, '[data-id="difference"]'])][::5] == [
+        "saw (2)",
+        "a",
+        "saw (4)",
+    ]
 
 
 def test_two_maps_have_one_scale(live, records, text):

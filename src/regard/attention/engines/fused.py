@@ -215,17 +215,8 @@ def _linear_attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool
         # The kernels take the largest score before they scale, so a negative scale overflows to NaN (seen in bfloat16),
         # and a scale of 0 would make hidden scores, minus infinity, NaN.
         query, scale = query * (-1.0 if scale < 0 else 0.0), abs(scale) or 1.0
-    backends = torch.backends.cuda
-    linear = backends.flash_sdp_enabled(), backends.mem_efficient_sdp_enabled(), backends.cudnn_sdp_enabled()
-    if not all(linear) or not backends.math_sdp_enabled():
-        with sdpa_kernel(_LINEAR):
-            return F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
-    # The usual settings: to change one of five takes 1 us, sdpa_kernel 12.
-    backends.enable_math_sdp(False)
-    try:
+    with sdpa_kernel(_LINEAR):
         return F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
-    finally:
-        backends.enable_math_sdp(True)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:

@@ -360,6 +360,7 @@ def head_names(layer: LayerRecord, items: tuple[str, ...], cross: bool) -> list[
 
 
 def difference(record: Record) -> float | None:
+    """The largest difference between the layers' outputs and those computed again from the record; None if unknown."""
     layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
     found = [call.verify() for layer in layers for call in layer.calls]
     return max((each for each in found if each is not None), default=None)
