@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import ArgumentError
+from regard.page.chart import Chart, Point, Series
 
 __all__ = [
     "Bar",
     "Bars",
     "Block",
+    "Chart",
     "ComparedItem",
     "Comparison",
     "Heading",
@@ -20,8 +22,10 @@ __all__ = [
     "Item",
     "Items",
     "Page",
+    "Point",
     "Prose",
     "Ranking",
+    "Series",
     "Table",
 ]
 
@@ -265,7 +269,7 @@ class HeatMap:
             raise ArgumentError(f"`high` must be a finite number above 0, but is {self.high}.")
 
 
-Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap
+Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap | Chart
 
 
 @dataclass(frozen=True)

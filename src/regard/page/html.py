@@ -4,10 +4,12 @@ import math
 from html import escape
 
 from regard.errors import ArgumentError
-from regard.page.blocks import Bars, Block, Comparison, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.chart_numbers import numbers_table
 from regard.page.downsampling import downsample, downsampling_note
+from regard.page.html_chart import chart_html
 from regard.page.numbers import percent, plural
-from regard.page.style import STYLE
+from regard.page.style import style_of
 from regard.page.visible import visible
 
 __all__ = ["GENERATOR_TAG", "as_html", "body"]
@@ -53,7 +55,8 @@ def as_html(page: Page, *, language: str = "en") -> str:
     """
     if not language.replace("-", "").isalnum():
         raise ArgumentError(f"`language` must be a language tag such as en or zh-Hans, but is {language!r}.")
-    head = _HEAD.format(mark=GENERATOR_TAG, language=escape(language), title=_text(page.title or "regard"), style=STYLE)
+    title = _text(page.title or "regard")
+    head = _HEAD.format(mark=GENERATOR_TAG, language=escape(language), title=title, style=style_of(page))
     return head + body(page) + "\n</main>\n</body>\n</html>\n"
 
 
@@ -79,6 +82,8 @@ def _block(block: Block) -> str:
             return _comparison(block)
         case HeatMap():
             return _heat_map(block)
+        case Chart():
+            return chart_html(block, _table(numbers_table(block)))
 
 
 def _text(text: str) -> str:

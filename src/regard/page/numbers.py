@@ -19,10 +19,11 @@ def plural(noun: str) -> str:
     """The plural of a noun.
 
     Example:
-        >>> plural("atom"), plural("patch")
-        ('atoms', 'patches')
+        >>> plural("atom"), plural("patch"), plural("epoch")
+        ('atoms', 'patches', 'epochs')
     """
-    return f"{noun}es" if noun.endswith(("ch", "s", "x")) else f"{noun}s"
+    # The ch of epoch is a k.
+    return f"{noun}es" if noun.endswith(("ch", "s", "x")) and not noun.endswith("epoch") else f"{noun}s"
 
 
 def percent(value: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from regard.page.blocks import Page
 from regard.page.html import GENERATOR_TAG, body
 from regard.page.modules import integrity
-from regard.page.style import STYLE
+from regard.page.style import style_of
 from regard.page.visible import visible
 
 __all__ = ["as_scripted_html", "embedded_json"]
@@ -77,7 +77,7 @@ def as_scripted_html(
         mark=GENERATOR_TAG,
         policy=escape("; ".join(rules), quote=True),
         title=escape(visible(page.title or "regard")),
-        still=STYLE,
+        still=style_of(page),
         style=style,
         static=body(page),
         held="\n".join(elements),

@@ -1,11 +1,14 @@
 """A page as complete sentences, for a screen reader: nothing is drawn, and nothing depends on alignment."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
+from regard.page.axes import written
 from regard.page.blocks import (
     Bars,
     Block,
+    Chart,
     ComparedItem,
     Comparison,
     Heading,
@@ -13,10 +16,13 @@ from regard.page.blocks import (
     Item,
     Items,
     Page,
+    Point,
     Prose,
     Ranking,
+    Series,
     Table,
 )
+from regard.page.chart_numbers import interval_text
 from regard.page.numbers import counted, percent
 from regard.page.visible import visible
 
@@ -68,6 +74,12 @@ def _block(block: Block) -> Iterator[str]:
                 cells = ", ".join(f"{name} {_spoken(value)}" for name, value in zip(names, row, strict=True))
                 yield _ended(f"{_named(label)} {block.verb} {cells}" if block.verb else f"Row {label}: {cells}")
 
+        case Chart():
+            yield _ended(block.title)
+            yield _axes(block)
+            for series in block.series:
+                yield _series(series, block)
+
 
 def _item(item: Item, position: int, noun: str) -> str:
     about = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
@@ -95,6 +107,33 @@ def _compared(row: ComparedItem, block: Comparison) -> str:
     if row.note and block.third:
         parts.append(f"{block.third} {row.note.replace('%', ' percent')}")
     return _ended(f"{_named(row.label)}: {', '.join(parts)}")
+
+
+def _axes(block: Chart) -> str:
+    sizes = f", with {block.size} as size" if block.size else ""
+    return _ended(f"{block.y} against {block.x}{sizes}")
+
+
+def _series(series: Series, block: Chart) -> str:
+    points = "; ".join(_point(point, block) for point in series.points)
+    return _ended(f"{_named(series.name)}: {points}")
+
+
+def _point(point: Point, block: Chart) -> str:
+    text = f"at {written(point.x)}, {written(point.y, block.share)}"
+    if point.interval is not None:
+        text += f", interval {interval_text(block, point)}"
+    if point.size is not None:
+        text += f", size {written(point.size)}"
+    return _number_words(text)
+
+
+def _number_words(text: str) -> str:
+    """Signs as words: of percentages, rounded ends of a scale, and negative numbers."""
+    text = re.sub(r"(?<!\S)-(?=\d)", "minus ", text)
+    text = re.sub(r"(?<!\S)<(?=\d)", "less than ", text)
+    text = re.sub(r"(?<!\S)>(?=\d)", "more than ", text)
+    return re.sub(r"(?<=\d)%", " percent", text)
 
 
 def _signed(written: str) -> str:

@@ -1,6 +1,9 @@
 """The style sheet of the offline page: light or dark by the reader's setting, legible at 400 %, printable."""
 
-__all__ = ["STYLE"]
+from regard.page.blocks import Chart, Page
+from regard.page.html_chart import CHART_STYLE
+
+__all__ = ["STYLE", "style_of"]
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --quiet: #595959; --paper: #fff; --line: #d0d0d0; --accent: #1f5fa8;
@@ -53,3 +56,13 @@ thead th { color: var(--quiet); font-weight: 400 }
 .legend { color: var(--quiet); font-size: .9rem }
 @media print { .wide { overflow: visible } }
 """
+
+
+def style_of(page: Page) -> str:
+    """The style sheet of a page, with what charts need if it has one.
+
+    Example:
+        >>> style_of(Page("", ())) == STYLE
+        True
+    """
+    return STYLE + CHART_STYLE if any(isinstance(block, Chart) for block in page.blocks) else STYLE

@@ -7,10 +7,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from regard.page.blocks import Bars, Block, Comparison, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Prose, Table
 from regard.page.sentences import sentences
 from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
+from regard.page.text_chart import chart_lines
 from regard.page.text_comparison import comparison_lines
 from regard.page.text_map import map_lines
 from regard.page.visible import clip, visible
@@ -105,6 +106,8 @@ def _block(block: Block, terminal: Terminal) -> list[Text]:
             return comparison_lines(block, terminal)
         case HeatMap():
             return map_lines(block, terminal)
+        case Chart():
+            return chart_lines(block, terminal)
 
 
 def _items(block: Items, terminal: Terminal) -> list[Text]:

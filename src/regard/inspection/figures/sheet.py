@@ -1,26 +1,44 @@
 """The sheet that a figure is drawn on: points to the right and down, whose height is known when all is drawn."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inspection.figures.colours import INK, PAPER
 from regard.inspection.figures.fonts import Fonts
 from regard.page.visible import visible
 
-__all__ = ["LABEL", "SMALL", "Sheet"]
+__all__ = ["LABEL", "SMALL", "Sheet", "points_of"]
 
 LABEL, SMALL = 8.0, 7.0
 """The sizes of letters, in points: of items and numbers, and of what is said besides."""
 
 _POINTS = 72
+_NARROWEST, _WIDEST = 2.5, 40.0
 _MARGIN = 3.0
 _LINE = 9.5
 _OVERLAP = 0.4
 # An image has at least so many pixels an inch: readers of PDF blur enlarged pixels.
 _PIXELS = 400
+
+
+def points_of(width: float) -> float:
+    """The points that a drawing of so many inches may be wide, without its margins.
+
+    Raises:
+        ArgumentError: `width` isn't a number from 2.5 to 40.
+
+    Example:
+        >>> points_of(5.5)
+        390.0
+    """
+    if isinstance(width, bool) or not isinstance(width, int | float) or not _NARROWEST <= width <= _WIDEST:
+        raise ArgumentError(f"`width` must be from {_NARROWEST:g} to {_WIDEST:g} inches, but is {width!r:.60}.")
+    return math.floor(width * _POINTS) - 2 * _MARGIN
 
 
 class Sheet:
@@ -131,18 +149,34 @@ class Sheet:
             left = x - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
             self._reach(left, y - high / 2, left + wide, y + high / 2)
 
-    def paragraph(self, x: float, y: float, text: str, width: float, *, colour: str = INK) -> float:
-        """Write small text in lines of a width, the first of which begins at `y`; the result is where the last ends."""
+    def paragraph(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        width: float,
+        *,
+        size: float = SMALL,
+        colour: str = INK,
+        align: str = "left",
+        bold: bool = False,
+    ) -> float:
+        """Write text in lines of a width, the first of which begins at `y`; the result is where the last ends.
+
+        The lines begin, end or have their middle at `x`, as in `text`.
+        """
+        high = _LINE * size / SMALL
         line = ""
         for word in text.split(" "):
             more = f"{line} {word}" if line else word
-            if line and self.size(more, SMALL)[0] > width:
-                self.text(x, y + _LINE / 2, line, SMALL, colour=colour)
-                y += _LINE
+            if line and self.size(more, size, bold=bold)[0] > width:
+                self.text(x, y + high / 2, line, size, colour=colour, align=align, bold=bold)
+                y += high
                 more = word
             line = more
-        self.text(x, y + _LINE / 2, self.clip(line, width, SMALL), SMALL, colour=colour)
-        return y + _LINE
+        last = self.clip(line, width, size, bold=bold)
+        self.text(x, y + high / 2, last, size, colour=colour, align=align, bold=bold)
+        return y + high
 
     def box(
         self,
@@ -184,13 +218,15 @@ class Sheet:
         fill: str,
         edge: str | None = None,
         line: float = 1.0,
+        alpha: float = 1.0,
         gid: str | None = None,
     ) -> None:
-        """A filled circle; `gid` is its id in an SVG file."""
+        """A circle, filled so far that it hides `alpha` of what is below; `gid` is its id in an SVG file."""
         patch = self._patches.Circle(
             (x, y),
             radius,
-            facecolor=fill,
+            # The alpha of a patch would be that of its edge too.
+            facecolor=fill if alpha == 1.0 else (fill, alpha),
             edgecolor=edge or "none",
             linewidth=line if edge else 0.0,
             zorder=self._next(),
@@ -200,10 +236,17 @@ class Sheet:
         self._reach(x - radius, y - radius, x + radius, y + radius)
 
     def line(
-        self, points: Sequence[tuple[float, float]], *, colour: str, width: float, alpha: float = 1.0, dashes: Any = "-"
+        self,
+        points: Sequence[tuple[float, float]],
+        *,
+        colour: str,
+        width: float,
+        alpha: float = 1.0,
+        dashes: Any = "-",
+        gid: str | None = None,
     ) -> None:
-        """A line of straight parts."""
-        self._stroke(self._path(points), colour, width, alpha, dashes)
+        """A line of straight parts; `gid` is its id in an SVG file."""
+        self._stroke(self._path(points), colour, width, alpha, dashes, gid)
         self._reach_points(points)
 
     def curve(
@@ -234,9 +277,27 @@ class Sheet:
             )
             self._reach_points(ends.reshape(-1, 2).tolist())
 
-    def polygon(self, points: np.ndarray, *, fill: str) -> None:
-        """A filled polygon, (point, 2)."""
-        self._add(self._patches.Polygon(points, facecolor=fill, edgecolor="none", zorder=self._next()))
+    def polygon(
+        self,
+        points: np.ndarray,
+        *,
+        fill: str,
+        edge: str | None = None,
+        line: float = 1.0,
+        alpha: float = 1.0,
+        gid: str | None = None,
+    ) -> None:
+        """A filled polygon, (point, 2); `gid` is its id in an SVG file."""
+        patch = self._patches.Polygon(
+            points,
+            facecolor=fill,
+            edgecolor=edge or "none",
+            linewidth=line if edge else 0.0,
+            alpha=None if alpha == 1.0 else alpha,
+            zorder=self._next(),
+        )
+        patch.set_gid(gid)
+        self._add(patch)
         self._reach_points(points.tolist())
 
     def cells(self, x: float, y: float, cell: tuple[float, float], colours: np.ndarray, *, gid: str) -> None:
@@ -254,6 +315,35 @@ class Sheet:
         drawn.set_gid(gid)
         self._axes.add_collection(drawn, autolim=False)
         self._reach(x, y, x + cell[0] * columns, y + cell[1] * rows)
+
+    def shaded(
+        self, x: float, y: float, cell: tuple[float, float], levels: np.ndarray, colours: Sequence[str], *, gid: str
+    ) -> None:
+        """Many cells in few colours: for each colour one path, whose id in an SVG file is `gid` and its number.
+
+        Args:
+            x, y, cell: the left upper corner, and the width and the height of a cell.
+            levels: (row, column), the numbers of the colours.
+            colours: the colours.
+            gid: the beginning of the ids.
+        """
+        code = self._path
+        corner = [code.MOVETO, code.LINETO, code.LINETO, code.LINETO, code.CLOSEPOLY]
+        rows, columns = levels.shape
+        # The first colour is below all cells: readers of PDF show what is behind two cells between them.
+        self.box(x, y, cell[0] * columns, cell[1] * rows, fill=colours[0])
+        for level, colour in enumerate(colours):
+            points = []
+            for row, first, last in _runs(levels == level):
+                left, top = x + first * cell[0], y + row * cell[1]
+                right = x + last * cell[0] + _OVERLAP * (last < columns)
+                bottom = top + cell[1] + _OVERLAP * (row < rows - 1)
+                points += [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+            if points:
+                path = code(points, corner * (len(points) // 5))
+                patch = self._patches.PathPatch(path, facecolor=colour, edgecolor="none", linewidth=0.0)
+                patch.set(zorder=self._next(), gid=f"{gid}-{level}")
+                self._add(patch)
 
     def image(
         self, x: float, y: float, width: float, height: float, pixels: np.ndarray, *, smooth: bool = False
@@ -302,3 +392,10 @@ class Sheet:
     def _reach(self, left: float, top: float, right: float, bottom: float) -> None:
         self._left, self._top = min(self._left, left), min(self._top, top)
         self._right, self._bottom = max(self._right, right), max(self._bottom, bottom)
+
+
+def _runs(cells: np.ndarray) -> list[tuple[int, int, int]]:
+    """The row, the first column and the column after the last of each run of cells, (row, column)."""
+    edges = np.diff(np.pad(cells.astype(np.int8), ((0, 0), (1, 1))))
+    starts, ends = np.argwhere(edges > 0).tolist(), np.argwhere(edges < 0).tolist()
+    return [(row, first, last) for (row, first), (_, last) in zip(starts, ends, strict=True)]
