@@ -29,10 +29,19 @@ from regard.inspection.drawn_inputs import (
     DrawnTable,
 )
 from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
-from regard.inspection.figures import FIGURE_FORMATS, FIGURE_VIEWS, figure, save_figure
+from regard.inspection.figures import (
+    FIGURE_FORMATS,
+    FIGURE_VIEWS,
+    chart_figure,
+    figure,
+    receptive_field_figure,
+    save_chart,
+    save_figure,
+)
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.patterns import HeadPattern, head_patterns
 from regard.inspection.rank_agreement import rank_agreement
+from regard.inspection.receptive_fields import receptive_fields
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.record_storage import load_record, save_record
 from regard.inspection.see import see
@@ -105,6 +114,7 @@ __all__ = [
     "all_keys",
     "answer_page",
     "attended",
+    "chart_figure",
     "comparison",
     "comparison_of",
     "effects",
@@ -124,7 +134,10 @@ __all__ = [
     "rank",
     "rank_agreement",
     "raw_weights",
+    "receptive_field_figure",
+    "receptive_fields",
     "rollout",
+    "save_chart",
     "save_figure",
     "save_page",
     "save_record",

@@ -1,6 +1,20 @@
-"""Figures: what a record shows as a picture for a paper, through matplotlib, which the extra `figures` installs."""
+"""Figures for papers, through matplotlib, which the extra `figures` installs: of a record, and of a chart."""
 
+from regard.inspection.figures.chart import chart_figure, save_chart
 from regard.inspection.figures.figure import FIGURE_VIEWS, figure
-from regard.inspection.figures.saved import FIGURE_FORMATS, is_own_figure, save_figure
+from regard.inspection.figures.matrix_form import matrix_form
+from regard.inspection.figures.receptive_fields import receptive_field_figure
+from regard.inspection.figures.saved import save_figure
+from regard.inspection.figures.written import FIGURE_FORMATS, is_own_figure
 
-__all__ = ["FIGURE_FORMATS", "FIGURE_VIEWS", "figure", "is_own_figure", "save_figure"]
+__all__ = [
+    "FIGURE_FORMATS",
+    "FIGURE_VIEWS",
+    "chart_figure",
+    "figure",
+    "is_own_figure",
+    "matrix_form",
+    "receptive_field_figure",
+    "save_chart",
+    "save_figure",
+]

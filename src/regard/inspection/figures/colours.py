@@ -59,7 +59,8 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 def ink_on_blue(share: float) -> str:
     """The colour of text on a cell, given how far along the scale its colour is."""
-    return PAPER if share > 0.6 else INK
+    # Beyond this, white has the higher contrast.
+    return PAPER if share > 0.8 else INK
 
 
 def shade(share: float) -> str:

@@ -1,6 +1,5 @@
 """A figure of a record: the view, and whether it can be drawn."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,14 +8,11 @@ from regard.inspection.figures.arcs import draw_arcs, why_no_arcs
 from regard.inspection.figures.compared import draw_compared, why_not_compared
 from regard.inspection.figures.heads import draw_heads
 from regard.inspection.figures.map import draw_map
-from regard.inspection.figures.sheet import Sheet
+from regard.inspection.figures.sheet import Sheet, points_of
 from regard.inspection.figures.shown import Shown, shown_of
 from regard.inspection.record import Record
 
 __all__ = ["FIGURE_VIEWS", "FigureView", "figure"]
-
-_POINTS = 72
-_NARROWEST, _WIDEST = 2.5, 40.0
 
 
 class FigureView(NamedTuple):
@@ -84,8 +80,7 @@ def figure(
     """
     if view is not None and view not in FIGURE_VIEWS:
         raise UnknownNameError("view", view, FIGURE_VIEWS)
-    if isinstance(width, bool) or not isinstance(width, int | float) or not _NARROWEST <= width <= _WIDEST:
-        raise ArgumentError(f"`width` must be from {_NARROWEST:g} to {_WIDEST:g} inches, but is {width!r:.60}.")
+    points = points_of(width)
     shown = shown_of(record, layer, head, query)
     reasons = {name: each.refuse(shown) for name, each in FIGURE_VIEWS.items()}
     fitting = [name for name, reason in reasons.items() if not reason]
@@ -95,6 +90,6 @@ def figure(
             f"`view` must be one that this record can be drawn in, which are {', '.join(fitting)}, but is {name}: "
             f"{reasons[name]}."
         )
-    sheet = Sheet(math.floor(width * _POINTS) - 6.0, font)
+    sheet = Sheet(points, font)
     FIGURE_VIEWS[name].draw(sheet, shown)
     return sheet.finish()
