@@ -9,6 +9,7 @@ from regard.inspection import watch
 from regard.modules.duration_plan import DurationPlan
 from regard.modules.frame_seq2seq import FrameSeq2Seq, generate_frames
 from regard.modules.guide import Guide
+from regard.modules.projections import PROJECTIONS
 from regard.modules.seq2seq import embed_source
 
 LENGTHS, FEATURES = [5, 2, 0, 1], 4
@@ -33,7 +34,15 @@ def frames(length=6):
     return made
 
 
-@pytest.mark.parametrize("parts", [{}, {"position": "relative", "guide": Guide(1, 0.5)}], ids=["plain", "guided"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"position": "relative", "guide": Guide(1, 0.5)},
+        {"mask": "no_self", "projections": PROJECTIONS["shared_query_key"]},
+    ],
+    ids=["plain", "guided", "masked"],
+)
 class TestModel:
     def test_teacher_forcing_equals_step_by_step(self, parts):
         model = make(**parts)

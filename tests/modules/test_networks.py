@@ -12,6 +12,7 @@ from regard.modules.networks import NETWORKS, ConvolutionNetwork, WindowNetwork,
 WIDTH, HIDDEN = 6, 11
 PARTS = {
     "attention": {"heads": 3, "position": "relative"},
+    "convolution_attention": {"kernel": 3, "heads": 3, "position": "relative"},
     "graph_attention": {"heads": 3, "position": "relative"},
     "connected": {},
     "window": {"before": 2, "after": 1},
@@ -143,7 +144,9 @@ class TestEveryNetwork:
             make(name, layers=-1)
 
     def test_a_bias_only_where_there_are_scores(self, name):
-        network, x, lengths = make(name), vectors(), torch.tensor(LENGTHS)
+        # A wider convolution would carry the hidden vector to its neighbours, and attention from there to all.
+        alone = {"kernel": 1} if name == "convolution_attention" else {}
+        network, x, lengths = make(name, **alone), vectors(), torch.tensor(LENGTHS)
         bias = torch.zeros(4, 3, 7, 7, dtype=torch.float64)
         if not network.attends:
             with pytest.raises(ArgumentError, match="`bias` must be None for a network without attention"):
@@ -173,6 +176,9 @@ class TestWhatEachSees:
             ("bidirectional", {}, range(11)),
             ("attention", {}, range(11)),
             ("attention", {"mask": Window(1, 0)}, range(3, 6)),
+            ("convolution_attention", {}, range(11)),
+            ("convolution_attention", {"mask": Window(0, 0)}, range(3, 8)),
+            ("convolution_attention", {"mask": Window(1, 0), "kernel": 1}, range(3, 6)),
             ("graph_attention", {}, range(11)),
         ],
         ids=str,
@@ -244,6 +250,44 @@ class TestByHand:
         encoder.load_state_dict({key.removeprefix("encoder."): value for key, value in network.state_dict().items()})
         torch.testing.assert_close(network(x, torch.tensor([7])), encoder(x))
 
+    def test_without_residual_connections_nothing_is_added(self):
+        network, x = make("attention", layers=1, residual=False), vectors(1)
+        (layer,) = network.encoder.layers
+        attended = layer.attention(layer.attention_norm(x))
+        expected = network.norm(layer.connected(layer.connected_norm(attended)))
+        torch.testing.assert_close(network(x, torch.tensor([7])), expected)
+        with torch.no_grad():
+            for parameter in layer.attention.output.parameters():
+                parameter.zero_()
+        # All that comes from the input goes through attention.
+        assert torch.equal(network(x, torch.tensor([7])), network(x.flip(1), torch.tensor([7])))
+
+    def test_residual_connections_cannot_be_taken_from_graph_attention(self):
+        with pytest.raises(ArgumentError, match="`residual` must be true for a GraphAttentionEncoder"):
+            make("graph_attention", residual=False)
+
+    @pytest.mark.parametrize("position", ["relative", "sinusoidal"])
+    def test_without_its_convolutions_it_is_attention(self, position):
+        both, attention = (make(name, position=position) for name in ("convolution_attention", "attention"))
+        attention.load_state_dict({key: both.state_dict()[key] for key in attention.state_dict()})
+        for sublayer in both.convolutions:
+            for parameter in sublayer.mixer.parameters():
+                nn.init.zeros_(parameter)
+        x, lengths = vectors(), torch.tensor(LENGTHS)
+        torch.testing.assert_close(both(x, lengths), attention(x, lengths))
+
+    def test_without_its_attention_it_is_convolutions(self):
+        both, convolution = make("convolution_attention", kernel=5), make("convolution", kernel=5)
+        for sublayer, layer, other in zip(both.convolutions, both.encoder.layers, convolution.layers, strict=True):
+            other.norm.load_state_dict(sublayer.norm.state_dict())
+            other.mixer.load_state_dict(sublayer.mixer.state_dict())
+            for part in ("connected", "connected_norm"):
+                getattr(other.connected, part).load_state_dict(getattr(layer, part).state_dict())
+            for parameter in layer.attention.output.parameters():
+                nn.init.zeros_(parameter)
+        x, lengths = vectors(), torch.tensor(LENGTHS)
+        torch.testing.assert_close(both(x, lengths), convolution(x, lengths))
+
 
 class TestByName:
     @pytest.mark.parametrize(
@@ -255,6 +299,8 @@ class TestByName:
             ("connected", {"kernel": 3}, "`kernel` is no argument of the network 'connected': it must be left out"),
             ("convolution", {"kernel": 3, "heads": 2}, "`heads` is no argument of .*: it must be one of kernel"),
             ("convolution", {"kernel": 0}, "`kernel` must be how many vectors a filter covers, 1 or more, but is 0"),
+            ("convolution_attention", {"kernel": 0, "heads": 3}, "`kernel` must be how many vectors a filter covers"),
+            ("convolution_attention", {"kernel": 3}, "`heads` must be given for the network 'convolution_attention'"),
             ("window", {"before": -1, "after": 0}, "`before` must be"),
             ("recurrent", {"cell": "gro"}, "`cell` must be one of gru, lstm, .*Did you mean 'gru'"),
         ],

@@ -7,10 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention import Window
 from regard.errors import ArgumentError
 from regard.inspection import NothingSeen, watch
 from regard.modules.generation import greedy
 from regard.modules.guide import Guide
+from regard.modules.projections import PROJECTIONS
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.seq2seq import ScaledEmbedding
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
@@ -31,6 +33,10 @@ MODELS = {
     "attentive, dot": (AttentionSeq2Seq, {"score": "dot", "heads": 3, "keys": "outputs", "values": "inputs"}),
     "attentive, guided": (AttentionSeq2Seq, {"bidirectional": False, "values": "states", "guide": GUIDE}),
     "transformer": (transformer, {}),
+    "transformer, one matrix": (transformer, {"projections": PROJECTIONS["shared_query_key_value"]}),
+    "transformer, queries only": (transformer, {"projections": PROJECTIONS["query_only"]}),
+    "transformer, truncated": (transformer, {"mask": Window(1, 1), "position": "relative"}),
+    "transformer, no self": (transformer, {"mask": "no_self"}),
     "transformer, relative": (transformer, {"position": "relative", "decoder_layers": 1, "tied": True}),
     "transformer, learned": (transformer, {"position": "learned", "score": "additive"}),
     "transformer, guided": (transformer, {"position": "rotary", "head_size": 4, "guide": GUIDE}),

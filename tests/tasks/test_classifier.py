@@ -36,7 +36,9 @@ def fit(pairs, **changes):
     return train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
 
 
-@pytest.mark.parametrize("network", ["attention", "window", "convolution", "recurrent", "bidirectional"])
+@pytest.mark.parametrize(
+    "network", ["attention", "convolution_attention", "window", "convolution", "recurrent", "bidirectional"]
+)
 def test_labels_are_learned_by_heart(network):
     pairs = list(zip(TEXTS, LABELS, strict=True))
     model = fit(pairs, network=network)

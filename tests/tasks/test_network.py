@@ -38,6 +38,7 @@ def of_texts(position):
 
 NETWORKS = {
     "attention": lambda position: of_words("attention", position),
+    "convolution_attention": lambda position: of_words("convolution_attention", position),
     "graph_attention": lambda position: of_words("graph_attention", position),
     "transformer": of_texts,
 }

@@ -4,6 +4,7 @@ from regard.attention.masks import Pairs
 from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
+from regard.modules.convolution_attention import ConvolutionAttention
 from regard.modules.ctc import CTCHead
 from regard.modules.decoder import Decoder, DecoderLayer
 from regard.modules.duration_plan import DurationPlan, DurationPredictor
@@ -56,6 +57,7 @@ __all__ = [
     "ChannelAttention",
     "ClassVector",
     "ConnectedNetwork",
+    "ConvolutionAttention",
     "ConvolutionNetwork",
     "Decoder",
     "DecoderLayer",

@@ -26,6 +26,8 @@ class EncoderLayer(nn.Module):
         hidden: the size of the hidden layer of the feed-forward network.
         dropout: the fraction dropped of what each sublayer adds.
         attention: False leaves attention out, so that each vector is transformed alone.
+        residual: whether each sublayer adds its input to its output. False is for comparison: gradients then pass
+            through every sublayer, and deep stacks hardly train.
         **parts: other arguments of `MultiHeadAttention` (score, weights, position, projections, ...), whose
             `dropout` is called `attention_dropout` here.
 
@@ -40,12 +42,14 @@ class EncoderLayer(nn.Module):
         hidden: int,
         dropout: float = 0.0,
         attention: bool = True,
+        residual: bool = True,
         attention_dropout: float = 0.0,
         **parts: Any,
     ):
         super().__init__()
         self.attention_norm = nn.LayerNorm(width) if attention else None
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, **parts) if attention else None
+        self.residual = residual
         self.connected_norm = nn.LayerNorm(width)
         self.connected = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), Dropout(dropout), nn.Linear(hidden, width))
         self.dropout = Dropout(dropout)
@@ -55,8 +59,10 @@ class EncoderLayer(nn.Module):
     ) -> Float[Tensor, "batch length width"]:
         """The vectors after attending to each other; `mask` and `bias` are those of `MultiHeadAttention`."""
         if self.attention is not None and self.attention_norm is not None:
-            vectors = vectors + self.dropout(self.attention(self.attention_norm(vectors), mask=mask, bias=bias))
-        return vectors + self.dropout(self.connected(self.connected_norm(vectors)))
+            attended = self.dropout(self.attention(self.attention_norm(vectors), mask=mask, bias=bias))
+            vectors = vectors + attended if self.residual else attended
+        connected = self.dropout(self.connected(self.connected_norm(vectors)))
+        return vectors + connected if self.residual else connected
 
 
 def resolve_position(position: Any, width: int) -> tuple[PositionalEncoding | None, Any]:
@@ -80,7 +86,7 @@ class Encoder(nn.Module):
     """A stack of encoder layers over any number of vectors.
 
     Args:
-        width, heads, hidden, dropout, attention, **parts: as in `EncoderLayer`.
+        width, heads, hidden, dropout, attention, residual, **parts: as in `EncoderLayer`.
         layers: the number of layers.
         position: the name of a scheme that is added to the inputs ("sinusoidal", "learned", ...), or of one that acts
             inside each layer's attention ("relative", "rotary", ...), in which case each layer gets its own, as it does
@@ -106,6 +112,7 @@ class Encoder(nn.Module):
         hidden: int,
         dropout: float = 0.0,
         attention: bool = True,
+        residual: bool = True,
         position: Any = None,
         **parts: Any,
     ):
@@ -119,6 +126,7 @@ class Encoder(nn.Module):
                 hidden=hidden,
                 dropout=dropout,
                 attention=attention,
+                residual=residual,
                 **({} if not attention else {"position": inside, **parts}),
             )
             for number in range(layers)

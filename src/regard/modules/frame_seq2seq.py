@@ -8,6 +8,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import Guided, Lengths
+from regard.attention.masks import as_mask
 from regard.attention.positional_encodings import Sinusoidal
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
@@ -38,7 +39,7 @@ class FrameSeq2Seq(nn.Module):
     Args:
         source: the size of the source's vocabulary, or a module, as in `Seq2Seq`.
         features: the size of a frame.
-        width, layers, heads, hidden, decoder_layers, position, **parts: as in `TransformerSeq2Seq`.
+        width, layers, heads, hidden, decoder_layers, position, mask, **parts: as in `TransformerSeq2Seq`.
         guide: how far from its position in the source a frame may attend, and the initial rate; None: no duration plan.
         parts_per_item: with a guide, the number of parts of a source item: its beginning, its middle, ...
         strides: with a guide, the number of time steps of the plan per frame; a frame holds the features of one after
@@ -74,11 +75,13 @@ class FrameSeq2Seq(nn.Module):
         guide: Guide | None = None,
         parts_per_item: int = 5,
         strides: int = 1,
+        mask: Any = None,
         **parts: Any,
     ):
         super().__init__()
         check_count("features", features, "the size of a frame")
         self.width, self.features, self.guide = width, features, guide
+        self.mask = None if mask is None else as_mask(mask)
         self.source = ScaledEmbedding(source, width) if isinstance(source, int) else source
         drop = Dropout(dropout if frame_dropout is None else frame_dropout)
         self.target = nn.Sequential(nn.Linear(features, width), nn.ReLU(), drop, nn.Linear(width, width), drop)
@@ -97,7 +100,8 @@ class FrameSeq2Seq(nn.Module):
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
         """Encode the sources, as `Seq2Seq.encode` does."""
-        vectors = self.encoder(embed_source(self.source, source, lengths, self.width), mask=Lengths(lengths))
+        mask = Lengths(lengths) if self.mask is None else Lengths(lengths) & self.mask
+        vectors = self.encoder(embed_source(self.source, source, lengths, self.width), mask=mask)
         if self.outliner is None:
             return Memory(lengths, keys=vectors, values=vectors)
         with_positions = self.waves(vectors)

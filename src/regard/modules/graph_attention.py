@@ -75,7 +75,7 @@ class GraphAttentionEncoder(Encoder):
         dropout: the fraction dropped of the input of each layer but the first.
 
     Raises:
-        ArgumentError: `attention` is false.
+        ArgumentError: `attention` or `residual` is false.
     """
 
     def __init__(self, width: int, layers: int, heads: int, **parts: Any):
@@ -86,6 +86,9 @@ class GraphAttentionEncoder(Encoder):
     def _layer(self, number: int, width: int, heads: int, **parts: Any) -> nn.Module:
         if not parts["attention"]:
             raise ArgumentError("`attention` must be true for a GraphAttentionEncoder, which consists of attention.")
-        kept = {name: part for name, part in parts.items() if name not in ("hidden", "attention", "dropout")}
+        if not parts["residual"]:
+            raise ArgumentError("`residual` must be true for a GraphAttentionEncoder, which has none to leave out.")
+        unused = ("hidden", "attention", "residual", "dropout")
+        kept = {name: part for name, part in parts.items() if name not in unused}
         between = {"activation": True, "dropout": parts["dropout"]} if number else {}
         return GraphAttentionLayer(width, heads, **between, **kept)

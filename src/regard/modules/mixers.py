@@ -11,27 +11,39 @@ from regard.modules.encoder import EncoderLayer
 from regard.modules.padding import zero_padding
 from regard.modules.recurrence import recur
 
-__all__ = ["CELLS", "ConvolutionMixer", "MixerLayer", "RecurrentMixer"]
+__all__ = ["CELLS", "ConvolutionMixer", "MixerLayer", "MixerSublayer", "RecurrentMixer"]
 
 
-class MixerLayer(nn.Module):
-    """One layer: x + mixer(norm(x)), then x + connected(norm(x))."""
+class MixerSublayer(nn.Module):
+    """x + mixer(norm(x)); without a mixer, x."""
 
-    def __init__(self, width: int, mixer: nn.Module | None, *, hidden: int, dropout: float):
+    def __init__(self, width: int, mixer: nn.Module | None, *, dropout: float):
         super().__init__()
         self.norm = None if mixer is None else nn.LayerNorm(width)
         self.mixer = mixer
         self.dropout = Dropout(dropout)
+
+    def forward(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch length width"]:
+        if self.mixer is None or self.norm is None:
+            return vectors
+        # The norm and the layers below add a bias to padding too, but the mixer must see zeros there.
+        normed = zero_padding(self.norm(vectors), lengths)
+        return vectors + self.dropout(self.mixer(normed, lengths))
+
+
+class MixerLayer(MixerSublayer):
+    """One layer: x + mixer(norm(x)), then x + connected(norm(x))."""
+
+    def __init__(self, width: int, mixer: nn.Module | None, *, hidden: int, dropout: float):
+        super().__init__(width, mixer, dropout=dropout)
         self.connected = EncoderLayer(width, 1, hidden=hidden, dropout=dropout, attention=False)
 
     def forward(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch length width"]:
-        if self.mixer is not None and self.norm is not None:
-            # The norm and the layers below add a bias to padding too, but the mixer must see zeros there.
-            normed = zero_padding(self.norm(vectors), lengths)
-            vectors = vectors + self.dropout(self.mixer(normed, lengths))
-        return self.connected(vectors)
+        return self.connected(super().forward(vectors, lengths))
 
 
 class ConvolutionMixer(nn.Module):

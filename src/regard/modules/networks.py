@@ -8,11 +8,13 @@
 | recurrent | all vectors before it, through the state of an RNN |
 | bidirectional | all vectors, through the states of two RNNs |
 | attention | all vectors, or those that the mask allows |
-| graph_attention | the same |
+| convolution_attention | its neighbours, by a convolution, then all vectors, or those that the mask allows |
+| graph_attention | as for attention |
 
 Everything else is equal, so that a comparison is fair: each layer is x + mixer(norm(x)), then x + connected(norm(x)),
-and a norm follows the last layer, as in `Encoder`. Each mixer includes one linear map of its output. The exception is
-graph_attention, which consists of attention alone: no residual connections, no feed-forward networks, no final norm.
+and a norm follows the last layer, as in `Encoder`. Each mixer includes one linear map of its output. A layer of
+convolution_attention has two mixers, one after the other. The exception is graph_attention, which consists of attention
+alone: no residual connections, no feed-forward networks, no final norm.
 """
 
 import functools
@@ -30,7 +32,7 @@ from regard.attention.validation import check_count
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
-from regard.modules.mixers import ConvolutionMixer, MixerLayer, RecurrentMixer
+from regard.modules.mixers import ConvolutionMixer, MixerLayer, MixerSublayer, RecurrentMixer
 from regard.modules.padding import checked_vectors, is_full, zero_padding
 from regard.modules.projections import Projections
 
@@ -39,6 +41,7 @@ __all__ = [
     "AttentionNetwork",
     "BidirectionalNetwork",
     "ConnectedNetwork",
+    "ConvolutionAttentionNetwork",
     "ConvolutionNetwork",
     "GraphAttentionNetwork",
     "Network",
@@ -164,8 +167,7 @@ class ConvolutionNetwork(Network):
     """
 
     def __init__(self, width: int, layers: int, *, hidden: int, dropout: float = 0.0, kernel: int):
-        check_count("kernel", kernel, "how many vectors a filter covers")
-        mixers = [ConvolutionMixer(width, (kernel - 1) // 2, kernel // 2) for _ in range(_checked(layers))]
+        mixers = [_centred_convolution(width, kernel) for _ in range(_checked(layers))]
         super().__init__(width, mixers, hidden=hidden, dropout=dropout)
         self.kernel = kernel
 
@@ -213,6 +215,7 @@ class AttentionNetwork(Network):
         heads, position, score, weights, attention_dropout, engine: as in `Encoder`.
         projections: as in `MultiHeadAttention`; None: the usual ones of a layer.
         mask: a mask in addition to padding: `Window(2, 2)` is truncated attention.
+        residual: as in `Encoder`.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001.
     """
@@ -235,10 +238,11 @@ class AttentionNetwork(Network):
         attention_dropout: float = 0.0,
         engine: str = "auto",
         mask: Any = None,
+        residual: bool = True,
     ):
         super().__init__(width, [], hidden=hidden, dropout=dropout)
         parts = {"score": score, "weights": weights, "attention_dropout": attention_dropout, "engine": engine}
-        parts |= {"position": position, "hidden": hidden, "dropout": dropout}
+        parts |= {"position": position, "hidden": hidden, "dropout": dropout, "residual": residual}
         if projections is not None:
             parts["projections"] = projections
         encoder = self._encoder(width, _checked(layers), heads, **parts)
@@ -254,11 +258,84 @@ class AttentionNetwork(Network):
         mask: Any,
         bias: Tensor | None,
     ) -> Float[Tensor, "batch length width"]:
+        return self.encoder(vectors, mask=self._allowed(vectors, lengths, mask), bias=bias)
+
+    def _allowed(self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], mask: Any) -> Any:
+        """Which vectors may attend to which: all that the masks and padding allow; None if that is all of them."""
         masks = [as_mask(more) for more in (self.mask, mask) if more is not None]
         if not is_full(vectors, lengths):
             masks.insert(0, Lengths(lengths))
-        allowed = functools.reduce(operator.and_, masks) if masks else None
-        return self.encoder(vectors, mask=allowed, bias=bias)
+        return functools.reduce(operator.and_, masks) if masks else None
+
+
+class ConvolutionAttentionNetwork(AttentionNetwork):
+    """A convolution, then attention, in each layer: phrases of neighbours, and what they have to do with each other.
+
+    A layer is x + convolution(norm(x)), then x + attention(norm(x)), then x + connected(norm(x)). The convolution
+    doesn't know the mask: on a graph, whose nodes have no neighbours by their number, use attention alone.
+
+    Args:
+        width, layers, hidden, dropout, heads, position, score, weights, projections, attention_dropout, engine, mask:
+            as in `AttentionNetwork`. A position that is added to the inputs is added before the first convolution.
+        kernel: as in `ConvolutionNetwork`.
+
+    Source: Gulati et al. 2020 (arXiv 2005.08100), section 2, attention and convolution in turn; here the convolution
+        comes first and is that of `ConvolutionNetwork`, so that each of the two can be left out for comparison.
+
+    Example:
+        >>> import torch
+        >>> network = ConvolutionAttentionNetwork(8, layers=2, hidden=16, heads=2, kernel=3)
+        >>> network(torch.zeros(3, 5, 8), torch.tensor([5, 2, 0])).shape
+        torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        layers: int,
+        *,
+        hidden: int,
+        dropout: float = 0.0,
+        kernel: int,
+        heads: int,
+        position: Any = None,
+        score: Any = "scaled_dot",
+        weights: Any = "softmax",
+        projections: Projections | None = None,
+        attention_dropout: float = 0.0,
+        engine: str = "auto",
+        mask: Any = None,
+    ):
+        super().__init__(
+            width,
+            layers,
+            hidden=hidden,
+            dropout=dropout,
+            heads=heads,
+            position=position,
+            score=score,
+            weights=weights,
+            projections=projections,
+            attention_dropout=attention_dropout,
+            engine=engine,
+            mask=mask,
+        )
+        mixers = [_centred_convolution(width, kernel) for _ in range(layers)]
+        self.convolutions = nn.ModuleList(MixerSublayer(width, mixer, dropout=dropout) for mixer in mixers)
+
+    def mix(
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        lengths: Int[Tensor, " batch"],
+        mask: Any,
+        bias: Tensor | None,
+    ) -> Float[Tensor, "batch length width"]:
+        allowed = self._allowed(vectors, lengths, mask)
+        if self.encoder.position is not None:
+            vectors = self.encoder.position(vectors)
+        for convolution, layer in zip(self.convolutions, self.encoder.layers, strict=True):
+            vectors = layer(convolution(vectors, lengths), mask=allowed, bias=bias)
+        return vectors
 
 
 class GraphAttentionNetwork(AttentionNetwork):
@@ -268,6 +345,7 @@ class GraphAttentionNetwork(AttentionNetwork):
         width, layers, heads, position, score, weights, attention_dropout, engine, mask: as in `AttentionNetwork`.
         projections: as in `MultiHeadAttention`; None: queries only.
         hidden: not used, as there are no feed-forward networks; it is here so that all networks are built alike.
+        residual: True, though there is none, for the same reason.
         dropout: the fraction dropped of the input of each layer but the first.
 
     Source: Velickovic et al. 2018 (arXiv 1710.10903), section 2; the notes, 001: on a graph, attention follows the
@@ -275,6 +353,11 @@ class GraphAttentionNetwork(AttentionNetwork):
     """
 
     _encoder = GraphAttentionEncoder
+
+
+def _centred_convolution(width: int, kernel: int) -> ConvolutionMixer:
+    check_count("kernel", kernel, "how many vectors a filter covers")
+    return ConvolutionMixer(width, (kernel - 1) // 2, kernel // 2)
 
 
 def _checked(layers: int, least: int = 0) -> int:
@@ -312,6 +395,7 @@ def build_network(name: str, width: int, layers: int, *, hidden: int, dropout: f
 
 NETWORKS: dict[str, Any] = {
     "attention": AttentionNetwork,
+    "convolution_attention": ConvolutionAttentionNetwork,
     "graph_attention": GraphAttentionNetwork,
     "connected": ConnectedNetwork,
     "window": WindowNetwork,

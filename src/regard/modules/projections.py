@@ -6,7 +6,7 @@ from torch import nn
 
 from regard.errors import ArgumentError
 
-__all__ = ["Projections"]
+__all__ = ["PROJECTIONS", "Projections"]
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,12 @@ class Projections:
         key = None if self.shared_key or self.query_only else nn.Linear(key_width, kept, bias=bias)
         value = None if self.shared_value or self.query_only else nn.Linear(value_width, kept, bias=bias)
         return query, key, value
+
+
+PROJECTIONS: dict[str, Projections] = {
+    "separate": Projections(),
+    "shared_query_key": Projections(shared_key=True),
+    "shared_query_key_value": Projections(shared_key=True, shared_value=True),
+    "query_only": Projections(query_only=True),
+}
+"""Projections by name; the last three are those of the `MultiHeadAttention` constructors of that name."""

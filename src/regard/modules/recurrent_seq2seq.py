@@ -12,6 +12,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
 from regard.modules.guide import Guide
+from regard.modules.projections import Projections
 from regard.modules.recurrence import recur
 from regard.modules.seq2seq import Memory, Seq2Seq
 
@@ -119,7 +120,7 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
         score: as in `regard.attend`: "additive" is Bahdanau's, "dot", "scaled_dot", ...
         keys, values: what the keys and the values are made of: "states", "outputs", or "inputs", the embedded items.
         guide: where in the source each step may attend, for tasks that run from left to right.
-        weights, attention_dropout: of the attention, as in `Encoder`.
+        weights, attention_dropout, projections: of the attention, as in `Encoder`.
 
     Raises:
         ArgumentError: sizes that don't match, or an unknown name.
@@ -156,6 +157,7 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
         guide: Guide | None = None,
         weights: Any = "softmax",
         attention_dropout: float = 0.0,
+        projections: Projections = Projections(),
     ):
         super().__init__(source, vocabulary, width, layers, dropout=dropout, bidirectional=bidirectional, tied=tied)
         for name, kind in (("keys", keys), ("values", values)):
@@ -165,7 +167,13 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
         self.read_out = nn.Linear(width, width) if "outputs" in (keys, values) else None
         # A step has one query, so that the dense engine takes linear memory, and it has the smallest overhead.
         self.attention = MultiHeadAttention(
-            width, heads, score=score, weights=weights, dropout=attention_dropout, engine="dense"
+            width,
+            heads,
+            score=score,
+            weights=weights,
+            dropout=attention_dropout,
+            projections=projections,
+            engine="dense",
         )
         self.join = nn.Linear(2 * width, width)
 

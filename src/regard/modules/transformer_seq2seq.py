@@ -6,6 +6,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import Lengths
+from regard.attention.masks import as_mask
 from regard.modules.decoder import encoder_and_decoder
 from regard.modules.guide import Guide
 from regard.modules.seq2seq import Memory, Seq2Seq
@@ -24,6 +25,7 @@ class TransformerSeq2Seq(Seq2Seq):
         layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
         heads, hidden, position, **parts: as in `Encoder`, for both; cross-attention has no position scheme.
         guide: where in the source each target may attend, for tasks that run from left to right.
+        mask: of the encoder's self-attention, in addition to padding: `Window(2, 2)` is truncated attention.
 
     Raises:
         ArgumentError: sizes that don't match, or an unknown name.
@@ -52,15 +54,18 @@ class TransformerSeq2Seq(Seq2Seq):
         position: Any = "sinusoidal",
         tied: bool = False,
         guide: Guide | None = None,
+        mask: Any = None,
         **parts: Any,
     ):
         super().__init__(source, vocabulary, width, dropout=dropout, tied=tied)
         parts = {"hidden": hidden, "dropout": dropout, "position": position, **parts}
         self.encoder, self.decoder = encoder_and_decoder(width, layers, heads, decoder_layers=decoder_layers, **parts)
         self.guide = guide
+        self.mask = None if mask is None else as_mask(mask)
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
-        vectors = self.encoder(self._embed_source(source, lengths), mask=Lengths(lengths))
+        mask = Lengths(lengths) if self.mask is None else Lengths(lengths) & self.mask
+        vectors = self.encoder(self._embed_source(source, lengths), mask=mask)
         return Memory(lengths, keys=vectors, values=vectors)
 
     def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:

@@ -86,6 +86,7 @@ _ARCHITECTURES = {
 }
 _ATTENTIVE = {
     "attention": "Self-attention and nothing recurrent",
+    "convolution_attention": "Convolutions and self-attention in turn, and nothing recurrent",
     "graph_attention": "Attention and nothing beside it",
 }
 _OTHERS = {

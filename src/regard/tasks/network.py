@@ -7,16 +7,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import Relative
+from regard.attention import Relative, Window
+from regard.attention.masks import Mask, as_mask
 from regard.errors import ArgumentError
 from regard.inputs import Batch
 from regard.modules import NETWORKS, MultiHeadAttention, PerLayer
 from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
+from regard.modules.projections import PROJECTIONS
 from regard.tasks.recipe import Recipe
 
-__all__ = ["SourceNetwork", "attention_parts", "draw_relative_positions", "refuse_edges"]
+__all__ = ["SourceNetwork", "attention_parts", "draw_relative_positions", "refuse_edges", "source_mask"]
 
 
 class SourceNetwork(nn.Module):
@@ -83,13 +85,23 @@ def attention_parts(recipe: Recipe) -> dict[str, Any]:
     if position == "relative":
         # Each layer has vectors of its own, because the same distance can mean something else in another layer.
         position = PerLayer(functools.partial(_undrawn, reach=recipe.reach))
-    return {
+    parts = {
         "heads": recipe.heads,
         "score": recipe.score,
         "weights": recipe.weights,
         "attention_dropout": recipe.attention_dropout,
         "position": position,
     }
+    return parts if recipe.projections == "usual" else {**parts, "projections": PROJECTIONS[recipe.projections]}
+
+
+def source_mask(recipe: Recipe) -> Mask | None:
+    """The mask of self-attention on the source that a recipe describes, in addition to padding and edges."""
+    if recipe.mask == "none":
+        return None
+    if recipe.mask == "window":
+        return Window(recipe.attention_window, recipe.attention_window)
+    return as_mask(recipe.mask)
 
 
 def draw_relative_positions(network: nn.Module, recipe: Recipe) -> None:
@@ -132,6 +144,12 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
         case "recurrent" | "bidirectional":
             return {"cell": recipe.cell}
         case "attention" | "graph_attention":
-            return attention_parts(recipe)
+            return {**attention_parts(recipe), "mask": source_mask(recipe), "residual": recipe.residual}
+        case "convolution_attention":
+            return {
+                **attention_parts(recipe),
+                "kernel": 2 * recipe.reach + 1,
+                "mask": source_mask(recipe),
+            }
         case _:
             return {}

@@ -1,6 +1,7 @@
 """Everything but the data that decides what a trained model becomes: one frozen `Recipe`, saved as JSON."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,25 @@ from typing import Any
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
 from regard.modules.networks import NETWORKS
+from regard.modules.projections import PROJECTIONS
 from regard.tasks.registry import TASKS
-from regard.tasks.settings import Settings, fraction, integer, one_of, real, real_or_none, section
+from regard.tasks.settings import Settings, boolean, fraction, integer, one_of, real, real_or_none, section
 from regard.tasks.sources import INPUTS, Words
 from regard.tasks.tagger.settings import TaggerSettings
 
 __all__ = ["Recipe"]
+
+# As `Task.fixed`, for the networks that can't have everything.
+_FIXED_WITH_ATTENTION: dict[str, Mapping[str, tuple[Any, str]]] = {
+    "attention": {},
+    "convolution_attention": {"residual": (True, "always has residual connections")},
+    "graph_attention": {"residual": (True, "has no residual connections to leave out")},
+}
+_FIXED_WITHOUT_ATTENTION = {
+    "projections": ("usual", "has no attention"),
+    "mask": ("none", "has no attention"),
+    "residual": (True, "always has residual connections"),
+}
 
 
 @dataclass(frozen=True)
@@ -30,10 +44,18 @@ class Recipe(Settings):
     The network (`regard.modules`):
         network: a name in `NETWORKS`: how an item receives information from the others. "connected" leaves out the
             attention and changes nothing else, for comparison; "window" sees `reach` neighbours on each side, and so
-            does each layer of "convolution"; "recurrent" and "bidirectional" use a `cell`, "gru" or "lstm";
-            "graph_attention" is attention without a fully connected part, for graphs.
+            does each layer of "convolution"; "convolution_attention" has such a convolution before each attention;
+            "recurrent" and "bidirectional" use a `cell`, "gru" or "lstm"; "graph_attention" is attention without a
+            fully connected part, for graphs.
         width, layers, heads, hidden: of the network; `hidden` is the inner size of its fully connected parts.
         score, weights: of the attention, as in `regard.attend`.
+        projections: of the attention: which of queries, keys and values have a projection of their own, a name in
+            `PROJECTIONS`: "separate", "shared_query_key", "shared_query_key_value" or "query_only"; "usual" is
+            "query_only" for "graph_attention", and "separate" for everything else.
+        mask: of self-attention on the source, beside padding and edges: "none"; "no_self": no item attends to itself;
+            "causal": none attends to a later one; "window": truncated attention.
+        attention_window: of the mask "window": how many items before and after its own each attends to, in each layer.
+        residual: of the network "attention": whether each sublayer adds its input to its output.
         position: of the attention: "relative" or the name of another position scheme, or "none".
         reach: the largest distance between two items that has a relative position of its own.
 
@@ -64,7 +86,8 @@ class Recipe(Settings):
 
     Raises:
         UnknownNameError: a field that there isn't; names the nearest.
-        ArgumentError: a value of the wrong type or outside its range.
+        ArgumentError: a value of the wrong type or outside its range, or a mask, projections or no residual
+            connections for a network that can't be changed so.
 
     Example:
         >>> recipe = Recipe(width=64, heads=4, epochs=3, input={"word_width": 32})
@@ -91,6 +114,10 @@ class Recipe(Settings):
     cell: str = one_of("gru", "gru", "lstm")
     score: str = one_of("scaled_dot", *SCORES)
     weights: str = one_of("softmax", *WEIGHTS)
+    projections: str = one_of("usual", "usual", *PROJECTIONS)
+    mask: str = one_of("none", "none", "no_self", "causal", "window")
+    attention_window: int = integer(8, 0)
+    residual: bool = boolean(True)
     position: str = one_of("relative", *POSITIONS, *INPUT_POSITIONS, "none")
     reach: int = integer(8, 0)
 
@@ -116,11 +143,18 @@ class Recipe(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, (value, why) in TASKS[self.task.kind].fixed.items():
-            if (given := getattr(self, name)) != value:
-                raise ArgumentError(f"`{name}` must be {value} for {self.task.kind!r}, which {why}, but is {given}.")
+        for owner, fixed in ((self.task.kind, TASKS[self.task.kind].fixed), self._fixed_by_network()):
+            for name, (value, why) in fixed.items():
+                if (given := getattr(self, name)) != value:
+                    raise ArgumentError(f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {given!r}.")
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
+
+    def _fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
+        # Refused, not ignored: a comparison of models that don't differ would look like a result.
+        if hasattr(self.task, "fixed_by_network"):
+            return self.task.fixed_by_network()
+        return self.network, _FIXED_WITH_ATTENTION.get(self.network, _FIXED_WITHOUT_ATTENTION)
 
     @classmethod
     def read(cls, path: str | Path) -> "Recipe":

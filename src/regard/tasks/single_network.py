@@ -2,7 +2,11 @@
 
 __all__ = ["ENCODER_DECODER", "SINGLE_NETWORK"]
 
-SINGLE_NETWORK = {"members": (1, "is one network"), "consistency": (0, "predicts sequences")}
+SINGLE_NETWORK = {
+    "members": (1, "is one network"),
+    "consistency": (0, "predicts sequences"),
+    "residual": (True, "has a decoder with residual connections"),
+}
 """`Task.fixed`: the outputs of several decoders can't be averaged step by step."""
 
 ENCODER_DECODER = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0}

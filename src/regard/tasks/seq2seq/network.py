@@ -3,8 +3,9 @@
 from typing import Any
 
 from regard.modules import AttentionSeq2Seq, CTCHead, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
+from regard.modules.projections import PROJECTIONS
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges, source_mask
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
 
@@ -44,6 +45,7 @@ def _of_architecture(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
             score=recipe.score,
             weights=recipe.weights,
             attention_dropout=recipe.attention_dropout,
+            projections=PROJECTIONS["separate" if recipe.projections == "usual" else recipe.projections],
             keys=task.keys,
             values=task.values,
             guide=guide,
@@ -54,6 +56,7 @@ def _of_architecture(recipe: Recipe, encoder: Any, text: TextTarget) -> Seq2Seq:
         hidden=recipe.hidden,
         decoder_layers=task.decoder_layers,
         guide=guide,
+        mask=source_mask(recipe),
         **attention_parts(recipe),
         **both,
     )

@@ -1,7 +1,8 @@
 """The settings of a seq2seq model in a recipe."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES
@@ -13,13 +14,21 @@ __all__ = ["ARCHITECTURES", "Seq2SeqSettings"]
 ARCHITECTURES = ("transformer", "attentive", "recurrent")
 """The architectures: attention alone, RNNs with attention, RNNs through one vector of fixed size."""
 
+_BY_RNN = {"mask": ("none", "encodes sources by an RNN")}
+_FIXED: dict[str, Mapping[str, tuple[Any, str]]] = {
+    "transformer": {},
+    # Queries are states of the decoder and keys those of the encoder: a shared matrix would be another idea.
+    "attentive": {**_BY_RNN, "projections": ("usual", "has no self-attention")},
+    "recurrent": {**_BY_RNN, "projections": ("usual", "has no attention")},
+}
+
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(Settings):
     """A text for each source; the model decides its length.
 
     The recipe's `layers` are those of the encoder, and of the decoder too in "attentive" and "recurrent". Its `network`
-    has no effect, and neither have `hidden` and `position` on RNNs.
+    has no effect, and neither have `hidden` and `position` on RNNs. `mask` is of the encoder of a "transformer".
 
     Args:
         architecture: one of `ARCHITECTURES`.
@@ -75,3 +84,7 @@ class Seq2SeqSettings(Settings):
         for name, absent in (("guide", None), ("monotonic", 0)):
             if self.architecture == "recurrent" and getattr(self, name) != absent:
                 raise ArgumentError(f"`{name}` must be {absent} for 'recurrent', which keeps one vector of a source.")
+
+    def fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
+        """The architecture, and the fields of a recipe that can't be changed for it, as in `Task.fixed`."""
+        return self.architecture, _FIXED[self.architecture]

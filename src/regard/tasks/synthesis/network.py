@@ -3,7 +3,7 @@
 from typing import Any
 
 from regard.modules import FrameSeq2Seq, Guide
-from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges, source_mask
 from regard.tasks.recipe import Recipe
 from regard.tasks.synthesis.target import SpeechTarget
 
@@ -35,6 +35,7 @@ def synthesis_network(recipe: Recipe, encoder: Any, speech: SpeechTarget) -> Fra
         guide=None if task.guide is None else Guide(task.guide, speech.rate),
         parts_per_item=task.parts,
         strides=speech.together,
+        mask=source_mask(recipe),
         **attention_parts(recipe),
     )
     draw_relative_positions(network, recipe)

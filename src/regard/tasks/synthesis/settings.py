@@ -1,7 +1,8 @@
 """The settings of speech synthesis in a recipe."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from regard.inputs import SpeechFrames
 from regard.tasks.settings import Settings, fraction, integer, real, real_or_none
@@ -13,7 +14,7 @@ __all__ = ["SynthesisSettings"]
 class SynthesisSettings(Settings):
     """A sound for each source; the model decides its length. It predicts filter banks, which Griffin-Lim inverts.
 
-    The recipe's `layers` are those of the encoder; `network` has no effect.
+    The recipe's `layers` are those of the encoder, and so is `mask`; `network` has no effect.
 
     Args:
         rate: samples per second of the sound.
@@ -51,6 +52,10 @@ class SynthesisSettings(Settings):
         super().__post_init__()
         # Invalid combinations are refused here.
         self.frames()
+
+    def fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
+        """As in `Seq2SeqSettings`; the one network, a Transformer, has all that a recipe can describe."""
+        return self.kind, {}
 
     def frames(self) -> SpeechFrames:
         """Converts sounds to frames and back."""
