@@ -1,0 +1,178 @@
+"""Candidates: the recipes of a grid, from the values that some fields may have."""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from regard.errors import ArgumentError
+from regard.modules import NETWORKS
+from regard.tasks import Recipe
+
+__all__ = ["changed", "field_of", "grid", "parse_vary"]
+
+MOST = 1000
+"""More candidates than this are a mistake in typing."""
+
+
+def parse_vary(options: Sequence[str]) -> dict[str, list[Any]]:
+    """Read "FIELD=VALUE,VALUE" options; a value is a number, true, false, null, or a name.
+
+    Raises:
+        ArgumentError: an option has another form, or a field or a value is repeated.
+
+    Example:
+        >>> parse_vary(["score=additive,dot", "layers=1,2"])
+        {'score': ['additive', 'dot'], 'layers': [1, 2]}
+    """
+    found: dict[str, list[Any]] = {}
+    for option in options:
+        name, equals, rest = option.partition("=")
+        values = [_value(each.strip()) for each in rest.split(",")]
+        if not equals or not name.strip() or "" in values:
+            raise ArgumentError(
+                f"`--vary` must be FIELD=VALUE,VALUE, such as score=dot,additive, but is {option!r:.60}."
+            )
+        if name.strip() in found:
+            raise ArgumentError(f"`--vary` must name each field once, but names {name.strip()} twice. Join the values.")
+        if len({json.dumps(each) for each in values}) < len(values):
+            raise ArgumentError(f"`--vary` must name each value once, but is {option!r:.60}.")
+        found[name.strip()] = values
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, int | float | bool | str) or found is None else text
+
+
+def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
+    """The candidates of a grid: what each changes, by a name that says so; the recipe itself comes first, as "default".
+
+    Args:
+        recipe: the default.
+        vary: the values of each field. A field of a section has a dot in its name: "task.pooling", "input.edges".
+
+    Raises:
+        ArgumentError: there is no such field; a value that a field can't have; fields that don't go together, or that
+            the comparison itself sets; or too many candidates.
+
+    Example:
+        >>> grid(Recipe(), {"score": ["scaled_dot", "dot"], "layers": [2, 1]})["score=dot, layers=1"]
+        {'score': 'dot', 'layers': 1}
+        >>> list(grid(Recipe(), {"network": ["attention", "bidirectional"], "score": ["scaled_dot", "dot"]}))
+        ['default', 'score=dot', 'network=bidirectional']
+    """
+    count = 1
+    for name, values in vary.items():
+        if why := _FIXED.get(name):
+            raise ArgumentError(f"`vary` must not name {name}, {why}.")
+        if not values:
+            raise ArgumentError(f"`vary` must name values of {name}, but names none.")
+        count *= len(values)
+    if count > MOST:
+        raise ArgumentError(
+            f"`vary` must give up to {MOST:,} candidates, but gives {count:,}. Vary fewer fields at once."
+        )
+    usual = {name: field_of(recipe, name) for name in vary}
+    found: dict[str, dict[str, Any]] = {"default": {}}
+    for values in itertools.product(*vary.values()):
+        chosen = dict(zip(vary, values, strict=True))
+        unused = _unused(recipe, chosen)
+        own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
+        if own:
+            changed(recipe, own)
+            found[", ".join(f"{name}={_written(value)}" for name, value in own.items())] = own
+    return found
+
+
+_FIXED = {
+    "epochs": "which each round sets: the last one has the recipe's",
+    "seed": "since every candidate is trained with the same seeds",
+    "task": "since candidates of other tasks can't be compared",
+    "task.kind": "since candidates of other tasks can't be compared",
+}
+_OF_ATTENTION = (
+    "score",
+    "weights",
+    "position",
+    "heads",
+    "attention_dropout",
+    "projections",
+    "mask",
+    "attention_window",
+    "residual",
+)
+
+
+def _unused(recipe: Recipe, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields that the network of a candidate doesn't read, so that recipes that differ in them are the same."""
+    # A seq2seq recipe has an architecture instead of a network.
+    if hasattr(recipe.task, "architecture"):
+        return _BY_ARCHITECTURE.get(chosen.get("task.architecture", recipe.task.architecture), ())
+    network = chosen.get("network", recipe.network)
+    if network not in NETWORKS:
+        return ()
+    if not NETWORKS[network].attends:
+        return _OF_ATTENTION if network in ("recurrent", "bidirectional") else (*_OF_ATTENTION, "cell")
+    return ("cell",) if chosen.get("mask", recipe.mask) == "window" else ("cell", "attention_window")
+
+
+_BY_ARCHITECTURE = {
+    "transformer": ("network", "cell"),
+    "attentive": ("network", "hidden", "position", "projections", "mask", "attention_window", "residual"),
+    "recurrent": ("network", "hidden", *_OF_ATTENTION),
+}
+
+
+def field_of(recipe: Recipe, name: str) -> Any:
+    """The value of a recipe's field, whose name has a dot if it is of a section.
+
+    Raises:
+        ArgumentError: there is no such field; names the nearest.
+
+    Example:
+        >>> field_of(Recipe(), "task.kind"), field_of(Recipe(), "layers")
+        ('tagger', 2)
+    """
+    held = recipe.to_json()
+    sections = {key: value for key, value in held.items() if key in ("task", "input")}
+    known = held | {f"{key}.{inner}": value for key, section in sections.items() for inner, value in section.items()}
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]}?" if near else f" It has {', '.join(known)}."
+        raise ArgumentError(f"`vary` must name fields of the recipe, but {name!r:.60} is none.{hint}")
+    return known[name]
+
+
+def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values of some fields.
+
+    Raises:
+        ArgumentError: a value that a field can't have, or fields that don't go together; says which were changed.
+
+    Example:
+        >>> changed(Recipe(), {"input.word_width": 16, "layers": 1}).input.word_width
+        16
+    """
+    held = recipe.to_json()
+    for name, value in changes.items():
+        section, dot, inner = name.partition(".")
+        if dot:
+            held[section] = {**held[section], inner: value}
+        else:
+            held[name] = value
+    try:
+        return Recipe.from_json(held)
+    except ArgumentError as error:
+        given = ", ".join(f"{name}={_written(value)}" for name, value in changes.items())
+        # Without backticks: the fields in it are no arguments of the caller's.
+        raise ArgumentError(f"`vary` can't give {given:.100}: {str(error).replace('`', '')}") from error
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

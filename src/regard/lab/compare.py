@@ -1,0 +1,301 @@
+"""`compare`: which recipe of a grid is best on some examples, by successive halving; dev decides, test is read once."""
+
+import dataclasses
+import json
+import os
+import statistics
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ArgumentError, DataError
+from regard.files import write_json, write_text
+from regard.inputs import as_list
+from regard.lab.candidates import changed, grid
+from regard.lab.comparison_report import comparison_page
+from regard.lab.halving import Rung, affordable, plan_rungs
+from regard.lab.measurement import cores
+from regard.lab.progress import RunProgress, choose_run_progress
+from regard.lab.results import Run, read_runs
+from regard.lab.runner import run_study
+from regard.lab.study import Claim, Setting, Study
+from regard.page import Page, as_html
+from regard.page.numbers import counted
+from regard.tasks import Recipe, default_recipe, load, train
+from regard.tasks.examples import as_pairs, digest_pairs
+from regard.tasks.measure import Measure
+from regard.tasks.training.run import RunFolder
+
+__all__ = ["CandidateRun", "Compared", "compare"]
+
+_STATE = "compare.json"
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The end of a comparison.
+
+    Args:
+        winner: the name of the best candidate on dev.
+        recipe: its recipe.
+        folder: its model, of the seed that is best on dev.
+        page: the report, without the table of every run, which report.html has.
+        test: the scores on test by candidate and seed, of the winner and the default; empty without examples for test.
+    """
+
+    winner: str
+    recipe: Recipe
+    folder: Path
+    page: Page
+    test: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CandidateRun:
+    """Trains a candidate; called by the runner with a setting and a seed.
+
+    Args:
+        recipe: the default recipe.
+        examples, dev: as in `regard.train`.
+        folder: where the runs of the last round keep their models.
+    """
+
+    recipe: Recipe
+    examples: Sequence[Any] = field(repr=False)
+    dev: Sequence[Any] = field(repr=False)
+    folder: Path
+
+    def __call__(self, setting: Setting, seed: int) -> dict[str, float]:
+        """Train, and return the score on dev by the name of its measure, and the number of parameters."""
+        recipe = dataclasses.replace(changed(self.recipe, setting["changes"]), epochs=setting["epochs"], seed=seed)
+        out = self.folder / setting["keep"] / str(seed) if setting["keep"] else None
+        # A run that was killed goes on after its last epoch.
+        resume = out is not None and RunFolder(out).begun()
+        model = train(self.examples, self.dev, recipe=recipe, out=out, resume=resume, progress="none")
+        found = model.evaluate(self.dev)
+        return {found.measure: found.score, "parameters": model.parameters}
+
+
+def compare(
+    examples: Iterable[Any],
+    dev: Iterable[Any],
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    out: str | Path,
+    test: Iterable[Any] | None = None,
+    recipe: Recipe | None = None,
+    minutes: float | None = None,
+    seeds: int = 3,
+    halving: bool = True,
+    processes: int | None = None,
+    progress: str = "auto",
+    name: str = "the examples",
+) -> Compared:
+    """Find the best recipe of a grid: many candidates are trained for a few epochs, and the best of them for more.
+
+    The default recipe takes part to the end, so that the report can say what the others gain. The order of the
+    candidates is decided on dev. In the end the winner's and the default's models are evaluated on test, once.
+
+    Args:
+        examples, dev: as in `regard.train`.
+        vary: the values of each field of the recipe; "task.pooling" is a field of a section.
+        out: the folder of the results. A comparison that was stopped continues there by the same call.
+        test: further examples, which are read when all is decided.
+        recipe: the default recipe; None: `tasks.default_recipe`.
+        minutes: the time that it may take, about; None: what the recipe's epochs take.
+        seeds: the number of seeds in the last round.
+        halving: False trains all candidates for all epochs with all seeds.
+        processes: the number of runs at a time; None: one for each core.
+        progress: "bar", "lines", "none" or "auto".
+        name: the name of the data in the report.
+
+    Raises:
+        ArgumentError: an invalid field or value, a budget that is too small, or a folder that holds something else.
+        RegardError: training failed; what was done is kept.
+    """
+    examples = as_list("examples", examples, "(source, target) pairs")
+    dev = as_list("dev", dev, "(source, target) pairs")
+    recipe = default_recipe(examples) if recipe is None else recipe
+    known = grid(recipe, vary)
+    if len(known) < 2:
+        raise ArgumentError(
+            "`vary` must name a value that differs from the default recipe's, but all candidates are the default."
+        )
+    for option, value, least in (("seeds", seeds, 2), ("processes", processes, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ArgumentError(f"`{option}` must be a whole number of at least {least}, but is {value!r:.60}.")
+    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0):
+        raise ArgumentError(f"`minutes` must be a number above 0, but is {minutes!r:.60}.")
+    folder, show = Path(out), choose_run_progress(progress)
+    count = cores() if processes is None else processes
+    identity = {
+        "recipe": recipe.to_json(),
+        "vary": {field: list(values) for field, values in vary.items()},
+        "data": {"examples": digest_pairs(as_pairs(examples)), "dev": digest_pairs(as_pairs(dev))},
+        "minutes": minutes,
+        "seeds": seeds,
+        "halving": halving,
+    }
+    state = _state(folder, identity)
+    call = CandidateRun(recipe, examples, dev, folder / "runs")
+    if not state:
+        show.note("The default recipe's first epoch says how long the others may take.")
+        state = _planned(call, len(known), seeds, count, identity, halving=halving, minutes=minutes)
+        write_json(folder / _STATE, state)
+    measure = Measure(**state["measure"])
+    path, rounds, left = folder / "runs.jsonl", [], list(known)
+
+    def run(rung: Rung, keep: Sequence[str]) -> tuple[Study, list[Run]]:
+        show.note(f"{counted(len(left), 'candidate')}: {counted(rung.epochs, 'epoch')}, {counted(rung.seeds, 'seed')}.")
+        study = _study(call, {each: known[each] for each in left}, rung, measure, keep=keep)
+        return study, run_study(study, path, seeds=rung.seeds, processes=count, progress=progress)
+
+    for rung, after in pairwise(Rung(**each) for each in state["rungs"]):
+        scores = _means(run(rung, ())[1], measure)
+        others = sorted((each for each in left if each != _DEFAULT), key=lambda each: _key(measure, scores[each]))
+        kept = {_DEFAULT, *others[: after.candidates - 1]}
+        rounds.append((rung, scores, kept))
+        left = [each for each in left if each in kept]
+    if minutes is not None and not state["fitted"]:
+        state = _fitted(state, read_runs(path), 60 * minutes * count)
+        write_json(folder / _STATE, state)
+    study, runs = run(Rung(**state["rungs"][-1]), list(known))
+    scores = _means(runs, measure)
+    winner = min(left, key=lambda each: (_key(measure, scores[each]), each != _DEFAULT))
+    seed = min((each for each in runs if each.variant == winner), key=lambda each: _key(measure, _score(each, measure)))
+    folders = {(each.variant, each.seed): call.folder / each.setting["keep"] / str(each.seed) for each in runs}
+    if test is not None:
+        compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
+        state = _tested(folder, state, test, compared, show)
+    tested = state.get("test", {})
+    page, short = (
+        comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, all_runs=all_runs)
+        for all_runs in (True, False)
+    )
+    model = load(folders[winner, seed.seed])
+    model.save(folder / "model")
+    best = changed(recipe, known[winner])
+    write_json(folder / "recipe.json", best.to_json())
+    write_text(folder / "report.html", as_html(page))
+    return Compared(winner, best, folder / "model", short, tested)
+
+
+def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the comparison in a folder; empty if none began there."""
+    path = folder / _STATE
+    if not path.exists():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ArgumentError(
+                f"`out` must be a new or empty folder, or one of a comparison, but {folder} is neither."
+            )
+        above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK):
+            wrong = "can't be written to" if above.is_dir() else "is no folder"
+            raise ArgumentError(f"`out` must be a folder that can be made, but of {folder} {above} {wrong}.")
+        return {}
+    try:
+        state = json.loads(path.read_bytes())
+        began = state["identity"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError("it isn't what regard compare wrote. Name another folder", path=path) from error
+    if differing := [key for key in identity if began.get(key) != json.loads(json.dumps(identity[key]))]:
+        raise ArgumentError(
+            f"`out` must be a new folder, or continue a comparison with the same {', '.join(differing)}, but {folder} "
+            "began with another. Repeat its command, or name another folder."
+        )
+    return state
+
+
+def _planned(
+    call: CandidateRun,
+    count: int,
+    seeds: int,
+    processes: int,
+    identity: Mapping[str, Any],
+    *,
+    halving: bool,
+    minutes: float | None,
+) -> dict[str, Any]:
+    """Plan the rounds, after one epoch of the default recipe."""
+    start = time.perf_counter()
+    model = train(call.examples, call.dev, recipe=dataclasses.replace(call.recipe, epochs=1), progress="none")
+    model.evaluate(call.dev)
+    each, epochs = time.perf_counter() - start, call.recipe.epochs
+    if not halving:
+        rungs = [Rung(count, epochs, seeds)]
+    elif minutes is None:
+        rungs = plan_rungs(count, epochs, seeds)
+    else:
+        rungs = affordable(count, epochs, seeds, seconds=max(0.0, 60 * minutes - each) * processes, each=each)
+    return {
+        "identity": dict(identity),
+        "measure": dataclasses.asdict(model.measure),
+        "rungs": [dataclasses.asdict(rung) for rung in rungs],
+        "fitted": False,
+    }
+
+
+def _fitted(state: dict[str, Any], runs: Sequence[Run], seconds: float) -> dict[str, Any]:
+    """Fit the last round into what is left of the budget, by what the runs before it took."""
+    last = Rung(**state["rungs"][-1])
+    if runs:
+        each = statistics.fmean(run.seconds / run.setting["epochs"] for run in runs)
+        left = seconds - sum(run.seconds for run in runs)
+        fewer = min(last.epochs, max(1, int(left / (each * last.candidates * last.seeds))))
+        last = dataclasses.replace(last, epochs=fewer)
+    return {**state, "rungs": [*state["rungs"][:-1], dataclasses.asdict(last)], "fitted": True}
+
+
+def _tested(
+    folder: Path, state: dict[str, Any], test: Iterable[Any], models: Mapping[tuple[str, int], Path], show: RunProgress
+) -> dict[str, Any]:
+    """Evaluate the models on test, by candidate and seed, unless that is done."""
+    examples = as_list("test", test, "(source, target) pairs")
+    digest = digest_pairs(as_pairs(examples, argument="test"))
+    if "test" not in state:
+        show.note("All is decided on dev. Test is read, once.")
+        scores: dict[str, list[float]] = {}
+        for (name, _), path in models.items():
+            scores.setdefault(name, []).append(load(path).evaluate(examples).score)
+        state = {**state, "test": scores, "test_data": digest}
+        write_json(folder / _STATE, state)
+    elif state["test_data"] != digest:
+        raise ArgumentError(
+            f"`test` must be the examples that were read when {folder} was decided, but holds others. Name another "
+            "folder."
+        )
+    return state
+
+
+def _study(
+    call: CandidateRun, left: Mapping[str, dict[str, Any]], rung: Rung, measure: Measure, *, keep: Sequence[str]
+) -> Study:
+    """One round as a study, whose claims compare each candidate with the default; those in `keep` keep their models."""
+    # The folders are numbered, since a name may hold what a folder's can't.
+    variants = {
+        name: {"changes": changes, "epochs": rung.epochs, "keep": str(keep.index(name)) if keep else ""}
+        for name, changes in left.items()
+    }
+    claims = tuple(Claim(each, _DEFAULT, text=f"Is {each} better than the default?") for each in left if left[each])
+    shown = (measure, Measure("parameters", falls=True, digits=0))
+    return Study("compare", "Which recipe is best?", call, variants, claims, shown, seeds=max(2, rung.seeds))
+
+
+def _score(run: Run, measure: Measure) -> float:
+    return run.value(measure.name) or 0.0
+
+
+def _means(runs: Sequence[Run], measure: Measure) -> dict[str, float]:
+    by_name: dict[str, list[float]] = {}
+    for run in runs:
+        by_name.setdefault(run.variant, []).append(_score(run, measure))
+    return {name: statistics.fmean(values) for name, values in by_name.items()}
+
+
+def _key(measure: Measure, score: float) -> float:
+    """Sorts the best first."""
+    return score if measure.falls else -score

@@ -1,0 +1,177 @@
+"""Verdicts: what the runs of a study say of a claim, and how sure it is."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.lab.results import Run
+from regard.lab.statistics import Crossing, Difference, crossing, difference
+from regard.lab.study import Claim, Study
+from regard.page.numbers import counted
+from regard.tasks.measure import Measure
+
+__all__ = ["Verdict", "amount_text", "interval_text", "judge", "paired", "value_text", "values_of", "verdicts"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the runs say of a claim.
+
+    Args:
+        claim: the claim.
+        answer: "yes", "no" or "can't tell"; "" if there are no runs.
+        sentence: the reason, with the difference, its interval and the number of seeds.
+        found: the paired difference, in favour of the claim's first variant; None if there are no runs.
+        crossed: where the lines of the two variants cross, if they do.
+    """
+
+    claim: Claim
+    answer: str
+    sentence: str
+    found: Difference | None = None
+    crossed: Crossing | None = None
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it contradicts the lecture notes."""
+        return bool(self.claim.notes) and self.answer in ("yes", "no") and self.answer != self.claim.notes
+
+
+def judge(study: Study, claim: Claim, runs: Sequence[Run]) -> Verdict:
+    """Check a claim against the runs of a study.
+
+    The answer is "yes" if the whole confidence interval of the paired difference is in the claim's favour, "no" if the
+    whole of it is below the smallest difference that matters, and else "can't tell".
+
+    Example:
+        >>> study = Study("coins", "?", len, {"a": {}, "b": {}}, (Claim("a", "b"),))
+        >>> judge(study, study.claims[0], []).sentence
+        "It hasn't been run."
+    """
+    measure = study.measure(claim.measure)
+    by_seed = paired(study, claim, runs)
+    if not by_seed:
+        return Verdict(claim, "", "It hasn't been run.")
+    if claim.at is None:
+        values = [statistics.fmean(each.values()) for each in by_seed.values()]
+    else:
+        values = [each[claim.at] for each in by_seed.values() if claim.at in each]
+        if not values:
+            return Verdict(claim, "", f"It hasn't been run with {study.along and study.along.name} = {claim.at:g}.")
+    found = difference(values)
+    if found.high < claim.margin or (found.high == 0 == claim.margin):
+        answer = "no"
+    elif found.low > 0:
+        answer = "yes"
+    else:
+        answer = "can't tell"
+    crossed = None
+    if study.along is not None and isinstance(claim.than, str) and len({len(each) for each in by_seed.values()}) == 1:
+        lines = {seed: {at: value for at, value in own.items() if at is not None} for seed, own in by_seed.items()}
+        crossed = crossing(lines, log=study.along.log)
+    return Verdict(claim, answer, _sentence(study, claim, measure, found, crossed), found, crossed)
+
+
+def verdicts(study: Study, runs: Sequence[Run]) -> list[Verdict]:
+    """The verdicts of all claims, in their order: the first one answers the study's question."""
+    return [judge(study, claim, runs) for claim in study.claims]
+
+
+def paired(study: Study, claim: Claim, runs: Sequence[Run]) -> dict[int, dict[float | None, float]]:
+    """The differences in favour of a claim's first variant, by seed and by the value along which they were measured.
+
+    Pairs of which one run is missing are left out.
+    """
+    measure = study.measure(claim.measure)
+    first = _values(study, claim.first, measure, runs)
+    than = None if isinstance(claim.than, float | int) else _values(study, claim.than, measure, runs)
+    sign = -1 if measure.falls else 1
+    found: dict[int, dict[float | None, float]] = {}
+    for seed, own in first.items():
+        pairs = {}
+        for at, value in own.items():
+            other = claim.than if than is None else than.get(seed, {}).get(at)
+            if other is not None and not isinstance(other, str):
+                pairs[at] = sign * (value - other)
+        if pairs:
+            found[seed] = pairs
+    return found
+
+
+def _values(study: Study, variant: str, measure: Measure, runs: Sequence[Run]) -> dict[int, dict[float | None, float]]:
+    found: dict[int, dict[float | None, float]] = {}
+    for run in runs:
+        if run.variant != variant:
+            continue
+        for at, value in values_of(study, measure, run):
+            found.setdefault(run.seed, {})[at] = value
+    return found
+
+
+def values_of(study: Study, measure: Measure, run: Run) -> list[tuple[float | None, float]]:
+    """A measure of a run by the value along which it was measured, None if there is nothing of the kind."""
+    if study.along is None:
+        places: list[float | None] = [None]
+    elif study.along.within:
+        places = list(run.setting[study.along.name])
+    else:
+        places = [run.setting[study.along.name]]
+    return [(at, value) for at in places if (value := run.value(measure.name, at)) is not None]
+
+
+def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, crossed: Crossing | None) -> str:
+    where = f" at {study.along.name} = {claim.at:,g}" if study.along is not None and claim.at is not None else ""
+    seeds = f"better in {found.positive} of {counted(found.count, 'seed')}"
+    if isinstance(claim.than, str):
+        interval = "no interval" if found.count < 2 else f"95 % interval {interval_text(measure, found)}"
+        said = (
+            f"{claim.first} against {claim.than}{where}: {amount_text(measure, abs(found.mean))} {_unit(measure)}"
+            f"{'better' if found.mean >= 0 else 'worse'} in {measure.name} ({interval}; {seeds})."
+        )
+    else:
+        # The value itself says more than its difference from a number.
+        sign = -1 if measure.falls else 1
+        low, high = sorted(claim.than + sign * end for end in (found.low, found.high))
+        mean, least, most = (value_text(measure, each) for each in (claim.than + sign * found.mean, low, high))
+        interval = "no interval" if found.count < 2 else f"95 % interval {least} to {most}"
+        bound = value_text(measure, claim.than)
+        said = f"{claim.first}{where}: {measure.name} {mean}, against {bound} ({interval}; {seeds})."
+    if claim.margin > 0 and found.high < claim.margin and found.low > -claim.margin:
+        said += f" Differences below {amount_text(measure, claim.margin)} {_unit(measure)}count as none."
+    if crossed is not None:
+        after = claim.first if crossed.first_after else claim.than
+        said += (
+            f" The lines cross at {study.along and study.along.name} = {_round(crossed.at)}: beyond it, {after} is "
+            f"better ({crossed.count} of {crossed.seeds} seeds cross, from {_round(crossed.low)} to "
+            f"{_round(crossed.high)})."
+        )
+    return said
+
+
+def value_text(measure: Measure, value: float) -> str:
+    """A value of a measure; a very small or very large one in scientific notation."""
+    if not measure.share and not measure.digits:
+        return f"{value:,.0f}"
+    if not measure.share and value and not 10 ** -(measure.digits - 1) <= abs(value) < 1e6:
+        return f"{value:.2g}"
+    return measure.format(value)
+
+
+def amount_text(measure: Measure, value: float) -> str:
+    """A difference of a measure: in percentage points for a fraction."""
+    return f"{100 * value:.1f}" if measure.share else value_text(measure, value)
+
+
+def interval_text(measure: Measure, found: Difference) -> str:
+    """The interval of a difference; of a single pair there is none."""
+    if found.count < 2:
+        return "too few seeds"
+    return f"{amount_text(measure, found.low)} to {amount_text(measure, found.high)}"
+
+
+def _unit(measure: Measure) -> str:
+    return "points " if measure.share else ""
+
+
+def _round(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,386 @@
+"""Comparisons: the best recipe wins, nothing is run twice, and test is read once."""
+
+import dataclasses
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import regard.lab.compare as module
+from lab.sample_grid import RECIPE, VARY, sentences
+from regard.errors import ArgumentError, DataError, RegardError
+from regard.lab.compare import compare
+from regard.lab.results import read_runs
+from regard.page import as_text
+from regard.tasks import Recipe, Tagger, load
+
+TESTS = Path(__file__).parent.parent
+TEST = [(("a", "c"), ("no", "yes")), (("b", "b"), ("yes", "yes")), (("d", "a"), ("yes", "no"))]
+TWO = {"recipe": RECIPE, "seeds": 2, "processes": 1, "progress": "none"}
+SHORT = {**TWO, "recipe": dataclasses.replace(RECIPE, epochs=1)}
+
+
+def tried(folder):
+    """Each run in the file of results, as often as it is there."""
+    return Counter((each.variant, each.seed, each.setting["epochs"]) for each in read_runs(folder / "runs.jsonl"))
+
+
+def held(folder):
+    """The content of each file of a comparison but the models and the runs."""
+    return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file() and each.name != "report.html"}
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How often models were evaluated on test."""
+    found = []
+    evaluate = Tagger.evaluate
+
+    def counting(self, examples, *more, **options):
+        examples = list(examples)
+        if examples == TEST:
+            found.append(self.recipe.network)
+        return evaluate(self, examples, *more, **options)
+
+    monkeypatch.setattr(Tagger, "evaluate", counting)
+    return found
+
+
+@pytest.fixture
+def quick(ended, monkeypatch):
+    """Models that were trained before stand for all others; returns the recipes, in the order of the calls."""
+    called = []
+    run = {each.variant: each for each in read_runs(ended.folder.parent / "runs.jsonl")}
+    trained = {
+        network: ended.folder.parent / "runs" / run[name].setting["keep"] / "0"
+        for network, name in (("connected", "default"), ("attention", "network=attention"))
+    }
+
+    def train(examples, dev, *, recipe, out=None, **options):
+        called.append(recipe)
+        model = load(trained[recipe.network])
+        if out is not None:
+            model.save(out / "model")
+        return model
+
+    monkeypatch.setattr(module, "train", train)
+    return called
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A comparison that ran to its end."""
+    folder = tmp_path_factory.mktemp("compared") / "out"
+    return compare(sentences(3), sentences(), VARY, out=folder, test=TEST, **TWO)
+
+
+def test_the_winner_is_the_one_that_can_solve_the_task(ended):
+    assert ended.winner == "network=attention"
+    runs = read_runs(ended.folder.parent / "runs.jsonl")
+    best = {each.seed: each.measures["accuracy"] for each in runs if each.variant == ended.winner}
+    worst = {each.seed: each.measures["accuracy"] for each in runs if each.variant == "default"}
+    # Whatever the word itself is, the other one is a or b half of the time.
+    assert all(each <= 0.625 for each in worst.values())
+    assert all(each >= 0.75 for each in best.values())
+    assert set(ended.test) == {"network=attention", "default"}
+    said = as_text(ended.page)
+    mean = 100 * statistics.fmean(best.values())
+    assert f"The best on dev is network=attention: accuracy {mean:.2f} %." in said.replace("\n", " ")
+    assert "On test, read once: accuracy " in said
+
+
+def test_the_default_wins_if_nothing_is_better(tmp_path):
+    given = {**TWO, "recipe": dataclasses.replace(RECIPE, network="attention")}
+    done = compare(sentences(3), sentences(), {"network": ["connected"]}, out=tmp_path / "out", test=TEST, **given)
+    assert (done.winner, set(done.test)) == ("default", {"default"})
+    assert done.recipe == given["recipe"]
+    assert "No other recipe is better than the default." in " ".join(as_text(done.page).split())
+    assert Recipe.read(tmp_path / "out" / "recipe.json") == given["recipe"]
+
+
+def test_what_the_folder_holds(ended):
+    folder = ended.folder.parent
+    recipe = Recipe.read(folder / "recipe.json")
+    assert recipe == ended.recipe == dataclasses.replace(RECIPE, network="attention")
+    assert {each.name for each in folder.iterdir()} == {
+        "compare.json",
+        "model",
+        "recipe.json",
+        "report.html",
+        "runs",
+        "runs.jsonl",
+    }
+    assert "<h2" in (folder / "report.html").read_text(encoding="utf-8")
+    # The model of the seed that is best on dev.
+    scores = {
+        each.seed: each.measures["accuracy"] for each in read_runs(folder / "runs.jsonl") if each.variant != "default"
+    }
+    model = load(ended.folder)
+    assert model.evaluate(sentences()).score == max(scores.values())
+    assert model.recipe.network == "attention"
+
+
+def test_the_models_score_as_reported(ended):
+    folder = ended.folder.parent
+    seen = set()
+    for run in read_runs(folder / "runs.jsonl"):
+        model = load(folder / "runs" / run.setting["keep"] / str(run.seed))
+        assert model.recipe.network == ("attention" if run.variant == ended.winner else "connected")
+        assert model.recipe.seed == run.seed
+        assert model.evaluate(sentences()).score == run.measures["accuracy"]
+        assert model.parameters == run.measures["parameters"]
+        assert model.evaluate(TEST).score == ended.test[run.variant][run.seed]
+        seen.add((run.variant, run.seed))
+    assert len(seen) == 4
+
+
+def test_the_same_call_again_runs_nothing_and_reads_no_test(ended, reads, monkeypatch):
+    folder = ended.folder.parent
+    before, runs = held(folder), tried(folder)
+    monkeypatch.setattr(module, "train", None)
+    again = compare(sentences(3), sentences(), VARY, out=folder, test=TEST, **TWO)
+    assert (again.winner, again.test, again.recipe) == (ended.winner, ended.test, ended.recipe)
+    assert held(folder) == before
+    assert tried(folder) == runs
+    assert set(runs.values()) == {1}
+    assert reads == []
+
+
+def test_test_is_read_once_by_the_winner_and_the_default(tmp_path, quick, reads):
+    read = []
+
+    def lazily():
+        read.append(tried(tmp_path / "out"))
+        yield from TEST
+
+    compare(sentences(), sentences(), VARY, out=tmp_path / "out", **SHORT)
+    assert reads == []
+    # Asked for later, the decision stands.
+    done = compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=lazily(), **SHORT)
+    winner = done.recipe.network
+    assert Counter(reads) == (Counter({winner: 2, "connected": 2}) if winner != "connected" else Counter(connected=2))
+    # The examples themselves were read when all was decided.
+    assert [sum(each.values()) for each in read] == [4]
+    compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
+    assert len(reads) == sum(len(each) for each in done.test.values())
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 4])
+def test_a_run_that_failed_is_run_again_and_no_other(tmp_path, quick, monkeypatch, fails_at):
+    """The first call of `train` measures the time, the others are runs."""
+    train, calls = module.train, []
+
+    def failing(*examples, **options):
+        calls.append(options["recipe"])
+        if len(calls) == fails_at:
+            raise RegardError("the disk is full")
+        return train(*examples, **options)
+
+    monkeypatch.setattr(module, "train", failing)
+    with pytest.raises(RegardError, match="the disk is full"):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
+    assert not (tmp_path / "out" / "recipe.json").exists()
+    assert not (tmp_path / "out" / "model").exists()
+    assert sum(tried(tmp_path / "out").values()) == max(0, fails_at - 2)
+    done = compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
+    assert len(calls) == 6
+    whole = compare(sentences(), sentences(), VARY, out=tmp_path / "whole", test=TEST, **SHORT)
+    assert tried(tmp_path / "out") == tried(tmp_path / "whole")
+    assert (done.winner, done.test) == (whole.winner, whole.test)
+    own, other = (json.loads((tmp_path / each / "compare.json").read_bytes()) for each in ("out", "whole"))
+    assert own == other
+
+
+def test_it_may_stop_between_the_last_round_and_test(tmp_path, quick, monkeypatch, reads):
+    loaded = module.load
+    # The fixture has its own.
+    monkeypatch.setattr(module, "load", lambda folder: pytest.fail("killed"))
+    with pytest.raises(pytest.fail.Exception, match="killed"):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
+    assert "test" not in json.loads((tmp_path / "out" / "compare.json").read_bytes())
+    runs = tried(tmp_path / "out")
+    assert (len(runs), reads) == (4, [])
+    monkeypatch.setattr(module, "load", loaded)
+    monkeypatch.setattr(module, "train", None)
+    done = compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
+    assert tried(tmp_path / "out") == runs
+    assert len(reads) == sum(len(each) for each in done.test.values()) > 0
+
+
+def test_a_killed_comparison_goes_on(tmp_path):
+    folder = tmp_path / "out"
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, json\n"
+        "from lab.sample_grid import RECIPE, VARY, sentences\n"
+        "from regard.lab.compare import compare\n"
+        f"done = compare(sentences(3), sentences(), VARY, out={str(folder)!r}, test=sentences()[:5], recipe=RECIPE,\n"
+        "    seeds=2, processes=1, progress='none')\n"
+        "print(json.dumps([done.winner, dict(done.test)]))\n"
+    )
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    process = subprocess.Popen([sys.executable, str(script)], env=settings, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    # In the middle of the second run: its folder is there, and the first is done.
+    while not (folder / "runs" / "1" / "0" / "run.json").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = read_runs(folder / "runs.jsonl")
+    assert 1 <= len(kept) < 4
+    assert not (folder / "recipe.json").exists()
+    done = subprocess.run([sys.executable, str(script)], env=settings, check=True, timeout=90, capture_output=True)
+    assert read_runs(folder / "runs.jsonl")[: len(kept)] == kept
+    assert tried(folder) == Counter(
+        {(each, seed, 8): 1 for each in ("default", "network=attention") for seed in (0, 1)}
+    )
+    # What a comparison that wasn't killed finds.
+    again = compare(sentences(3), sentences(), VARY, out=tmp_path / "whole", test=sentences()[:5], **TWO)
+    assert json.loads(done.stdout) == [again.winner, again.test]
+
+
+def test_rounds_leave_out_the_worst_and_keep_the_default(tmp_path, quick, monkeypatch):
+    """Nine candidates: 9 for an epoch, 4 for three; the scores are made up, and the default's is the worst."""
+    scores = {"default": 0.0, **{f"width={2 * each}": 0.1 * each for each in range(1, 9)}}
+
+    def scored(self, setting, seed):
+        name = f"width={setting['changes']['width']}" if setting["changes"] else "default"
+        if not setting["keep"]:
+            return {"accuracy": scores[name], "parameters": 1.0}
+        return run(self, setting, seed)
+
+    run = module.CandidateRun.__call__
+    monkeypatch.setattr(module.CandidateRun, "__call__", scored)
+    recipe = dataclasses.replace(RECIPE, epochs=3, width=32)
+    vary = {"width": [2 * each for each in range(1, 9)]}
+    compare(sentences(), sentences(), vary, out=tmp_path / "out", **{**TWO, "recipe": recipe})
+    runs = tried(tmp_path / "out")
+    assert {name for name, _, epochs in runs if epochs == 1} == set(scores)
+    assert {name for name, _, epochs in runs if epochs == 3} == {"default", "width=16", "width=14", "width=12"}
+    assert len(runs) == 9 + 4 * 2
+    assert set(runs.values()) == {1}
+
+
+def test_an_error_is_better_when_it_is_lower(tmp_path, monkeypatch):
+    """The measure of numbers, RMSE: a round keeps the lowest."""
+    examples = [("a b", 1.0), ("b c", 2.0), ("c d", 3.0), ("d a", 4.0)]
+    recipe = dataclasses.replace(RECIPE, task={"kind": "classifier"}, epochs=2, network="attention")
+    run = module.CandidateRun.__call__
+
+    def scored(self, setting, seed):
+        score = float(setting["changes"].get("hidden", 99))
+        if setting["keep"] and (setting["changes"], seed) == ({"hidden": 2}, 0):
+            run(self, setting, seed)
+        return {"RMSE": score, "parameters": 1.0}
+
+    monkeypatch.setattr(module.CandidateRun, "__call__", scored)
+    done = compare(examples, examples, {"hidden": [5, 2, 3, 7, 4]}, out=tmp_path / "out", **{**TWO, "recipe": recipe})
+    last = {each.variant for each in read_runs(tmp_path / "out" / "runs.jsonl") if each.setting["keep"]}
+    assert last == {"default", "hidden=2", "hidden=3", "hidden=4"}
+    assert done.winner == "hidden=2"
+
+
+def test_without_halving_all_run_in_full(tmp_path, quick):
+    vary = {"width": [2, 4, 6, 10]}
+    compare(sentences(), sentences(), vary, out=tmp_path / "out", halving=False, **SHORT)
+    runs = tried(tmp_path / "out")
+    assert len(runs) == 10
+    assert set(runs.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"vary": {"network": ["recurrent"]}}, "vary"),
+        ({"examples": sentences(2)}, "data"),
+        ({"dev": TEST}, "data"),
+        ({"recipe": dataclasses.replace(RECIPE, epochs=9)}, "recipe"),
+        ({"seeds": 3}, "seeds"),
+        ({"minutes": 5}, "minutes"),
+    ],
+)
+def test_another_comparison_in_the_same_folder_is_refused(ended, change, differs):
+    folder = ended.folder.parent
+    before = held(folder)
+    given = {"examples": sentences(3), "dev": sentences(), "vary": VARY, "out": folder, **TWO, **change}
+    with pytest.raises(ArgumentError, match=rf"continue a comparison with the same {differs}, but"):
+        compare(**given)
+    assert held(folder) == before
+
+
+def test_other_examples_for_test_are_refused(ended):
+    with pytest.raises(ArgumentError, match="`test` must be the examples that were read"):
+        compare(sentences(3), sentences(), VARY, out=ended.folder.parent, test=sentences(), **TWO)
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train", None)
+    for name in ("held", "file"):
+        (tmp_path / name).mkdir() if name == "held" else (tmp_path / name).touch()
+    (tmp_path / "held" / "novel.txt").touch()
+    for name in ("held", "file"):
+        with pytest.raises(ArgumentError, match="`out` must be a new or empty folder, or one of a comparison"):
+            compare(sentences(), sentences(), VARY, out=tmp_path / name, **SHORT)
+    with pytest.raises(ArgumentError, match=r"`out` must be a folder that can be made, but .* is no folder"):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "file" / "new", **SHORT)
+    (tmp_path / "held" / "compare.json").write_text("[]")
+    with pytest.raises(DataError, match="it isn't what regard compare wrote"):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "held", **SHORT)
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["compare.json", "file", "held", "novel.txt"]
+
+
+def test_a_budget_that_is_too_small(tmp_path, quick):
+    with pytest.raises(
+        ArgumentError, match="`minutes` must pay for an epoch of each of the 2 candidates, about 1 minute "
+    ):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "out", minutes=1e-6, **SHORT)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_last_round_is_fitted_to_what_is_left(tmp_path, quick, monkeypatch):
+    """Runs that took longer than the first epoch promised leave less for the last round; what was fitted stays."""
+    slow = module.read_runs
+    monkeypatch.setattr(
+        module, "read_runs", lambda path: [dataclasses.replace(each, seconds=7.0) for each in slow(path)]
+    )
+    recipe = dataclasses.replace(RECIPE, epochs=6)
+    vary = {"width": [2, 4, 6, 10]}
+    given = {**TWO, "recipe": recipe, "minutes": 2.0}
+    compare(sentences(), sentences(), vary, out=tmp_path / "out", **given)
+    # Five runs of two epochs took 35 seconds: 85 are left for 4 * 2 runs, whose epochs take 3.5 each.
+    assert {each for _, _, each in tried(tmp_path / "out")} == {2, 3}
+    monkeypatch.setattr(module, "read_runs", lambda path: pytest.fail("fitted again"))
+    before = tried(tmp_path / "out")
+    compare(sentences(), sentences(), vary, out=tmp_path / "out", **given)
+    assert tried(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("seeds", each) for each in (1, 2.5, True, "3")),
+        *(("processes", each) for each in (0, 1.5, True)),
+        *(("minutes", each) for each in (0, -1, float("nan"), True, "30m")),
+    ],
+)
+def test_numbers_are_checked(tmp_path, name, value):
+    with pytest.raises(ArgumentError, match=f"`{name}` must be a "):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "out", **{**SHORT, name: value})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_grid_of_the_default_alone(tmp_path):
+    with pytest.raises(ArgumentError, match="all candidates are the default"):
+        compare(sentences(), sentences(), {"network": ["connected"]}, out=tmp_path / "out", **SHORT)
+    with pytest.raises(ArgumentError, match="all candidates are the default"):
+        compare(sentences(), sentences(), {}, out=tmp_path / "out", **SHORT)
+    assert not (tmp_path / "out").exists()

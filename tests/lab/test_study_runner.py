@@ -1,0 +1,129 @@
+"""Runs: in their order, once each, whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lab.sample_studies import COINS, FAILING, SLOW
+from regard.errors import ArgumentError, DataError, RegardError
+from regard.lab import Claim, Study, read_runs, run_study
+from regard.lab.results import append_run, current_runs
+
+TESTS = Path(__file__).parent.parent
+
+
+def values(runs):
+    return [(each.variant, each.seed, round(each.value("accuracy"), 6)) for each in runs]
+
+
+EXPECTED = [("a", 0, 0.5), ("b", 0, 0.75), ("a", 1, 0.51), ("b", 1, 0.76), ("a", 2, 0.52), ("b", 2, 0.77)]
+
+
+def test_runs_are_kept_and_not_repeated(tmp_path):
+    path = tmp_path / "folder" / "coins.jsonl"
+    first = run_study(COINS, path, processes=1, progress="none")
+    assert values(first) == EXPECTED
+    before = path.read_bytes()
+    assert values(run_study(COINS, path, processes=1, progress="none")) == EXPECTED
+    assert path.read_bytes() == before
+    more = run_study(COINS, path, seeds=4, processes=1, progress="none")
+    assert values(more) == [*EXPECTED, ("a", 3, 0.53), ("b", 3, 0.78)]
+    assert len(read_runs(path)) == 8
+
+
+def test_runs_in_several_processes_are_those_of_one(tmp_path):
+    runs = run_study(COINS, tmp_path / "coins.jsonl", processes=2, progress="none")
+    assert values(runs) == EXPECTED
+    assert all(each.seconds >= 0 and each.code == COINS.code for each in runs)
+
+
+def test_a_line_that_was_being_written_is_run_again(tmp_path):
+    path = tmp_path / "coins.jsonl"
+    run_study(COINS, path, processes=1, progress="none")
+    whole = path.read_text()
+    path.write_text(whole[:-20])
+    assert len(read_runs(path)) == 5
+    assert values(run_study(COINS, path, processes=1, progress="none")) == EXPECTED
+    assert len(path.read_text().splitlines()) == 6
+    assert len(read_runs(path)) == 6
+
+
+def test_a_broken_line_is_named(tmp_path):
+    path = tmp_path / "coins.jsonl"
+    run_study(COINS, path, processes=1, progress="none")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "{oops", *lines[1:]]) + "\n")
+    with pytest.raises(DataError, match=r"coins\.jsonl, line 2: a line must be a run") as caught:
+        run_study(COINS, path, processes=1, progress="none")
+    assert caught.value.line == 2
+    path.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(DataError, match="isn't UTF-8"):
+        read_runs(path)
+
+
+def test_results_of_another_function_are_stale(tmp_path):
+    path = tmp_path / "coins.jsonl"
+    runs = run_study(COINS, path, processes=1, progress="none")
+    path.unlink()
+    for each in runs:
+        append_run(path, type(each)(**{**vars(each), "code": "0" * 12}))
+    assert current_runs(COINS, read_runs(path), COINS.planned()) == []
+    assert len(run_study(COINS, path, processes=1, progress="none")) == 6
+    assert len(read_runs(path)) == 12
+
+
+def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
+    path = tmp_path / "failing.jsonl"
+    with pytest.raises(RegardError, match=r"the run 'b' of the study 'failing' with seed 0 failed: ValueError: a bias"):
+        run_study(FAILING, path, processes=1, progress="none")
+    assert [(each.variant, each.seed) for each in read_runs(path)] == [("a", 0)]
+
+
+def test_a_function_that_no_process_can_import_is_refused():
+    study = Study("s", "?", lambda setting, seed: {"accuracy": 0.0}, {"a": {}}, (Claim("a", 0.5),))
+    with pytest.raises(ArgumentError, match="must be a function of a module"):
+        run_study(study, processes=2, progress="none")
+    assert len(run_study(study, processes=1, progress="none")) == 3
+
+
+@pytest.mark.parametrize(("name", "value"), [("seeds", 0), ("seeds", True), ("processes", 0), ("processes", 1.5)])
+def test_numbers_are_checked(name, value):
+    with pytest.raises(ArgumentError, match=f"`{name}` must be a whole number"):
+        run_study(COINS, progress="none", **{name: value})
+
+
+def test_a_killed_study_goes_on_and_leaves_no_process(tmp_path):
+    path, ran = tmp_path / "slow.jsonl", tmp_path / "ran"
+    code = (
+        "if __name__ == '__main__':\n"
+        "    from lab.sample_studies import SLOW\n"
+        "    from regard.lab import run_study\n"
+        f"    run_study(SLOW, {str(path)!r}, processes=2, progress='none')\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    settings = {**os.environ, "RAN": str(ran), "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    process = subprocess.Popen([sys.executable, str(script)], env=settings)
+    deadline = time.monotonic() + 90
+    while not (path.exists() and len(read_runs(path)) >= 2):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = [each.key for each in read_runs(path)]
+    assert 2 <= len(kept) < 8
+    workers = {int(line.split()[2]) for line in ran.read_text().splitlines()}
+    while any(Path(f"/proc/{each}").exists() for each in workers):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.1)
+    subprocess.run([sys.executable, str(script)], env=settings, check=True, timeout=90)
+    runs = read_runs(path)
+    assert [each.key for each in runs[: len(kept)]] == kept
+    assert Counter(each.key for each in runs) == Counter(each.key for each in SLOW.planned())

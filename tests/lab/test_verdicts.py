@@ -1,0 +1,121 @@
+"""Verdicts: yes, no, or can't tell."""
+
+import dataclasses
+
+import pytest
+
+from lab.sample_studies import COINS, LINES, POINTS
+from regard.lab import Claim, Run, Study, judge, report, run_study
+from regard.lab.report import charts, summary
+from regard.page import as_html, as_text
+from regard.tasks.measure import ACCURACY, Measure
+
+
+def runs_of(pairs, measure="accuracy"):
+    """Runs of the variants a and b with these values, a seed for each pair."""
+    return [
+        Run(name, seed, {}, {measure: value}, 1.0, 10.0, "", {"torch": "2", "regard": "0"}, "cpu", "2026-01-01")
+        for seed, pair in enumerate(pairs)
+        for name, value in zip("ab", pair, strict=True)
+    ]
+
+
+def study_of(claim, measure=ACCURACY):
+    return Study("s", "Is a better?", len, {"a": {}, "b": {}}, (claim,), (measure,))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "margin", "answer"),
+    [
+        ([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)], 0.0, "yes"),
+        ([(0.7, 0.8), (0.7, 0.81), (0.7, 0.79)], 0.0, "no"),
+        ([(0.8, 0.7), (0.7, 0.8), (0.75, 0.75)], 0.0, "can't tell"),
+        # The difference is sure, and too small to matter.
+        ([(0.701, 0.7), (0.7011, 0.7), (0.7009, 0.7)], 0.01, "no"),
+        ([(0.72, 0.7), (0.7201, 0.7), (0.7199, 0.7)], 0.01, "yes"),
+        ([(0.7, 0.7), (0.7, 0.7), (0.7, 0.7)], 0.0, "no"),
+        ([(0.8, 0.7)], 0.0, "can't tell"),
+    ],
+)
+def test_answers(pairs, margin, answer):
+    study = study_of(Claim("a", "b", margin=margin))
+    assert judge(study, study.claims[0], runs_of(pairs)).answer == answer
+
+
+def test_less_is_better_for_an_error():
+    error = Measure("RMSE", falls=True)
+    study = study_of(Claim("a", "b"), error)
+    found = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)], "RMSE"))
+    assert found.answer == "no"
+    assert found.sentence.startswith("a against b: 0.1000 worse in RMSE (95 % interval")
+
+
+def test_a_number_to_be_above():
+    study = study_of(Claim("a", 0.5))
+    found = judge(study, study.claims[0], runs_of([(0.8, 0), (0.81, 0), (0.79, 0)]))
+    assert (found.answer, round(found.found.mean, 6)) == ("yes", 0.3)
+    assert "a: accuracy 80.00 %, against 50.00 % (95 % interval 77.52 % to 82.48 %" in found.sentence
+
+
+def test_pairs_of_which_one_is_missing_are_left_out():
+    runs = [*runs_of([(0.8, 0.7), (0.81, 0.7)]), runs_of([(0, 0), (0, 0), (0.1, 0)])[4]]
+    study = study_of(Claim("a", "b"))
+    assert judge(study, study.claims[0], runs).found.count == 2
+    assert judge(study, study.claims[0], []).answer == ""
+
+
+def test_a_contradiction_comes_first():
+    study = study_of(Claim("a", "b", notes="no"))
+    yes = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)]))
+    assert summary(yes).startswith("This contradicts the lecture notes. Yes. a against b: 10.0 points better")
+    unsure = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.7, 0.8)]))
+    assert not unsure.contradicts
+    agreed = dataclasses.replace(yes, claim=Claim("a", "b", notes="yes"))
+    assert not agreed.contradicts
+
+
+def test_along_a_quantity():
+    runs = run_study(LINES, processes=1, progress="none")
+    late, early = (judge(LINES, claim, runs) for claim in LINES.claims)
+    assert (late.answer, early.answer) == ("yes", "no")
+    assert (round(late.found.mean, 6), round(early.found.mean, 6)) == (0.2, -0.2)
+    assert late.crossed.at == pytest.approx(2)
+    assert "The lines cross at n = 2: beyond it, rising is better (3 of 3 seeds cross" in late.sentence
+    nowhere = judge(LINES, Claim("rising", "falling", at=7), runs)
+    assert (nowhere.answer, nowhere.sentence) == ("", "It hasn't been run with n = 7.")
+    points = run_study(POINTS, processes=1, progress="none")
+    found = judge(POINTS, POINTS.claims[0], points)
+    assert (found.answer, round(found.found.mean, 6), found.crossed) == ("yes", 0.15, None)
+
+
+def test_a_report_says_everything_in_text_sentences_and_html():
+    runs = run_study(COINS, processes=1, progress="none")
+    page = report(COINS, runs)
+    text = as_text(page, width=100)
+    assert text.splitlines()[2].startswith("This contradicts the lecture notes. Yes. b against a: 25.0 points better")
+    assert "Is a above chance?" in text
+    assert "51.00 % ± 1.0" in text
+    assert "Every run" in text
+    assert "Every run" not in as_text(report(COINS, runs, all_runs=False))
+    assert "variant: b; seed: 2; accuracy: 77.00 %" in as_text(page, plain=True)
+    assert "25.0 to 25.0" in as_html(page)
+
+
+def test_a_report_of_no_runs_says_how_to_run():
+    assert "regard lab coins" in as_text(report(COINS, []))
+
+
+def test_charts_have_the_means():
+    lines = charts(LINES, run_study(LINES, processes=1, progress="none"))
+    assert [(each.name, [round(point.y, 6) for point in each.points]) for each in lines[0].series] == [
+        ("rising", [0.4, 0.5, 0.6]),
+        ("falling", [0.6, 0.5, 0.4]),
+    ]
+    assert [each.name for each in lines[1].series] == ["rising", "falling"]
+    assert [round(each.points[0].y, 6) for each in lines[1].series] == [0.5, 0.5]
+
+
+def test_an_interval_of_a_fraction_stays_within_its_range():
+    (chart,) = charts(study_of(Claim("a", "b")), runs_of([(0.99, 0.01), (0.5, 0.4)]))
+    for each in chart.series:
+        assert 0 <= each.points[0].low <= each.points[0].high <= 1
