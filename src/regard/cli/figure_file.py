@@ -1,22 +1,27 @@
-"""The figure of a command: one source, drawn at the end into one file, whose ending says the format."""
+"""The figure of a command: one source or one chart, drawn at the end into one file, whose ending says the format."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from regard.cli.written_file import check_folder, check_new
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.inspection.figures.saved import format_of, is_own_figure, save_figure
+from regard.inspection.figures.chart import save_chart
+from regard.inspection.figures.saved import save_figure
+from regard.inspection.figures.written import format_of, is_own_figure, write_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from regard.inspection import Record
+    from regard.page import Chart
 
 __all__ = ["FigureFile"]
 
 
 class FigureFile:
-    """A figure that is drawn of the first source.
+    """A figure that is drawn of the first source, or of a chart.
 
     Args:
         path: the file to write, which ends in .png, .svg or .pdf.
@@ -30,7 +35,7 @@ class FigureFile:
         MissingExtraError: matplotlib isn't installed.
     """
 
-    def __init__(self, path: str, view: str | None, *, force: bool = False, sources: int = 0):
+    def __init__(self, path: str, view: str | None = None, *, force: bool = False, sources: int = 0):
         format_of(path, "--figure")
         if sources > 1:
             raise ArgumentError(f"`--figure` draws one source, but there are {sources}. Give one, or leave it out.")
@@ -46,6 +51,12 @@ class FigureFile:
         """Add a source; those after the first are ignored."""
         self._sources += 1
         self._record = self._record or record
+
+    def save(self, drawn: Any) -> None:
+        """Write a figure that is drawn already, atomically, and print its name."""
+        self._check()
+        write_figure(drawn, self.path)
+        typer.echo(f"Wrote {self.path}.", err=True)
 
     def _check(self) -> None:
         check_new("--figure", self.path, "figure", is_own_figure, force=self.force)
@@ -73,3 +84,15 @@ class FigureFile:
         save_figure(record, self.path, self.view, layer=layer, head=head, query=query)
         first = f", of the first source of {origin}" if self._sources > 1 else ""
         typer.echo(f"Wrote {self.path}{first}.", err=True)
+
+    def write_chart(self, charts: "Sequence[Chart]") -> None:
+        """Write the first chart of a report atomically, and print the file's name.
+
+        Raises:
+            ArgumentError: there is none.
+        """
+        if not charts:
+            raise ArgumentError("`--figure` draws a chart of runs, but there are none. Leave it out, or run them.")
+        self._check()
+        save_chart(charts[0], self.path)
+        typer.echo(f"Wrote {self.path}.", err=True)

@@ -18,9 +18,12 @@ import typer
 from regard.cli import data, train
 from regard.cli.check import check
 from regard.cli.command import Command
+from regard.cli.compare import compare
 from regard.cli.evaluate import evaluate
+from regard.cli.lab import lab
 from regard.cli.models import models
 from regard.cli.predict import predict
+from regard.cli.replace import replace
 from regard.cli.say import say
 from regard.cli.see import see
 from regard.cli.serve import serve
@@ -58,6 +61,9 @@ app.command(cls=Command, short_help="Check a record against what its layers gave
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
+app.command(cls=Command, short_help="Find the recipe that is best on your data.")(compare)
+app.command(cls=Command, short_help="Swap one part of a recipe, side by side.")(replace)
+app.command(cls=Command, short_help="Questions on attention, answered by experiment.")(lab)
 app.add_typer(data.app, name="data", short_help="List, get and check data sets.")
 
 
@@ -79,6 +85,7 @@ def _regard(
       regard see english-pos "I saw a saw ."   what it attended to, and what mattered
       regard serve                             the same live, in a browser
       regard steps --exercise                  attention by hand, number by number
+      regard lab                               questions on attention, answered by experiment
       regard models                            the models that come with regard
       regard tag --help                        more about one command
     """

@@ -126,6 +126,13 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Let --html overwrite
 FigureOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write a figure for a paper, which ends in .png, .svg or .pdf.")
 ]
+ChartOption = Annotated[
+    str | None,
+    typer.Option("--figure", metavar="FILE", help="Also draw the first chart: FILE ends in .png, .svg or .pdf."),
+]
+ChartForceOption = Annotated[
+    bool, typer.Option("--force", help="Let --figure overwrite a file that regard didn't write.")
+]
 ViewOption = Annotated[
     FigureViewName | None,
     typer.Option(

@@ -11,7 +11,8 @@ import typer
 
 from regard.cli.options import (
     ColourOption,
-    ForceOption,
+    FigureForceOption,
+    FigureOption,
     Format,
     FormatOption,
     PlainOption,
@@ -80,7 +81,8 @@ def steps(
     lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
     format: FormatOption = Format.text,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,
-    force: ForceOption = False,
+    figure: FigureOption = None,
+    force: FigureForceOption = False,
     plain: PlainOption = False,
     width: WidthOption = None,
     color: ColourOption = None,
@@ -93,6 +95,8 @@ def steps(
     {"x": [[1, 0], [0, 1]]} where all three are the same; or a CSV of such an x, whose first column may name the items.
     A record is a file that `Seen.save` or `regard see --save` wrote of a model; its layers say how scores become
     weights. On the page of --html the numbers of an example, or of your own matrices, can be edited; the rest follows.
+    --figure draws all rows at once, in matrix form: I, Q, K, V, the scores, the weights and the output, with the row of
+    --query framed.
 
     \b
     Examples:
@@ -103,10 +107,16 @@ def steps(
       regard steps seen.safetensors --layer 2 --head 3 --query 5
       regard steps --score scaled_dot --exercise
       regard steps 000 --html steps.html
+      regard steps mine.json --figure steps.pdf
     """
     of_record = is_record(example)
     own = {"--score": score, "--weights": weights, "--temperature": temperature, "--causal": causal or None}
     _refuse_others(example, own if of_record else {"--layer": layer, "--head": head, "--item": item}, of_record)
+    if of_record and figure is not None:
+        raise ArgumentError(
+            f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
+            "record by `regard see MODEL INPUT --figure`."
+        )
     if of_record and exercise:
         raise ArgumentError(
             f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
@@ -117,15 +127,18 @@ def steps(
         raise ArgumentError(f"`--temperature` is one of softmax, but --weights is {weights}. Leave one of them out.")
     if temperature is not None and not temperature >= 0:
         raise ArgumentError(f"`--temperature` must be 0 or more, but is {temperature}.")
-    for option, given in (("--html", html is not None), ("--format json", format is Format.json)):
-        if exercise and given:
+    json_too = True if format is Format.json else None
+    for option, given in (("--html", html), ("--figure", figure), ("--format json", json_too)):
+        if exercise and given is not None:
             raise ArgumentError(
                 f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
             )
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.console import output_console
+    from regard.cli.figure_file import FigureFile
     from regard.cli.html_page import HtmlPage
+    from regard.inspection.figures.matrix_form import MOST_ROWS, is_drawable, matrix_form
     from regard.inspection.steps import (
         EXAMPLES,
         example_page,
@@ -142,6 +155,7 @@ def steps(
 
     console = output_console(width=width, colour=color)
     page_file = None if html is None else HtmlPage(html, force=force)
+    figure_file = None if figure is None else FigureFile(figure, None, force=force)
 
     def tell(page: Page, told: dict[str, Any], document: str | None = None) -> None:
         if format is Format.json:
@@ -188,7 +202,16 @@ def steps(
         document = live_steps(known or matrices, title=example, language=lang, **place, **names)
     elif page_file is not None:
         page = Page(page.title, (*page.blocks, Prose(phrase("too large", lang))))
+    # Drawn before anything is printed, since matrices may be too large for it.
+    if figure_file is not None and not is_drawable(matrices):
+        raise ArgumentError(
+            f"`--figure` draws matrices of up to {MOST_ROWS} rows and columns, but {example} has larger ones. "
+            "Leave it out, or give fewer rows."
+        )
+    drawn = None if figure_file is None else matrix_form(known or matrices, row=query - 1, **names)
     tell(page, _as_json(matrices, walk), document)
+    if figure_file is not None:
+        figure_file.save(drawn)
 
 
 def _refuse_others(example: str, options: dict[str, Any], of_record: bool) -> None:

@@ -56,6 +56,7 @@ class TaskData:
         made: the splits that are made from the examples, because there are no files for them.
         names: new names of labels, as for `datasets.rename_labels`.
         broken: collects broken lines of a user's files, which are skipped; None: they raise errors.
+        can_skip: whether such an error names `--skip-broken`, an option that not every command has.
     """
 
     task: str
@@ -67,6 +68,7 @@ class TaskData:
     made: tuple[str, ...] = ()
     names: "Mapping[str, str] | None" = None
     broken: "BrokenLines | None" = None
+    can_skip: bool = True
 
     @classmethod
     def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
@@ -242,7 +244,7 @@ class TaskData:
                 )
             raise error
         if self.broken is None:
-            raise with_option(error)
+            raise with_option(error) if self.can_skip else error
         self.broken.add(error)
 
     @cached_property

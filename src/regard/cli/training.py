@@ -27,7 +27,7 @@ from regard.tasks.intervals import format_interval
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.torchrun import is_first
 
-__all__ = ["train_and_save"]
+__all__ = ["choose_recipe", "train_and_save"]
 
 Auxiliary = dict[str, list[Any]]
 
@@ -64,7 +64,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         raise ArgumentError(f"`--final` needs examples for test, but {data} has none. Leave it out.")
     if broken is not None and is_first():
         broken.write()
-    chosen = _recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
+    chosen = choose_recipe(recipe, out if resume else None, found.usual_recipe(examples, source))
     usual = "Leave it out for the default one."
     if chosen.task.kind != task.name:
         step = usual if recipe in RECIPES else "Set its task."
@@ -148,7 +148,7 @@ def _check_repeats(task: Task, data: str, examples: Sequence[Any]) -> None:
         )
 
 
-def _recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
+def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
     """The recipe with this name or in this file, else that of the resumed run, else the default one."""
     if named is not None and named in RECIPES:
         return RECIPES[named]

@@ -96,8 +96,8 @@ def _name(parameter: Any) -> str:
 
 
 def _value(parameter: Any, words: Sequence[str]) -> str | None:
-    """The value of an option on the command line."""
-    for place, word in enumerate(words):
+    """The value of an option on the command line: of several, the last counts."""
+    for place, word in reversed(list(enumerate(words))):
         for option in (each for each in parameter.opts if each.startswith("-")):
             if word == option and place + 1 < len(words):
                 return words[place + 1]
@@ -121,5 +121,6 @@ def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
     def renamed(found: re.Match[str]) -> str:
         return typed.get(found[1], found[0])
 
+    # What is an option of most commands, such as `--data`, is an argument of some.
     # "`resume` (--resume)" would name the option twice.
-    return re.sub(r"`(\w+)`(?: \(--\w+\))?", renamed, sentence).replace("` must be None", "` must be left out")
+    return re.sub(r"`(?:--)?(\w+)`(?: \(--\w+\))?", renamed, sentence).replace("` must be None", "` must be left out")

@@ -1,0 +1,95 @@
+"""`regard compare`: which recipe of a grid is best on your data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.duration import parse_minutes
+from regard.cli.options import (
+    ChartForceOption,
+    ChartOption,
+    ColourOption,
+    ColumnOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    WidthOption,
+)
+from regard.cli.startup import import_torch
+from regard.cli.train_options import Shown
+
+__all__ = ["compare"]
+
+
+def compare(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A data set's name, a file, or a folder.")],
+    *,
+    vary: Annotated[
+        list[str], typer.Option(metavar="FIELD=VALUE,...", help="Values of a field of the recipe; repeatable.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")],
+    # Named as the argument of `compare`, so that an error on that names the option.
+    minutes: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Take about so long: 30m, 1h30m  [default: what it takes]"),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|NAME", help="The default recipe: a JSON file, or a name  [default: by data]"),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="TASK", help="tagger, classifier, seq2seq or synthesis  [default: by data]")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="What to predict, if there is a choice  [default: by data set]")] = (
+        None
+    ),
+    column: ColumnOption = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each candidate in the last round.")] = 3,
+    processes: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Runs at a time  [default: one for each core]")
+    ] = None,
+    progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto,
+    figure: ChartOption = None,
+    force: ChartForceOption = False,
+    format: FormatOption = Format.text,
+    plain: PlainOption = False,
+    width: WidthOption = None,
+    color: ColourOption = None,
+) -> None:
+    """Find the recipe that is best on your data, among all combinations of the values that you name.
+
+    All combinations are trained for a few epochs, a third of them for three times as many, and so on; the last three
+    and the default recipe are trained in full, with several seeds. Dev decides. Test is read once, at the end, by the
+    winner and the default.
+
+    A command that was stopped continues when it is repeated. DIR then holds the report (report.html), every run
+    (runs.jsonl), the winner's recipe (recipe.json) and its model.
+
+    \b
+    Examples:
+      regard compare reviews.csv --vary score=additive,scaled_dot --vary position=none,rotary --out compared
+      regard compare sst2 --vary network=attention,bidirectional --vary layers=1,2 --budget 30m --out compared
+      regard train classifier --data reviews.csv --recipe compared/recipe.json --out mine
+    """
+    import_torch()
+    from regard.cli.comparing import ComparisonOptions, compare_and_show, find_data
+    from regard.lab.candidates import parse_vary
+
+    grid = parse_vary(vary)
+    budget = None if minutes is None else parse_minutes("--budget", minutes)
+    options = ComparisonOptions(
+        out,
+        budget,
+        seeds,
+        processes,
+        halving=True,
+        progress=progress.value,
+        format=format,
+        figure=figure,
+        force=force,
+        plain=plain,
+        width=width,
+        colour=color,
+    )
+    compare_and_show(find_data(data, task, label, column, recipe), recipe, grid, options)

@@ -1,0 +1,165 @@
+"""What `regard compare` and `regard replace` share: the data, the recipe, and the report."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from regard.cli.columns import column_names
+from regard.cli.console import output_console
+from regard.cli.figure_file import FigureFile
+from regard.cli.options import Format
+from regard.cli.task_data import TaskData
+from regard.cli.training import choose_recipe
+from regard.datasets import DATASETS, find_source
+from regard.errors import ArgumentError, UnknownNameError
+from regard.files import similar_paths
+from regard.lab.compare import compare
+from regard.page import Chart, Page, Prose, show
+from regard.tasks import RECIPES, TASKS, Recipe
+from regard.tasks.auxiliary import auxiliary_weights
+
+__all__ = ["ComparisonOptions", "compare_and_show", "find_data", "usual_of"]
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """The options that both commands share.
+
+    Args:
+        out: the folder of the results.
+        minutes: the time that it may take; None: what it takes.
+        seeds: the number of seeds in the last round.
+        processes: the number of runs at a time; None: one for each core.
+        halving: whether most candidates are dropped early.
+        progress: how to show progress.
+        format: whether the report or JSON is printed.
+        figure: the file of the report's chart; None: it isn't drawn.
+        force: whether a file that isn't such a figure may be overwritten.
+        plain, width, colour: how to write the report.
+    """
+
+    out: Path
+    minutes: float | None
+    seeds: int
+    processes: int | None
+    halving: bool
+    progress: str
+    format: Format
+    figure: str | None
+    force: bool
+    plain: bool
+    width: int | None
+    colour: Any
+
+
+def find_data(
+    data: str, task: str | None, label: str | None, column: Sequence[str] | None, recipe: str | None
+) -> TaskData:
+    """The data for a task, which follows from the recipe or the targets if it isn't given.
+
+    Raises:
+        ArgumentError: the data suit no task, or not this one.
+        UnknownNameError: there is no such task.
+    """
+    if task is not None and task not in TASKS:
+        raise UnknownNameError("--task", task, TASKS)
+    if task is None and recipe is not None:
+        task = choose_recipe(recipe, None, Recipe()).task.kind
+    try:
+        find_source(data)
+    except UnknownNameError:
+        # Later errors would list the data of one task alone.
+        raise UnknownNameError("data", data, [*DATASETS, "a path"], similar_paths(data)) from None
+    if task is not None:
+        return _found(task, data, label, column)
+    why: ArgumentError | None = None
+    for each in TASKS:
+        try:
+            found = _found(each, data, label, column)
+            examples = found.read("train")
+        except UnknownNameError:
+            raise
+        except ArgumentError as error:
+            why = why or error
+            continue
+        # Texts that don't repeat are targets to write, no labels.
+        meant = (
+            found.usual_recipe(examples).task.kind if found.known is not None or found.is_treebank else _meant(examples)
+        )
+        return found if meant == each else find_data(data, meant, label, column, None)
+    raise why or ArgumentError(f"`DATA` must hold examples with targets, but {data} holds none.")
+
+
+def _found(task: str, data: str, label: str | None, column: Sequence[str] | None) -> TaskData:
+    found = TaskData.find(task, data, label, column_names(column)).with_splits()
+    return dataclasses.replace(found, can_skip=False)
+
+
+def _meant(examples: list[Any]) -> str:
+    from regard.tasks.defaults import task_of
+    from regard.tasks.examples import as_pairs
+
+    return task_of(as_pairs(examples))
+
+
+def compare_and_show(
+    found: TaskData, given: Recipe | str | None, vary: Mapping[str, Sequence[Any]], options: ComparisonOptions
+) -> None:
+    """Compare recipes on data, and show the report and the next commands."""
+    figure = None if options.figure is None else FigureFile(options.figure, force=options.force)
+    examples, dev = found.read("train"), found.read("dev")
+    # Read now, so that a broken line is reported before hours of training; evaluated at the end.
+    test = found.read("test") if "test" in found.splits else None
+    recipe = given if isinstance(given, Recipe) else choose_recipe(given, None, found.usual_recipe(examples))
+    if recipe.task.kind != found.task:
+        raise ArgumentError(f"`--recipe` must be a {found.task}'s, but is a {recipe.task.kind}'s. Leave it out.")
+    if auxiliary_weights(recipe):
+        recipe = dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, auxiliary={}))
+        typer.echo("The recipe is used without its auxiliary labels.", err=True)
+    typer.echo(found.summary(examples, recipe.input.kind), err=True)
+    if (division := found.describe_splits()) is not None:
+        typer.echo(division, err=True)
+    done = compare(
+        examples,
+        dev,
+        vary,
+        out=options.out,
+        test=test,
+        recipe=recipe,
+        minutes=options.minutes,
+        seeds=options.seeds,
+        halving=options.halving,
+        processes=options.processes,
+        progress=options.progress,
+        name=found.name,
+    )
+    if figure is not None:
+        figure.write_chart([block for block in done.page.blocks if isinstance(block, Chart)])
+    if options.format is Format.json:
+        said = {"winner": done.winner, "recipe": done.recipe.to_json(), "model": str(done.folder), "test": done.test}
+        typer.echo(json.dumps(said, ensure_ascii=False, indent=2))
+        return
+    steps = (
+        Prose(f"The winner's recipe is {options.out / 'recipe.json'}, its model {done.folder}."),
+        Prose(f"The report with its pictures is {options.out / 'report.html'}."),
+    )
+    page = Page(done.page.title, (*done.page.blocks, *steps))
+    show(page, output_console(width=options.width, colour=options.colour), plain=options.plain)
+
+
+def usual_of(recipe: str) -> tuple[str, str | None]:
+    """The data and the label that a recipe of regard's was tuned on.
+
+    Raises:
+        ArgumentError: it is a file, which names no data.
+    """
+    from regard.tasks import NAMED_RECIPES
+
+    if recipe not in RECIPES:
+        raise ArgumentError(f"`--data` must name the data, since {recipe} is no recipe that comes with regard.")
+    return NAMED_RECIPES[recipe].data, NAMED_RECIPES[recipe].label

@@ -1,0 +1,79 @@
+"""Which field of a recipe two names are values of, for `regard replace`."""
+
+import dataclasses
+
+from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
+from regard.cli.training import choose_recipe
+from regard.errors import ArgumentError, UnknownNameError
+from regard.lab.candidates import changed, field_of
+from regard.modules import NETWORKS
+from regard.modules.projections import PROJECTIONS
+from regard.tasks import Recipe
+
+__all__ = ["swapped_recipe"]
+
+_ALIASES = {"rnn": "bidirectional", "cnn": "convolution"}
+_ALIASES_OF_ARCHITECTURES = {"rnn": "recurrent", "attention": "transformer"}
+
+
+def swapped_recipe(named: str, old: str, new: str, epochs: int | None = None) -> tuple[Recipe, str, str]:
+    """The recipe with `old`, the field of which it is a value, and the value that replaces it.
+
+    Args:
+        named: a recipe's name or file.
+        old, new: two values of one field; "rnn" is a bidirectional RNN, "cnn" a stack of convolutions. Of a seq2seq
+            recipe, "rnn" is a recurrent architecture, and "attention" a transformer.
+        epochs: instead of the recipe's.
+
+    Raises:
+        ArgumentError: they aren't values of one field of this recipe.
+        UnknownNameError: a name that is a value of no field.
+
+    Example:
+        >>> recipe, field, value = swapped_recipe("english-pos", "rnn", "attention")
+        >>> recipe.network, field, value
+        ('bidirectional', 'network', 'attention')
+    """
+    recipe = choose_recipe(named, None, Recipe())
+    fields = _values(recipe)
+    aliases = _ALIASES_OF_ARCHITECTURES if "task.architecture" in fields else _ALIASES
+    first, second = (aliases.get(each, each) if each not in _all(fields) else each for each in (old, new))
+    for name, value in (("OLD", first), ("NEW", second)):
+        if value not in _all(fields):
+            known = dict.fromkeys([*aliases, *_all(fields)])
+            raise UnknownNameError(name, old if name == "OLD" else new, known)
+    if first == second:
+        raise ArgumentError(f"`NEW` must be another part than `OLD`, but {old} and {new} are the same.")
+    field = next((field for field, values in fields.items() if first in values and second in values), None)
+    if field is None:
+        own, other = _field_with(fields, first), _field_with(fields, second)
+        raise ArgumentError(
+            f"`NEW` must be a {own}, as {old} is, but {new} is one of {other}. Take one of {', '.join(fields[own])}."
+        )
+    if epochs is not None:
+        recipe = dataclasses.replace(recipe, epochs=epochs)
+    return (recipe if field_of(recipe, field) == first else changed(recipe, {field: first})), field, second
+
+
+def _values(recipe: Recipe) -> dict[str, tuple[str, ...]]:
+    """The fields that are chosen by name, with their values."""
+    fields = {
+        "network": tuple(NETWORKS),
+        "score": tuple(SCORES),
+        "weights": tuple(WEIGHTS),
+        "position": (*POSITIONS, *INPUT_POSITIONS, "none"),
+        "projections": ("usual", *PROJECTIONS),
+        "cell": ("gru", "lstm"),
+    }
+    if hasattr(recipe.task, "architecture"):
+        del fields["network"]
+        fields = {"task.architecture": ("transformer", "attentive", "recurrent"), **fields}
+    return fields
+
+
+def _all(fields: dict[str, tuple[str, ...]]) -> list[str]:
+    return [value for values in fields.values() for value in values]
+
+
+def _field_with(fields: dict[str, tuple[str, ...]], value: str) -> str:
+    return next(field for field, values in fields.items() if value in values)

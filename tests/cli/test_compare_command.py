@@ -1,0 +1,168 @@
+"""`regard compare`: from a table to a recipe, and what is said of a command that can't be run."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from cli.comparison_data import listing, write_all
+from regard.cli.main import main
+from regard.lab import read_runs
+from regard.tasks import Recipe, load
+
+SMALL = ("--recipe", "recipe.json", "--seeds", 2, "--processes", 1, "--progress", "none")
+
+
+@pytest.fixture
+def regard(tmp_path, capsys, monkeypatch):
+    """Run a command in a folder with data: code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write_all(tmp_path)
+
+    def run(*words):
+        code = main([*map(str, words)])
+        said = capsys.readouterr()
+        return SimpleNamespace(code=code, out=said.out, err=said.err)
+
+    return run
+
+
+def test_from_a_table_to_a_recipe(regard, tmp_path, monkeypatch):
+    words = ("compare", "data", "--vary", "network=attention,connected", *SMALL, "--out", "new")
+    found = regard(*words)
+    assert found.code == 0, found.err
+    assert "Comparison of 2 recipes on data" in found.out
+    assert "The winner's recipe is new/recipe.json, its model new/model." in " ".join(found.out.split())
+    assert "On test, read once: accuracy" in found.out
+    recipe = Recipe.read(tmp_path / "new" / "recipe.json")
+    assert recipe.network in ("attention", "connected")
+    assert load(tmp_path / "new" / "model").recipe.network == recipe.network
+    assert len(read_runs(tmp_path / "new" / "runs.jsonl")) == 4
+    # Again, at 40 columns and as sentences: nothing is run.
+    before = listing(tmp_path / "new" / "runs")
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow, plain = regard(*words), regard(*words, "--plain")
+    assert narrow.code == plain.code == 0
+    assert max(map(len, narrow.out.splitlines())) <= 40
+    assert not set(plain.out) & set("│─┤┬┴┼")
+    assert listing(tmp_path / "new" / "runs") == before
+    # Another grid there is refused.
+    other = regard("compare", "data", "--vary", "layers=1,2", *SMALL, "--out", "new")
+    assert other.code == 2
+    assert "`--out` must be a new folder, or continue a comparison with the same vary, but new began" in other.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--vary", "scroe=dot"), "`--vary` must name fields of the recipe, but 'scroe' is none. Did you mean score?"),
+        (("--vary", "score=doot"), "`--vary` can't give score=doot: score must be one of "),
+        (("--vary", "score=doot"), "Did you mean 'dot'?"),
+        (("--vary", "task.pooling=men"), "`--vary` can't give task.pooling=men: pooling must be one of "),
+        # Not the option --width, which is the terminal's.
+        (
+            ("--vary", "heads=7"),
+            "`--vary` can't give heads=7: width must be a multiple of heads, which is 7, but is 12.",
+        ),
+        (("--vary", "width=1e400"), "`--vary` can't give width=Infinity: width must be a whole number, but is inf."),
+        (("--vary", "epochs=1,2"), "`--vary` must not name epochs, "),
+        (("--vary", "score"), "`--vary` must be FIELD=VALUE,VALUE, such as score=dot,additive, but is 'score'."),
+        (("--vary", "score=dot,"), "`--vary` must be FIELD=VALUE,VALUE"),
+        (("--vary", "score=dot", "--vary", "score=additive"), "`--vary` must name each field once"),
+        (("--vary", "score=scaled_dot"), "`--vary` must name a value that differs from the default recipe's"),
+        (
+            ("--vary", "score=dot", "--budget", "30"),
+            "`--budget` must be a time such as 30m, 1h30m or 90s, but is '30'.",
+        ),
+        (
+            ("--vary", "score=dot", "--budget", "0m"),
+            "`--budget` must be a time such as 30m, 1h30m or 90s, but is '0m'.",
+        ),
+        (("--vary", "score=dot", "--budget", "-5m"), "`--budget` must be a time"),
+        (("--vary", "score=dot", "--budget", "0.001s"), "`--budget` must pay for an epoch of each of the 2 candidates"),
+        (
+            ("--vary", "score=dot", "--out", "file"),
+            "`--out` must be a new or empty folder, or one of a comparison, but",
+        ),
+        (
+            ("--vary", "score=dot", "--out", "held"),
+            "`--out` must be a new or empty folder, or one of a comparison, but",
+        ),
+        (("--vary", "score=dot", "--out", "file/new"), "`--out` must be a folder that can be made, but of file/new "),
+        (("--vary", "score=dot", "--recipe", "nosuch"), "`--recipe` must be a JSON file or one of "),
+        (
+            ("--vary", "score=dot", "--recipe", "nosuch.json"),
+            "`--recipe` must be a JSON file, but nosuch.json can't be",
+        ),
+        (("--vary", "score=dot", "--recipe", "wrong.json"), "has no 'widht'. Did you mean 'width'?"),
+        (("--vary", "score=dot", "--recipe", "english-pos"), "`DATA` must have a label for each item of a source"),
+        (("--vary", "score=dot", "--task", "taggr"), "`--task` must be one of tagger, "),
+        (("--vary", "score=dot", "--seeds", 1), "`--seeds` must be 2 or more, but is 1."),
+        (("--vary", "score=dot", "--processes", 0), "`--processes` must be 1 or more, but is 0."),
+        (("--vary", "score=dot", "--figure", "a.jpg"), "`--figure` must end in .png, .svg or .pdf, but is 'a.jpg'."),
+        (("--vary", "score=dot", "--figure", "held"), "`--figure` must end in .png, .svg or .pdf, but is 'held'."),
+        ((), "`--vary` is missing"),
+    ],
+)
+def test_what_cannot_be_compared(regard, tmp_path, words, said):
+    before = listing(tmp_path)
+    found = regard("compare", "data", "--out", "new", *SMALL, *words)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    only_a_sentence(found.err)
+    assert listing(tmp_path) == before
+    assert not (tmp_path / "new").exists()
+
+
+def only_a_sentence(err):
+    """Beside what was read, an error is one line."""
+    assert "Traceback" not in err
+    assert [line[:7] for line in err.splitlines() if not re.match(r"\d+ texts -> ", line)] == ["regard:"]
+
+
+@pytest.mark.parametrize("data", ["dta", "nodata.csv", "ud-englsh-ewt"])
+def test_data_that_arent_there(regard, tmp_path, data):
+    before = listing(tmp_path)
+    for more in ((), SMALL):
+        found = regard("compare", data, "--vary", "score=dot", "--out", "new", *more)
+        assert (found.code, found.out) == (2, "")
+        assert "`DATA` must be one of " in found.err
+        assert f"but is '{data}'." in found.err
+        only_a_sentence(found.err)
+        assert "multi30k" in found.err
+    assert "Did you mean 'data'?" in regard("compare", "dta", "--vary", "score=dot", "--out", "new").err
+    assert listing(tmp_path) == before
+
+
+def test_a_broken_line_is_named(regard, tmp_path):
+    before = listing(tmp_path)
+    for more in ((), SMALL):
+        found = regard("compare", "broken.csv", "--vary", "score=dot", "--out", "new", *more)
+        assert (found.code, found.out) == (1, "")
+        assert "broken.csv, line 3: a row must have 2 columns, as the header, but has 1." in found.err
+        # An option that it doesn't have.
+        assert "--skip-broken" not in found.err
+        only_a_sentence(found.err)
+    assert listing(tmp_path) == before
+
+
+def test_a_column_that_is_not_there(regard):
+    found = regard("compare", "data", "--vary", "score=dot", "--out", "new", "--column", "text=review")
+    assert (found.code, found.out) == (1, "")
+    assert "train.csv, line 1: it has no column 'review' for text" in found.err
+
+
+def test_json_and_a_figure(regard, tmp_path):
+    words = ("--format", "json", "--figure", "new.svg")
+    found = regard("compare", "data", "--vary", "network=connected", *SMALL, "--out", "new", *words)
+    assert found.code == 0, found.err
+    said = json.loads(found.out)
+    assert said["winner"] in ("default", "network=connected")
+    assert said["recipe"]["network"] in ("attention", "connected")
+    assert said["model"] == "new/model"
+    assert set(said["test"]) == {said["winner"], "default"}
+    assert all(len(each) == 2 for each in said["test"].values())
+    assert found.err.endswith("Wrote new.svg.\n")
+    assert ">network=connected</text>" in (tmp_path / "new.svg").read_text(encoding="utf-8")

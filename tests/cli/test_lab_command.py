@@ -1,0 +1,143 @@
+"""`regard lab`: the list, a report, a run that goes on, and what is said of a command that can't be run."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+import regard.lab
+from lab.sample_studies import COINS, FAILING, LINES
+from regard.cli.main import main
+from regard.lab import read_runs
+
+STUDIES = {each.name: each for each in (COINS, LINES, FAILING)}
+RUN = ("lab", "coins", "--processes", 1, "--progress", "none")
+
+
+@pytest.fixture
+def regard_(tmp_path, capsys, monkeypatch):
+    """Run a command in an empty folder: code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(regard.lab, "STUDIES", STUDIES)
+
+    def run(*words):
+        code = main([*map(str, words)])
+        said = capsys.readouterr()
+        return SimpleNamespace(code=code, out=said.out, err=said.err)
+
+    return run
+
+
+def test_a_study_is_run_once(regard_, tmp_path):
+    found = regard_(*RUN)
+    assert (found.code, found.err) == (0, "The results are in lab/coins.jsonl.\n")
+    assert found.out.startswith(
+        "Is b better?\n\nThis contradicts the lecture notes. Yes. b against a: 25.0 points better"
+    )
+    before = (tmp_path / "lab" / "coins.jsonl").read_bytes()
+    assert before.count(b"\n") == 6
+    assert regard_(*RUN).out == found.out
+    assert (tmp_path / "lab" / "coins.jsonl").read_bytes() == before
+    assert regard_(*RUN, "--seeds", 4, "--out", "lab").code == 0
+    assert len(read_runs(tmp_path / "lab" / "coins.jsonl")) == 8
+
+
+def test_show_runs_nothing(regard_, tmp_path):
+    found = regard_("lab", "coins", "--show", "--out", "none")
+    assert (found.code, found.err) == (0, "")
+    assert "It hasn't been run." in found.out
+    assert not list(tmp_path.iterdir())
+    regard_(*RUN)
+    shown = regard_("lab", "coins", "--show", "--out", "lab", "--runs")
+    assert "Every run" in shown.out
+    assert "Every run" not in regard_("lab", "coins", "--show", "--out", "lab").out
+
+
+def test_json(regard_):
+    regard_(*RUN)
+    found = json.loads(regard_("lab", "coins", "--show", "--out", "lab", "--format", "json").out)
+    assert (found["name"], found["question"]) == ("coins", "Is b better?")
+    assert [(each["answer"], each["contradicts_notes"]) for each in found["claims"]] == [
+        ("yes", True),
+        ("can't tell", False),
+    ]
+    assert [(each["variant"], each["seed"]) for each in found["runs"]][:3] == [("a", 0), ("b", 0), ("a", 1)]
+    listed = json.loads(regard_("lab", "--out", "lab", "--format", "json").out)
+    assert [each["name"] for each in listed] == list(STUDIES)
+    assert [each["claims"][0]["answer"] for each in listed] == ["yes", "", ""]
+
+
+@pytest.mark.parametrize("more", [(), ("--plain",), ("coins", "--show"), ("coins", "--show", "--runs", "--plain")])
+def test_narrow_and_plain(regard_, monkeypatch, more):
+    regard_(*RUN)
+    monkeypatch.setenv("COLUMNS", "40")
+    found = regard_("lab", *more, "--out", "lab")
+    assert (found.code, found.err) == (0, "")
+    assert "b is better" in found.out.lower() or "25.0 points better" in " ".join(found.out.split())
+    if "--plain" in more:
+        assert not set(found.out) & set("│─┤┬┴┼")
+    else:
+        assert max(map(len, found.out.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF-")])
+def test_the_first_chart_is_a_figure(regard_, tmp_path, ending, begin):
+    found = regard_(*RUN[:1], "lines", *RUN[2:], "--figure", f"new/lines.{ending}")
+    assert found.code == 0, found.err
+    assert f"Wrote new/lines.{ending}.\n" in found.err
+    drawn = (tmp_path / "new" / f"lines.{ending}").read_bytes()
+    assert drawn.startswith(begin)
+    if ending == "svg":
+        # Along n comes before time and memory.
+        assert b">rising</text>" in drawn
+        assert b">Accuracy by n</text>" in drawn
+    # An own figure is written over.
+    assert regard_("lab", "lines", "--show", "--out", "lab", "--figure", f"new/lines.{ending}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cions",), "`NAME` must be one of coins, lines, failing, but is 'cions'. Did you mean 'coins'?"),
+        (("--show",), "`--show` needs the name of a study. The names: coins, lines, failing."),
+        (("--figure", "a.svg"), "`--figure` needs the name of a study."),
+        (("--seeds", 3), "`--seeds` needs the name of a study."),
+        (("coins", "--seeds", 0), "`--seeds` must be 1 or more, but is 0."),
+        (("coins", "--show", "--seeds", 0), "`--seeds` must be 1 or more, but is 0."),
+        (("coins", "--processes", 0), "`--processes` must be 1 or more, but is 0."),
+        (("coins", "--out", "file"), "`--out` must be a folder, but file is a file."),
+        (("coins", "--out", "file", "--show"), "`--out` must be a folder, but file is a file."),
+        (("--out", "file"), "`--out` must be a folder, but file is a file."),
+        (("coins", "--out", "file/new"), "is no folder"),
+        (("coins", "--figure", "a.jpg"), "`--figure` must end in .png, .svg or .pdf, but is 'a.jpg'."),
+        (("coins", "--figure", "file.svg"), "`--figure` must be a new file, or a figure that regard wrote"),
+        (("coins", "--html", "file"), "`--html` must be a new file, or a page that regard wrote, but file is neither."),
+        (("coins", "--show", "--out", "none", "--figure", "a.svg"), "`--figure` draws a chart of runs, but there are"),
+        (("coins", "--progress", "loud"), "`--progress` must be one of"),
+        (("coins", "--format", "yaml"), "`--format` must be one of"),
+    ],
+)
+def test_what_cannot_be_run(regard_, tmp_path, words, said):
+    for name in ("file", "file.svg"):
+        (tmp_path / name).write_text("mine")
+    found = regard_("lab", *words)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert found.err.startswith("regard: ")
+    assert found.err.count("\n") == 1
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"file": "mine", "file.svg": "mine"}
+
+
+def test_a_run_that_fails_and_a_broken_file(regard_, tmp_path):
+    found = regard_("lab", "failing", *RUN[2:], "--html", "a.html", "--figure", "a.svg")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(
+        "regard: the run 'b' of the study 'failing' with seed 0 failed: ValueError: a bias of 1."
+    )
+    assert found.err.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["lab"]
+    (tmp_path / "lab" / "coins.jsonl").write_text("{}\nnonsense\n")
+    found = regard_(*RUN)
+    assert (found.code, found.out) == (1, "")
+    assert "lab/coins.jsonl, line 1: a line must be a run that regard lab wrote" in found.err

@@ -1,0 +1,107 @@
+"""`regard replace`: an RNN and attention in its place, and what is said of a command that can't be run."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from cli.comparison_data import listing, write_all
+from cli.small_recipe import RECIPE
+from regard.cli.main import main
+from regard.cli.swaps import swapped_recipe
+from regard.lab import read_runs
+from regard.tasks import Recipe
+
+SMALL = ("--seeds", 2, "--processes", 1, "--progress", "none")
+
+
+@pytest.fixture
+def regard(tmp_path, capsys, monkeypatch):
+    """Run a command in a folder with data: code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write_all(tmp_path)
+
+    def run(*words):
+        code = main([*map(str, words)])
+        said = capsys.readouterr()
+        return SimpleNamespace(code=code, out=said.out, err=said.err)
+
+    return run
+
+
+def test_attention_in_the_place_of_an_rnn(regard, tmp_path):
+    found = regard("replace", "rnn", "attention", "recipe.json", "--data", "data", "--out", "new", *SMALL)
+    assert found.code == 0, found.err
+    runs = read_runs(tmp_path / "new" / "runs.jsonl")
+    assert {(each.variant, each.seed) for each in runs} == {
+        (name, seed) for name in ("default", "network=attention") for seed in (0, 1)
+    }
+    networks = {
+        each.variant: json.loads(
+            (tmp_path / "new" / "runs" / each.setting["keep"] / str(each.seed) / "run.json").read_bytes()
+        )["recipe"]["network"]
+        for each in runs
+    }
+    # The recipe's own network is neither of them.
+    assert networks == {"default": "bidirectional", "network=attention": "attention"}
+    assert "Comparison of 2 recipes on data" in found.out
+    assert Recipe.read(tmp_path / "new" / "recipe.json").network in ("bidirectional", "attention")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rnn", "rnn", "recipe.json"), "`NEW` must be another part than `OLD`, but rnn and rnn are the same."),
+        (("rnn", "bidirectional", "recipe.json"), "but rnn and bidirectional are the same."),
+        (("rnn", "dot", "recipe.json"), "`NEW` must be a network, as rnn is, but dot is one of score. Take one of "),
+        (("rnn", "atention", "recipe.json"), "`NEW` must be one of "),
+        (("rnn", "atention", "recipe.json"), "but is 'atention'. Did you mean 'attention'?"),
+        (("rmn", "attention", "recipe.json"), "but is 'rmn'. Did you mean 'rnn'?"),
+        (("rnn", "attention", "nosuch"), "`RECIPE` must be a JSON file or one of "),
+        (("rnn", "attention", "nosuch.json"), "`RECIPE` must be a JSON file, but nosuch.json can't be read"),
+        (("rnn", "attention", "wrong.json"), "has no 'widht'. Did you mean 'width'?"),
+        (("rnn", "attention", "recipe.json", "--data", "dta"), "`--data` must be one of "),
+        (("rnn", "attention", "recipe.json", "--out", "held"), "`--out` must be a new or empty folder"),
+        (("rnn", "attention", "recipe.json", "--out", "file"), "`--out` must be a new or empty folder"),
+        (("rnn", "attention", "recipe.json", "--epochs", 0), "`--epochs` must be 1 or more, but is 0."),
+        (("rnn", "attention"), "`RECIPE` is missing"),
+    ],
+)
+def test_what_cannot_be_replaced(regard, tmp_path, words, said):
+    before = listing(tmp_path)
+    found = regard("replace", "--data", "data", "--out", "new", *SMALL, *words)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert "Traceback" not in found.err
+    assert [line[:7] for line in found.err.splitlines() if not re.match(r"\d+ texts -> ", line)] == ["regard:"]
+    assert listing(tmp_path) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_recipe_of_ones_own_has_no_data(regard, tmp_path):
+    found = regard("replace", "rnn", "attention", "recipe.json", "--out", "new", *SMALL)
+    assert (found.code, found.out) == (2, "")
+    assert "`--data` must name the data, since recipe.json is no recipe that comes with regard." in found.err
+
+
+def test_swaps(tmp_path):
+    def swapped(old, new, **more):
+        path = tmp_path / "recipe.json"
+        path.write_text(json.dumps({**RECIPE, **more}))
+        recipe, field, value = swapped_recipe(str(path), old, new)
+        return recipe, field, value
+
+    recipe, field, value = swapped("rnn", "cnn")
+    assert (recipe.network, field, value) == ("bidirectional", "network", "convolution")
+    recipe, field, value = swapped("scaled_dot", "additive")
+    assert (recipe.score, field, value) == ("scaled_dot", "score", "additive")
+    # A name of two fields means the one that the other name is of, too.
+    assert swapped("attention", "recurrent")[1:] == ("network", "recurrent")
+    assert swapped("rotary", "recurrent")[1:] == ("position", "recurrent")
+    assert swapped("gru", "lstm", network="bidirectional")[1:] == ("cell", "lstm")
+    text = {"task": {"kind": "seq2seq"}, "input": {"kind": "words"}}
+    recipe, field, value = swapped("rnn", "attention", **text)
+    assert (recipe.task.architecture, field, value) == ("recurrent", "task.architecture", "transformer")
+    assert swapped("attentive", "recurrent", **text)[1:] == ("task.architecture", "recurrent")
