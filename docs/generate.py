@@ -14,6 +14,7 @@ NAME is one of
 - `parts`, `combinations`, `input positions`: tables of the operator's parts,
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
+- `claims: table` and `claims: sections`, the lab's questions with their answers, of docs/claim_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 
 The pages in docs/zh/tutorials and docs/zh/how-to are translations: they have the blocks of the pages in docs/tutorials
@@ -35,9 +36,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import claim_tables
 import note_tables
 import part_tables
 import task_tables
+from lecture_figures import PICTURES as LECTURE_PICTURES
 from part_pictures import PICTURES as PART_PICTURES
 
 ROOT = Path(__file__).parent.parent
@@ -128,6 +131,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "notes": note_tables.table,
     "tasks": task_tables.table,
     "calibration": lambda _: task_tables.calibration(),
+    "claims": lambda which: {"table": claim_tables.table, "sections": claim_tables.sections}[which](),
     "part": part_tables.page,
     "engines": part_tables.engines_of,
 }
@@ -265,6 +269,18 @@ def stale_pictures() -> Iterator[str]:
         path = ROOT / "docs" / "pictures" / "figures" / f"{view}.svg"
         if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
             yield str(path.relative_to(ROOT))
+    drawn = dict(claim_tables.pictures())
+    for name, svg in drawn.items():
+        path = ROOT / "docs" / "pictures" / "claims" / f"{name}.svg"
+        if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
+            yield str(path.relative_to(ROOT))
+    for path in (ROOT / "docs" / "pictures" / "claims").glob("*.svg"):
+        if path.stem not in drawn:
+            yield str(path.relative_to(ROOT))
+    for name, draw in LECTURE_PICTURES.items():
+        path = ROOT / "docs" / "pictures" / "lecture" / f"{name}.svg"
+        if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(draw())):
+            yield str(path.relative_to(ROOT))
     for name, draw in PART_PICTURES.items():
         path = ROOT / "docs" / "pictures" / "parts" / f"{name}.svg"
         if not path.exists() or path.read_text(encoding="utf-8") != draw():
@@ -287,12 +303,16 @@ def main(arguments: list[str]) -> int:
         if new != text:
             path.write_text(new, encoding="utf-8")
     pictures = ROOT / "docs" / "pictures"
-    for folder in ("figures", "parts"):
+    for folder in ("claims", "figures", "lecture", "parts"):
         (pictures / folder).mkdir(parents=True, exist_ok=True)
     for name, (command, columns) in TERMINAL_PICTURES.items():
         (pictures / name).write_text(picture(command, columns), encoding="utf-8")
     for view, svg in figures():
         (pictures / "figures" / f"{view}.svg").write_text(svg, encoding="utf-8")
+    for name, svg in claim_tables.pictures():
+        (pictures / "claims" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    for name, draw in LECTURE_PICTURES.items():
+        (pictures / "lecture" / f"{name}.svg").write_text(draw(), encoding="utf-8")
     for name, draw in PART_PICTURES.items():
         (pictures / "parts" / f"{name}.svg").write_text(draw(), encoding="utf-8")
     return 0

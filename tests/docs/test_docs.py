@@ -207,6 +207,8 @@ def test_a_translation_with_other_blocks_is_refused(generate):
 
 def test_every_passage_of_the_notes_is_shown():
     passages = tomllib.loads((ROOT / "docs" / "notes.toml").read_text(encoding="utf-8"))["passage"]
+    # A bar would begin another cell of the table.
+    assert not [each for each in passages if "|" in "".join([*each["en"], *each["zh"], each["shown"]])]
     for path in ("docs/explanation/notes.md", "docs/zh/notes.md"):
         text = (ROOT / path).read_text(encoding="utf-8")
         assert {each["note"] for each in passages} == set(re.findall(r"<!-- generated: notes: (\d+) ", text))
