@@ -71,8 +71,6 @@ def baselines(rows: dict[str, Row], lines: Iterable[Row]) -> str:
     }
     table = [("network", *(row["title"] for row in compared.values()))]
     for network, said in _NETWORKS.items():
-        if not any(measured == network for measured, _ in known):
-            continue
         cells = (_score(row, [run] if (run := known.get((network, name))) else []) for name, row in compared.items())
         table.append((said, *cells))
     return _markdown(table) + _conditions([*known.values()])
@@ -234,7 +232,6 @@ _NETWORKS = {
     "recurrent": "recurrent",
     "bidirectional": "recurrent, both ways",
     "attention": "attention",
-    "convolution_attention": "convolution and attention",
 }
 
 

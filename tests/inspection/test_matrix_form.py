@@ -10,7 +10,7 @@ import pytest
 from regard.errors import ArgumentError
 from regard.inspection.figures import matrix_form
 from regard.inspection.figures.matrix import short_number
-from regard.inspection.figures.saved import figure_bytes
+from regard.inspection.figures.written import figure_bytes
 from regard.inspection.steps import EXAMPLES, Matrices
 
 SVG = "{http://www.w3.org/2000/svg}"
