@@ -22,7 +22,7 @@ class Verdict:
         answer: "yes", "no" or "can't tell"; "" if there are no runs.
         sentence: the reason, with the difference, its interval and the number of seeds.
         found: the paired difference, in favour of the claim's first variant; None if there are no runs.
-        crossed: where the lines of the two variants cross, if they do.
+        crossed: where the lines of the two variants cross, if those of all seeds do.
     """
 
     claim: Claim
@@ -69,6 +69,9 @@ def judge(study: Study, claim: Claim, runs: Sequence[Run]) -> Verdict:
     if study.along is not None and isinstance(claim.than, str) and len({len(each) for each in by_seed.values()}) == 1:
         lines = {seed: {at: value for at, value in own.items() if at is not None} for seed, own in by_seed.items()}
         crossed = crossing(lines, log=study.along.log)
+        # Lines that lie on each other cross by chance, in some seeds.
+        if crossed is not None and crossed.count < crossed.seeds:
+            crossed = None
     return Verdict(claim, answer, _sentence(study, claim, measure, found, crossed), found, crossed)
 
 
@@ -142,8 +145,7 @@ def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, c
         after = claim.first if crossed.first_after else claim.than
         said += (
             f" The lines cross at {study.along and study.along.name} = {_round(crossed.at)}: beyond it, {after} is "
-            f"better ({crossed.count} of {crossed.seeds} seeds cross, from {_round(crossed.low)} to "
-            f"{_round(crossed.high)})."
+            f"better (those of single seeds cross from {_round(crossed.low)} to {_round(crossed.high)})."
         )
     return said
 
