@@ -6,6 +6,7 @@ RegardError
 ├── RefusedError        an engine that was requested by name doesn't support the request
 ├── DataError           a data file that can't be used; names the file and the line
 ├── ModelError          a saved model that can't be used; names the folder
+├── DivergedError       training whose loss isn't finite any more
 └── MissingExtraError   an optional library that isn't installed; names the extra (also an ImportError)
 
 Warnings that a prediction may be wrong:
@@ -25,6 +26,7 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "DataError",
+    "DivergedError",
     "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
@@ -116,6 +118,26 @@ class DataError(RegardError):
 
 class ModelError(RegardError):
     """A saved model can't be used."""
+
+
+class DivergedError(RegardError):
+    """Training diverged: its loss, or the score of the model, isn't a finite number.
+
+    Attributes:
+        reason: what became of which number, without the next step.
+
+    Example:
+        >>> error = DivergedError("the loss became nan in epoch 1, batch 2", "Try a smaller `learning_rate` than 0.5.")
+        >>> str(error)
+        'The loss became nan in epoch 1, batch 2. Try a smaller `learning_rate` than 0.5.'
+    """
+
+    def __init__(self, reason: str, step: str):
+        self.reason, self._step = reason, step
+        super().__init__(f"{reason[0].upper()}{reason[1:]}. {step}")
+
+    def __reduce__(self) -> Any:
+        return DivergedError, (self.reason, self._step)
 
 
 class MissingExtraError(RegardError, ImportError):

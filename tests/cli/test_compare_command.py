@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from cli.comparison_data import listing, write_all
+from cli.small_recipe import RECIPE
 from regard.cli.main import main
 from regard.lab import read_runs
 from regard.tasks import Recipe, load
@@ -152,6 +153,28 @@ def test_a_column_that_is_not_there(regard):
     found = regard("compare", "data", "--vary", "score=dot", "--out", "new", "--column", "text=review")
     assert (found.code, found.out) == (1, "")
     assert "train.csv, line 1: it has no column 'review' for text" in found.err
+
+
+def test_a_candidate_that_diverges_loses(regard, tmp_path):
+    grid = ("--vary", "learning_rate=1e+30", "--out", "new")
+    found = regard("compare", "data", *grid, *SMALL[:-1], "lines", "--plain")
+    assert found.code == 0, found.err
+    name = "learning_rate=1e+30"
+    lost = [(each.variant, each.measures) for each in read_runs(tmp_path / "new" / "runs.jsonl") if each.diverged]
+    assert lost == [(name, {})] * 2
+    assert f"{name}, seed 1: diverged, the " in found.err
+    said = " ".join(found.out.split())
+    assert "The best on dev is default: accuracy" in said
+    assert f"variant: {name}; accuracy: diverged;" in said
+    # All of them.
+    (tmp_path / "recipe.json").write_text(json.dumps({**RECIPE, "learning_rate": 1e30}), encoding="utf-8")
+    found = regard("compare", "data", "--vary", "learning_rate=1e+29", *SMALL, "--out", "other")
+    assert (found.code, found.out) == (2, "")
+    assert (
+        "regard: `--vary` must give a candidate that can be trained, but all 2 diverged; of the first, the "
+        in found.err
+    )
+    assert not (tmp_path / "other").exists()
 
 
 def test_json_and_a_figure(regard, tmp_path):

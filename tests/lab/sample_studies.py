@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+from regard.errors import DivergedError
 from regard.lab import Along, Claim, Study
 from regard.tasks.measure import ACCURACY, Measure
 
@@ -64,3 +65,14 @@ POINTS = Study(
     (Measure("error", falls=True), ACCURACY),
     along=Along("n", (1, 2)),
 )
+
+
+def diverge(setting, seed):
+    """Diverges for one variant and one seed; the others take a while."""
+    if (setting["bias"], seed) == (1, 1):
+        raise DivergedError("the loss became nan in epoch 1, batch 2", "Try a smaller `learning_rate` than 0.5.")
+    time.sleep(setting.get("seconds", 0.0))
+    return {"accuracy": 0.5 + 0.1 * setting["bias"]}
+
+
+DIVERGING = Study("diverging", "?", diverge, {"b": {"bias": 1}, "a": {"bias": 0, "seconds": 0.5}}, (Claim("a", "b"),))

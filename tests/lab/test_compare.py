@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 import regard.lab.compare as module
 from lab.sample_grid import RECIPE, VARY, sentences
-from regard.errors import ArgumentError, DataError, RegardError
+from regard.errors import ArgumentError, DataError, DivergedError, RegardError
 from regard.lab.compare import compare
 from regard.lab.results import read_runs
 from regard.page import as_text
@@ -287,6 +288,122 @@ def test_an_error_is_better_when_it_is_lower(tmp_path, monkeypatch):
     last = {each.variant for each in read_runs(tmp_path / "out" / "runs.jsonl") if each.setting["keep"]}
     assert last == {"default", "hidden=2", "hidden=3", "hidden=4"}
     assert done.winner == "hidden=2"
+
+
+WIDTHS = {"width": [2, 4, 6, 10]}
+WHY = "the loss became nan in epoch 1, batch 1"
+
+
+@pytest.fixture
+def diverging(quick, monkeypatch):
+    """`diverging(rule)`: the training of the recipes for which this is true diverges."""
+    train, rules = module.train, []
+
+    def trained(*examples, recipe, **options):
+        if any(rule(recipe) for rule in rules):
+            raise DivergedError(WHY, "Try a smaller `learning_rate` than 0.03.")
+        return train(*examples, recipe=recipe, **options)
+
+    monkeypatch.setattr(module, "train", trained)
+    return rules.append
+
+
+def lost(folder):
+    return {each.variant for each in read_runs(folder / "runs.jsonl") if each.diverged}
+
+
+def test_a_candidate_that_diverges_loses(tmp_path, quick, diverging, capsys):
+    diverging(lambda recipe: recipe.width in (2, 6, 10))
+    given = {**SHORT, "progress": "lines"}
+    done = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", test=TEST, **given)
+    assert lost(tmp_path / "out") == {"width=2", "width=6", "width=10"}
+    runs = {each.variant: each for each in read_runs(tmp_path / "out" / "runs.jsonl")}
+    assert (runs["width=6"].measures, runs["width=6"].diverged) == ({}, WHY)
+    assert f"width=6, seed 0: diverged, {WHY}" in capsys.readouterr().err
+    # It doesn't take part in the last round, which has room for it.
+    assert {name for name, seed, _ in tried(tmp_path / "out") if seed == 1} == {"default", "width=4"}
+    assert done.winner in ("default", "width=4")
+    first = as_text(done.page, plain=True).split("Round 1: 1 epoch", 1)[1]
+    assert [line.split("; ")[1:] for line in first.splitlines() if line.startswith("candidate: ")][2:] == [
+        ["dev accuracy: diverged."]
+    ] * 3
+    # Nothing is run again, not even what has no score.
+    before, calls = tried(tmp_path / "out"), len(quick)
+    again = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", test=TEST, **SHORT)
+    assert (again.winner, again.test, tried(tmp_path / "out"), len(quick)) == (done.winner, done.test, before, calls)
+
+
+def test_a_candidate_that_diverges_with_one_seed_is_behind_all_others(tmp_path, diverging):
+    """Its other seed solves the task, and the default never does."""
+    diverging(lambda recipe: (recipe.width, recipe.seed) == (8, 1))
+    given = {**SHORT, "recipe": dataclasses.replace(SHORT["recipe"], width=16)}
+    vary = {"network": ["attention"], "width": [8]}
+    done = compare(sentences(), sentences(), vary, out=tmp_path / "out", test=TEST, **given)
+    assert done.winner == "default"
+    said = " ".join(as_text(done.page).split())
+    assert "(1 diverged)" in said
+    assert set(done.test) == {"default"}
+
+
+def test_the_default_may_diverge(tmp_path, diverging, capsys):
+    diverging(lambda recipe: recipe.width == 8)
+    done = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", test=TEST, **{**SHORT, "progress": "lines"})
+    assert f"default diverged: {WHY}." in capsys.readouterr().err
+    assert done.winner != "default"
+    assert done.test["default"] == [None, None]
+    assert all(isinstance(each, float) for each in done.test[done.winner])
+    said = " ".join(as_text(done.page).split())
+    assert re.search(r"The best on dev is width=\d+: accuracy [\d.]+ %\. default diverged\.", said)
+    assert re.search(r"On test, read once: accuracy [\d.]+ %\.", said)
+
+
+def test_one_seed_of_the_default_may_diverge(tmp_path, diverging):
+    diverging(lambda recipe: (recipe.width, recipe.seed) == (8, 1))
+    recipe = dataclasses.replace(SHORT["recipe"], network="connected")
+    vary = {"network": ["attention"], "width": [4]}
+    done = compare(sentences(), sentences(), vary, out=tmp_path / "out", test=TEST, **{**SHORT, "recipe": recipe})
+    assert done.winner == "network=attention, width=4"
+    assert done.test["default"][1] is None
+    # Of the one seed that both have there is no interval.
+    assert "95 % interval too few seeds over 1 seed" in " ".join(as_text(done.page).split())
+
+
+def test_all_but_the_default_may_diverge(tmp_path, diverging):
+    diverging(lambda recipe: recipe.width != 8)
+    done = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", **SHORT)
+    assert done.winner == "default"
+    assert "No other recipe is better than the default." in " ".join(as_text(done.page).split())
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_all_may_diverge(tmp_path, quick, diverging, epochs):
+    """At once, or only in the rounds, which last longer than the epoch that is timed."""
+    diverging(lambda recipe: recipe.epochs == epochs)
+    given = {**SHORT, "recipe": dataclasses.replace(SHORT["recipe"], epochs=epochs)}
+    for _ in range(2):
+        with pytest.raises(ArgumentError) as caught:
+            compare(sentences(), sentences(), VARY, out=tmp_path / "out", **given)
+        assert str(caught.value) == (
+            f"`vary` must give a candidate that can be trained, but all 2 diverged; of the first, {WHY}. Give the "
+            "recipe a smaller learning_rate."
+        )
+        if epochs == 1:
+            assert not (tmp_path / "out").exists()
+    assert len(quick) == (0 if epochs == 1 else 1)
+
+
+def test_a_score_that_is_not_a_number_counts_as_diverged(tmp_path, quick, monkeypatch):
+    evaluate = Tagger.evaluate
+
+    def scored(self, examples, *more, **options):
+        found = evaluate(self, examples, *more, **options)
+        return dataclasses.replace(found, score=float("nan")) if self.recipe.network == "attention" else found
+
+    monkeypatch.setattr(Tagger, "evaluate", scored)
+    done = compare(sentences(), sentences(), VARY, out=tmp_path / "out", **SHORT)
+    assert done.winner == "default"
+    runs = [each.diverged for each in read_runs(tmp_path / "out" / "runs.jsonl") if each.variant != "default"]
+    assert runs == ["the accuracy on dev is nan"] * 2
 
 
 def test_without_halving_all_run_in_full(tmp_path, quick):

@@ -1,5 +1,6 @@
 """Runs: in their order, once each, whatever happens."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.sample_studies import COINS, FAILING, SLOW
-from regard.errors import ArgumentError, DataError, RegardError
+from lab.sample_studies import COINS, DIVERGING, FAILING, SLOW
+from regard.errors import ArgumentError, DataError, DivergedError, RegardError
 from regard.lab import Claim, Study, read_runs, run_study
 from regard.lab.results import append_run, current_runs
 
@@ -83,6 +84,38 @@ def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
     with pytest.raises(RegardError, match=r"the run 'b' of the study 'failing' with seed 0 failed: ValueError: a bias"):
         run_study(FAILING, path, processes=1, progress="none")
     assert [(each.variant, each.seed) for each in read_runs(path)] == [("a", 0)]
+
+
+@pytest.mark.parametrize(
+    ("processes", "kept"), [(1, [("b", 0), ("a", 0)]), (2, [("a", 0), ("a", 1), ("b", 0)])], ids=["one", "two"]
+)
+def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, processes, kept):
+    path = tmp_path / "diverging.jsonl"
+    with pytest.raises(DivergedError) as caught:
+        run_study(DIVERGING, path, processes=processes, progress="none")
+    assert str(caught.value) == (
+        "The run 'b' of the study 'diverging' with seed 1 diverged: the loss became nan in epoch 1, batch 2. The runs "
+        "that are done are kept. Give it a smaller learning rate, or leave its variant out."
+    )
+    # With two processes, another run is under way when this one diverges.
+    done = [(each.variant, each.seed) for each in read_runs(path)]
+    assert (done if processes == 1 else sorted(done)[-3:]) == kept
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_study_may_allow_for_runs_that_diverge(tmp_path, capsys, processes):
+    path = tmp_path / "diverging.jsonl"
+    study = dataclasses.replace(DIVERGING, may_diverge=True)
+    runs = run_study(study, path, processes=processes, progress="lines")
+    assert [(each.variant, each.seed) for each in runs if each.diverged] == [("b", 1)]
+    (lost,) = (each for each in read_runs(path) if each.diverged)
+    assert (lost.measures, lost.diverged) == ({}, "the loss became nan in epoch 1, batch 2")
+    assert lost.value("accuracy") is None
+    assert "b, seed 1: diverged, the loss became nan in epoch 1, batch 2  " in capsys.readouterr().err
+    # It isn't run again.
+    before = path.read_bytes()
+    assert run_study(study, path, processes=processes, progress="none") == runs
+    assert path.read_bytes() == before
 
 
 def test_a_function_that_no_process_can_import_is_refused():

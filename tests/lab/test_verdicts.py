@@ -64,6 +64,24 @@ def test_pairs_of_which_one_is_missing_are_left_out():
     assert judge(study, study.claims[0], []).answer == ""
 
 
+def test_runs_that_diverged_have_no_value_and_are_named():
+    study = study_of(Claim("a", "b"))
+    runs = runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)])
+    lost = [dataclasses.replace(each, measures={}, diverged="the loss became nan") for each in runs]
+    one = [*runs[:-2], lost[-2], runs[-1]]
+    found = judge(study, study.claims[0], one)
+    assert found.found.count == 2
+    assert found.sentence.endswith(" a diverged with 1 of 3 seeds.")
+    assert "80.50 % ± 0.7 (1 diverged)" in as_text(report(study, one))
+    every = [*lost[::2], *runs[1::2]]
+    found = judge(study, study.claims[0], every)
+    assert (found.answer, found.sentence, found.found) == ("", "a diverged.", None)
+    text = as_text(report(study, every), plain=True)
+    assert "variant: a; accuracy: diverged; seconds: 1.0" in text
+    assert "variant: a; seed: 0; accuracy: diverged; " in text
+    assert [each.name for each in charts(study, every)[0].series] == ["b"]
+
+
 def test_a_contradiction_comes_first():
     study = study_of(Claim("a", "b", notes="no"))
     yes = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)]))

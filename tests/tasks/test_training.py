@@ -12,7 +12,7 @@ import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.datasets import split_by_hash
-from regard.errors import ArgumentError, MissingExtraError, RegardError, UnknownNameError
+from regard.errors import ArgumentError, DivergedError, MissingExtraError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
 from regard.tasks.training.checkpoints import read_state, write_state
@@ -293,6 +293,11 @@ def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
     monkeypatch.setattr(hidden, lambda self, batch: self.embedding(batch.vectors) * torch.nan)
     with pytest.raises(RegardError, match=r"The loss became nan in epoch 1, batch 1. Try a smaller `learning_rate`"):
         fit(tiny())
+
+
+def test_weights_that_are_too_large_stop_with_advice():
+    with pytest.raises(DivergedError, match=r"The weights became too large for float16. Try a smaller `learning_rate`"):
+        fit(dataclasses.replace(tiny(), epochs=1, batch_items=10_000, learning_rate=1e30))
 
 
 def test_ctrl_c_stops_cleanly(tmp_path):

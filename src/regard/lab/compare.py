@@ -2,16 +2,18 @@
 
 import dataclasses
 import json
+import math
 import os
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, DivergedError
 from regard.files import write_json, write_text
 from regard.inputs import as_list
 from regard.lab.candidates import changed, grid
@@ -33,6 +35,7 @@ __all__ = ["CandidateRun", "Compared", "compare"]
 
 _STATE = "compare.json"
 _DEFAULT = "default"
+_SMALLER = "Try a smaller `learning_rate`."
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,15 @@ class Compared:
         recipe: its recipe.
         folder: its model, of the seed that is best on dev.
         page: the report, without the table of every run, which report.html has.
-        test: the scores on test by candidate and seed, of the winner and the default; empty without examples for test.
+        test: the scores on test by candidate and seed, of the winner and the default; None for a seed with which the
+            candidate diverged; empty without examples for test.
     """
 
     winner: str
     recipe: Recipe
     folder: Path
     page: Page
-    test: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    test: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,20 @@ class CandidateRun:
     folder: Path
 
     def __call__(self, setting: Setting, seed: int) -> dict[str, float]:
-        """Train, and return the score on dev by the name of its measure, and the number of parameters."""
+        """Train, and return the score on dev by the name of its measure, and the number of parameters.
+
+        Raises:
+            DivergedError: training diverged, or the score isn't a finite number.
+        """
         recipe = dataclasses.replace(changed(self.recipe, setting["changes"]), epochs=setting["epochs"], seed=seed)
         out = self.folder / setting["keep"] / str(seed) if setting["keep"] else None
         # A run that was killed goes on after its last epoch.
         resume = out is not None and RunFolder(out).begun()
         model = train(self.examples, self.dev, recipe=recipe, out=out, resume=resume, progress="none")
         found = model.evaluate(self.dev)
+        if not math.isfinite(found.score):
+            # The last update of an epoch is followed by no loss that would show it.
+            raise DivergedError(f"the {found.measure} on dev is {found.score}", _SMALLER)
         return {found.measure: found.score, "parameters": model.parameters}
 
 
@@ -98,7 +109,8 @@ def compare(
     """Find the best recipe of a grid: many candidates are trained for a few epochs, and the best of them for more.
 
     The default recipe takes part to the end, so that the report can say what the others gain. The order of the
-    candidates is decided on dev. In the end the winner's and the default's models are evaluated on test, once.
+    candidates is decided on dev. In the end the winner's and the default's models are evaluated on test, once. A
+    candidate whose training diverges loses.
 
     Args:
         examples, dev: as in `regard.train`.
@@ -114,7 +126,8 @@ def compare(
         name: the name of the data in the report.
 
     Raises:
-        ArgumentError: an invalid field or value, a budget that is too small, or a folder that holds something else.
+        ArgumentError: an invalid field or value, a budget that is too small, a folder that holds something else, or
+            a grid all of whose candidates diverge.
         RegardError: training failed; what was done is kept.
     """
     examples = as_list("examples", examples, "(source, target) pairs")
@@ -144,7 +157,7 @@ def compare(
     call = CandidateRun(recipe, examples, dev, folder / "runs")
     if not state:
         show.note("The default recipe's first epoch says how long the others may take.")
-        state = _planned(call, len(known), seeds, count, identity, halving=halving, minutes=minutes)
+        state = _planned(call, known, seeds, count, identity, show, halving=halving, minutes=minutes)
         write_json(folder / _STATE, state)
     measure = Measure(**state["measure"])
     path, rounds, left = folder / "runs.jsonl", [], list(known)
@@ -152,12 +165,17 @@ def compare(
     def run(rung: Rung, keep: Sequence[str]) -> tuple[Study, list[Run]]:
         show.note(f"{counted(len(left), 'candidate')}: {counted(rung.epochs, 'epoch')}, {counted(rung.seeds, 'seed')}.")
         study = _study(call, {each: known[each] for each in left}, rung, measure, keep=keep)
-        return study, run_study(study, path, seeds=rung.seeds, processes=count, progress=progress)
+        runs = run_study(study, path, seeds=rung.seeds, processes=count, progress=progress)
+        if all(each.diverged for each in runs):
+            raise _all_diverged(len(left), runs[0].diverged)
+        return study, runs
 
     for rung, after in pairwise(Rung(**each) for each in state["rungs"]):
         scores = _means(run(rung, ())[1], measure)
         others = sorted((each for each in left if each != _DEFAULT), key=lambda each: _key(measure, scores[each]))
-        kept = {_DEFAULT, *others[: after.candidates - 1]}
+        sound = [each for each in others if scores[each] is not None]
+        # The last round compares the default with something, even if all else diverged.
+        kept = {_DEFAULT, *(sound or others[:1])[: after.candidates - 1]}
         rounds.append((rung, scores, kept))
         left = [each for each in left if each in kept]
     if minutes is not None and not state["fitted"]:
@@ -165,9 +183,14 @@ def compare(
         write_json(folder / _STATE, state)
     study, runs = run(Rung(**state["rungs"][-1]), list(known))
     scores = _means(runs, measure)
-    winner = min(left, key=lambda each: (_key(measure, scores[each]), each != _DEFAULT))
-    seed = min((each for each in runs if each.variant == winner), key=lambda each: _key(measure, _score(each, measure)))
-    folders = {(each.variant, each.seed): call.folder / each.setting["keep"] / str(each.seed) for each in runs}
+    lost = Counter(each.variant for each in runs if each.diverged)
+    winner = min(left, key=lambda each: (lost[each], _key(measure, scores[each]), each != _DEFAULT))
+    own = (each for each in runs if each.variant == winner)
+    seed = min(own, key=lambda each: _key(measure, each.value(measure.name)))
+    folders = {
+        (each.variant, each.seed): None if each.diverged else call.folder / each.setting["keep"] / str(each.seed)
+        for each in runs
+    }
     if test is not None:
         compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
         state = _tested(folder, state, test, compared, show)
@@ -176,7 +199,7 @@ def compare(
         comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, all_runs=all_runs)
         for all_runs in (True, False)
     )
-    model = load(folders[winner, seed.seed])
+    model = load(call.folder / seed.setting["keep"] / str(seed.seed))
     model.save(folder / "model")
     best = changed(recipe, known[winner])
     write_json(folder / "recipe.json", best.to_json())
@@ -212,19 +235,18 @@ def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 def _planned(
     call: CandidateRun,
-    count: int,
+    known: Mapping[str, dict[str, Any]],
     seeds: int,
     processes: int,
     identity: Mapping[str, Any],
+    show: RunProgress,
     *,
     halving: bool,
     minutes: float | None,
 ) -> dict[str, Any]:
-    """Plan the rounds, after one epoch of the default recipe."""
-    start = time.perf_counter()
-    model = train(call.examples, call.dev, recipe=dataclasses.replace(call.recipe, epochs=1), progress="none")
-    model.evaluate(call.dev)
-    each, epochs = time.perf_counter() - start, call.recipe.epochs
+    """Plan the rounds, after one epoch of the default recipe, or of the first candidate that doesn't diverge in it."""
+    count, epochs = len(known), call.recipe.epochs
+    measure, each = _timed(call, known, show)
     if not halving:
         rungs = [Rung(count, epochs, seeds)]
     elif minutes is None:
@@ -233,17 +255,42 @@ def _planned(
         rungs = affordable(count, epochs, seeds, seconds=max(0.0, 60 * minutes - each) * processes, each=each)
     return {
         "identity": dict(identity),
-        "measure": dataclasses.asdict(model.measure),
+        "measure": dataclasses.asdict(measure),
         "rungs": [dataclasses.asdict(rung) for rung in rungs],
         "fitted": False,
     }
 
 
+def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: RunProgress) -> tuple[Measure, float]:
+    """The measure of dev, and the seconds of one epoch."""
+    why = ""
+    for name, changes in known.items():
+        start = time.perf_counter()
+        try:
+            recipe = dataclasses.replace(changed(call.recipe, changes), epochs=1)
+            model = train(call.examples, call.dev, recipe=recipe, progress="none")
+        except DivergedError as error:
+            why = why or error.reason
+            show.note(f"{name} diverged: {error.reason}.")
+            continue
+        model.evaluate(call.dev)
+        return model.measure, time.perf_counter() - start
+    raise _all_diverged(len(known), why)
+
+
+def _all_diverged(count: int, why: str) -> ArgumentError:
+    return ArgumentError(
+        f"`vary` must give a candidate that can be trained, but all {count} diverged; of the first, {why}. Give "
+        "the recipe a smaller learning_rate."
+    )
+
+
 def _fitted(state: dict[str, Any], runs: Sequence[Run], seconds: float) -> dict[str, Any]:
     """Fit the last round into what is left of the budget, by what the runs before it took."""
     last = Rung(**state["rungs"][-1])
-    if runs:
-        each = statistics.fmean(run.seconds / run.setting["epochs"] for run in runs)
+    # A run that diverged ended early.
+    if whole := [run for run in runs if not run.diverged]:
+        each = statistics.fmean(run.seconds / run.setting["epochs"] for run in whole)
         left = seconds - sum(run.seconds for run in runs)
         fewer = min(last.epochs, max(1, int(left / (each * last.candidates * last.seeds))))
         last = dataclasses.replace(last, epochs=fewer)
@@ -251,16 +298,21 @@ def _fitted(state: dict[str, Any], runs: Sequence[Run], seconds: float) -> dict[
 
 
 def _tested(
-    folder: Path, state: dict[str, Any], test: Iterable[Any], models: Mapping[tuple[str, int], Path], show: RunProgress
+    folder: Path,
+    state: dict[str, Any],
+    test: Iterable[Any],
+    models: Mapping[tuple[str, int], Path | None],
+    show: RunProgress,
 ) -> dict[str, Any]:
-    """Evaluate the models on test, by candidate and seed, unless that is done."""
+    """Evaluate the models on test, by candidate and seed, unless that is done; a seed without a model has None."""
     examples = as_list("test", test, "(source, target) pairs")
     digest = digest_pairs(as_pairs(examples, argument="test"))
     if "test" not in state:
         show.note("All is decided on dev. Test is read, once.")
-        scores: dict[str, list[float]] = {}
+        scores: dict[str, list[float | None]] = {}
         for (name, _), path in models.items():
-            scores.setdefault(name, []).append(load(path).evaluate(examples).score)
+            score = None if path is None else load(path).evaluate(examples).score
+            scores.setdefault(name, []).append(score)
         state = {**state, "test": scores, "test_data": digest}
         write_json(folder / _STATE, state)
     elif state["test_data"] != digest:
@@ -282,20 +334,21 @@ def _study(
     }
     claims = tuple(Claim(each, _DEFAULT, text=f"Is {each} better than the default?") for each in left if left[each])
     shown = (measure, Measure("parameters", falls=True, digits=0))
-    return Study("compare", "Which recipe is best?", call, variants, claims, shown, seeds=max(2, rung.seeds))
+    seeds = max(2, rung.seeds)
+    return Study("compare", "Which recipe is best?", call, variants, claims, shown, seeds=seeds, may_diverge=True)
 
 
-def _score(run: Run, measure: Measure) -> float:
-    return run.value(measure.name) or 0.0
-
-
-def _means(runs: Sequence[Run], measure: Measure) -> dict[str, float]:
-    by_name: dict[str, list[float]] = {}
+def _means(runs: Sequence[Run], measure: Measure) -> dict[str, float | None]:
+    """The mean score of each candidate over the seeds; None if it diverged with all of them."""
+    by_name: dict[str, list[float]] = {run.variant: [] for run in runs}
     for run in runs:
-        by_name.setdefault(run.variant, []).append(_score(run, measure))
-    return {name: statistics.fmean(values) for name, values in by_name.items()}
+        if (score := run.value(measure.name)) is not None:
+            by_name[run.variant].append(score)
+    return {name: statistics.fmean(values) if values else None for name, values in by_name.items()}
 
 
-def _key(measure: Measure, score: float) -> float:
-    """Sorts the best first."""
+def _key(measure: Measure, score: float | None) -> float:
+    """Sorts the best first, and what has no score last."""
+    if score is None:
+        return math.inf
     return score if measure.falls else -score

@@ -15,8 +15,8 @@ from regard.tasks.measure import Measure
 
 __all__ = ["comparison_page"]
 
-Round = tuple[Rung, Mapping[str, float], set[str]]
-"""A round that is over: its plan, the score of each candidate, and the names of those that went on."""
+Round = tuple[Rung, Mapping[str, float | None], set[str]]
+"""A round that is over: its plan, the score of each candidate or None if it diverged, and the names that went on."""
 
 
 def comparison_page(
@@ -25,7 +25,7 @@ def comparison_page(
     rounds: Sequence[Round],
     *,
     winner: str,
-    test: Mapping[str, Sequence[float]],
+    test: Mapping[str, Sequence[float | None]],
     name: str,
     all_runs: bool = True,
 ) -> Page:
@@ -51,8 +51,12 @@ def comparison_page(
     for number, (rung, scores, kept) in enumerate(rounds, start=1):
         seeds = "" if rung.seeds == 1 else f", {counted(rung.seeds, 'seed')}"
         blocks.append(Heading(f"Round {number}: {counted(rung.epochs, 'epoch')}{seeds}"))
-        best = sorted(scores, key=lambda each: scores[each] if measure.falls else -scores[each])
-        rows = tuple((each, value_text(measure, scores[each]), "yes" if each in kept else "") for each in best)
+        sound = {each: score for each, score in scores.items() if score is not None}
+        best = sorted(sound, key=lambda each: sound[each] if measure.falls else -sound[each])
+        rows = tuple(
+            (each, value_text(measure, sound[each]) if each in sound else "diverged", "yes" if each in kept else "")
+            for each in (*best, *(each for each in scores if each not in sound))
+        )
         blocks.append(Table(("candidate", f"dev {measure.name}", "goes on"), rows, ("left", "right", "left")))
     return Page(f"Comparison of {counted(count, 'recipe')} on {name}", tuple(blocks))
 
@@ -64,18 +68,26 @@ def _of_dev(study: Study, runs: Sequence[Run], winner: str) -> str:
     found = next((each for each in verdicts(study, runs) if each.claim.first == winner), None)
     if found is None:
         return f"{said} No other recipe is better than the default."
+    if not found.answer:
+        return f"{said} {found.sentence}"
     sure = {"yes": "It is better than the default", "no": "It isn't better than the default"}
     return f"{said} {sure.get(found.answer, 'It may be no better than the default')}: {found.sentence}"
 
 
-def _of_test(measure: Measure, test: Mapping[str, Sequence[float]], winner: str) -> str:
-    own = value_text(measure, statistics.fmean(test[winner]))
-    if winner == "default":
-        return f"On test, read once: {measure.name} {own}."
-    other, sign = test["default"], -1 if measure.falls else 1
-    found = difference([sign * (a - b) for a, b in zip(test[winner], other, strict=True)])
+def _of_test(measure: Measure, test: Mapping[str, Sequence[float | None]], winner: str) -> str:
+    means = {
+        name: value_text(measure, statistics.fmean(known))
+        for name, scores in test.items()
+        if (known := [each for each in scores if each is not None])
+    }
+    sign = -1 if measure.falls else 1
+    pairs = zip(test[winner], test["default"], strict=True)
+    both = [sign * (a - b) for a, b in pairs if a is not None and b is not None]
+    if winner == "default" or not both:
+        return f"On test, read once: {measure.name} {means[winner]}."
+    found = difference(both)
     return (
-        f"On test, read once: {measure.name} {own}, the default {value_text(measure, statistics.fmean(other))} "
+        f"On test, read once: {measure.name} {means[winner]}, the default {means['default']} "
         f"(difference {amount_text(measure, found.mean)}, 95 % interval {interval_text(measure, found)} over "
         f"{counted(found.count, 'seed')})."
     )

@@ -74,6 +74,8 @@ class _Bar(_Lines):
 
 
 def _described(run: Run) -> str:
+    if run.diverged:
+        return f"{run.variant}, seed {run.seed}: diverged, {run.diverged}  {clock(run.seconds)}"
     measures = (f"{name} {value:.4g}" for name, value in run.measures.items() if isinstance(value, float))
     return f"{run.variant}, seed {run.seed}: {', '.join([*measures][:3])}  {clock(run.seconds)}"
 

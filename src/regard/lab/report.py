@@ -117,7 +117,7 @@ def _trade(study: Study, runs: Sequence[Run]) -> Chart | None:
     measure, series = study.measures[0], []
     known = all(run.memory for run in runs)
     for variant in study.variants:
-        own = [run for run in runs if run.variant == variant]
+        own = [run for run in runs if run.variant == variant and not run.diverged]
         values = {run.seed: [value for _, value in values_of(study, measure, run)] for run in own}
         means = [statistics.fmean(each) for each in values.values() if each]
         if means:
@@ -148,7 +148,8 @@ def _table(study: Study, runs: Sequence[Run]) -> Table:
             cells = [variant, *([f"{at:,g}"] if at is not None else [""] if study.along is not None else [])]
             for measure in measures:
                 values = [value for run in own if (value := _at(study, run, measure, at)) is not None]
-                cells.append(_spread(measure, values))
+                lost = sum(bool(run.diverged) for run in own) if measure == study.measures[0] else 0
+                cells.append(_spread(measure, values, lost))
             rows.append(tuple(cells))
     return Table(tuple(columns), tuple(rows), ("left", *["right" for _ in columns[1:]]))
 
@@ -160,11 +161,13 @@ def _at(study: Study, run: Run, measure: Measure, at: float | None) -> float | N
     return run.value(measure.name) if value is None else value
 
 
-def _spread(measure: Measure, values: Sequence[float]) -> str:
+def _spread(measure: Measure, values: Sequence[float], lost: int) -> str:
+    """The mean and the spread, and how many further runs diverged."""
     if not values:
-        return ""
+        return "diverged" if lost else ""
     mean = value_text(measure, statistics.fmean(values))
-    return f"{mean} ± {amount_text(measure, statistics.stdev(values))}" if len(values) > 1 else mean
+    said = f"{mean} ± {amount_text(measure, statistics.stdev(values))}" if len(values) > 1 else mean
+    return f"{said} ({lost} diverged)" if lost else said
 
 
 def _differences(study: Study, found: Sequence[Verdict]) -> Table:
@@ -201,6 +204,8 @@ def _every_run(study: Study, runs: Sequence[Run]) -> Table:
             cells = [
                 value_text(m, value) if value is not None else "" for m, value in zip(measures, values, strict=True)
             ]
+            if run.diverged:
+                cells[0] = "diverged"
             place = [f"{at:,g}" if at is not None else ""] if study.along is not None else []
             rows.append((run.variant, *place, str(run.seed), *cells))
     return Table(columns, tuple(rows), ("left", *["right" for _ in columns[1:]]))

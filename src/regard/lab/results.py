@@ -30,6 +30,7 @@ class Run:
         versions: the versions of Python, PyTorch and regard.
         machine: the processor and the number of its cores.
         date: the day, as YYYY-MM-DD.
+        diverged: why it has no measures, if its training diverged; else "".
     """
 
     variant: str
@@ -42,6 +43,7 @@ class Run:
     versions: dict[str, str]
     machine: str
     date: str
+    diverged: str = ""
 
     @property
     def key(self) -> str:

@@ -5,14 +5,14 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, DivergedError, RegardError
 from regard.lab.measurement import cores, machine, measured, today, versions
 from regard.lab.progress import choose_run_progress
 from regard.lab.results import Run, append_run, as_measures, current_runs, read_runs
@@ -48,6 +48,7 @@ def run_study(
     Raises:
         ArgumentError: an invalid number of seeds or processes, or a function that another process can't import.
         DataError: the file holds something else than runs.
+        DivergedError: the training of a run diverged, and the study doesn't allow for that; the others are in the file.
         RegardError: a run failed; the others are in the file.
 
     Example:
@@ -89,10 +90,11 @@ def _run_all(study: Study, left: Sequence[Planned], processes: int) -> Iterator[
     _check_importable(study)
     waiting = list(reversed(left))
     with _pool(processes, study) as pool:
-        running = {}
-        while waiting or running:
+        running: dict[Future[Run], Planned] = {}
+        failed: RegardError | None = None
+        while running or (waiting and failed is None):
             # No more than there are processes, so that Ctrl-C leaves nothing that is still to be run.
-            while waiting and len(running) < processes:
+            while waiting and len(running) < processes and failed is None:
                 each = waiting.pop()
                 running[pool.submit(_run_in_worker, each, study.code)] = each
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -104,6 +106,11 @@ def _run_all(study: Study, left: Sequence[Planned], processes: int) -> Iterator[
                         f"a process that ran {_named(study, each)} ended early, perhaps for want of memory. Repeat the "
                         "command, with --processes 1 if memory is short: what is done isn't run again."
                     ) from error
+                except RegardError as error:
+                    # The runs beside it end as well, and are kept.
+                    failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _run_in_worker(planned: Planned, code: str) -> Run:
@@ -111,8 +118,25 @@ def _run_in_worker(planned: Planned, code: str) -> Run:
 
 
 def _run(study: Study, planned: Planned, code: str) -> Run:
+    diverged = ""
+
+    def run() -> Mapping[str, Any]:
+        nonlocal diverged
+        try:
+            return study.run(dict(planned.setting), planned.seed)
+        except DivergedError as error:
+            if not study.may_diverge:
+                raise
+            diverged = error.reason
+            return {}
+
     try:
-        found = measured(lambda: study.run(dict(planned.setting), planned.seed))
+        found = measured(run)
+    except DivergedError as error:
+        raise DivergedError(
+            f"{_named(study, planned)} diverged: {error.reason}",
+            "The runs that are done are kept. Give it a smaller learning rate, or leave its variant out.",
+        ) from error
     except RegardError:
         raise
     except Exception as error:
@@ -131,6 +155,7 @@ def _run(study: Study, planned: Planned, code: str) -> Run:
         versions(),
         machine(),
         today(),
+        diverged,
     )
 
 

@@ -50,8 +50,9 @@ def judge(study: Study, claim: Claim, runs: Sequence[Run]) -> Verdict:
     """
     measure = study.measure(claim.measure)
     by_seed = paired(study, claim, runs)
+    lost = [each for name in (claim.first, claim.than) if (each := _diverged(name, runs))]
     if not by_seed:
-        return Verdict(claim, "", "It hasn't been run.")
+        return Verdict(claim, "", " ".join(lost) or "It hasn't been run.")
     if claim.at is None:
         values = [statistics.fmean(each.values()) for each in by_seed.values()]
     else:
@@ -72,7 +73,18 @@ def judge(study: Study, claim: Claim, runs: Sequence[Run]) -> Verdict:
         # Lines that lie on each other cross by chance, in some seeds.
         if crossed is not None and crossed.count < crossed.seeds:
             crossed = None
-    return Verdict(claim, answer, _sentence(study, claim, measure, found, crossed), found, crossed)
+    sentence = " ".join([_sentence(study, claim, measure, found, crossed), *lost])
+    return Verdict(claim, answer, sentence, found, crossed)
+
+
+def _diverged(variant: str | float, runs: Sequence[Run]) -> str:
+    """A sentence on the seeds with which a variant diverged; "" if it never did."""
+    own = [run for run in runs if run.variant == variant]
+    count = sum(bool(run.diverged) for run in own)
+    if not count:
+        return ""
+    seeds = "" if count == len(own) else f" with {count} of {counted(len(own), 'seed')}"
+    return f"{variant} diverged{seeds}."
 
 
 def verdicts(study: Study, runs: Sequence[Run]) -> list[Verdict]:

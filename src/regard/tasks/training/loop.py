@@ -9,7 +9,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import DivergedError
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.checkpoints import write_state
@@ -78,9 +78,9 @@ class Loop:
             own = [0 if batches.borrowed(index) else term.items for term in loss.terms]
             shown, total, *every = self.sums(loss.shown * own[0], loss.total.item(), *own)
             if not math.isfinite(total):
-                raise RegardError(
-                    f"The loss became {total} in epoch {epoch + 1}, batch {index + 1}. "
-                    f"Try a smaller `learning_rate` than {self.recipe.learning_rate}."
+                raise DivergedError(
+                    f"the loss became {total} in epoch {epoch + 1}, batch {index + 1}",
+                    f"Try a smaller `learning_rate` than {self.recipe.learning_rate}.",
                 )
             loss_sum += shown
             items += int(every[0])

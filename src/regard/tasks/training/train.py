@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.datasets import split_by_source
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DivergedError
 from regard.inputs import as_list
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
@@ -211,7 +211,14 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
         reason = is_over(request.recipe, history)
         request.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
         weights = best if run is None else read_best(run.best)
-        final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
+        try:
+            final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
+        except ArgumentError as error:
+            # They became so large that no loss on a batch showed it before training was over.
+            raise DivergedError(
+                "the weights became too large for float16",
+                f"Try a smaller `learning_rate` than {request.recipe.learning_rate}.",
+            ) from error
         objective.network.load_state_dict(final)
         name = request.recipe.task.kind if run is None else run.folder.resolve().name
         model = request.checked.model(objective, _about(request, start.compute, objective, last), name)
