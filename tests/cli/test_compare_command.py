@@ -8,6 +8,7 @@ import pytest
 
 from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
+from regard.cli import comparing
 from regard.cli.main import main
 from regard.lab import read_runs
 from regard.tasks import Recipe, load
@@ -115,6 +116,24 @@ def test_what_cannot_be_compared(regard, tmp_path, words, said):
     only_a_sentence(found.err)
     assert listing(tmp_path) == before
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("recipe", [(), ("--recipe", "recipe.json"), ("--task", "classifier")])
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (("scroe=dot",), "`--vary` must name fields of the recipe, but 'scroe' is none. Did you mean score?"),
+        (("score=doot",), "`--vary` can't give score=doot: score must be one of "),
+        (("task.pooling=men",), "`--vary` can't give task.pooling=men: pooling must be one of "),
+        (("epochs=1,2",), "`--vary` must not name epochs, "),
+    ],
+)
+def test_a_grid_is_checked_before_the_data_are_read(regard, tmp_path, monkeypatch, recipe, fields, said):
+    monkeypatch.setattr(comparing, "find_data", lambda *given: pytest.fail("the data were read"))
+    found = regard("compare", "data", "--out", "new", *recipe, *(word for each in fields for word in ("--vary", each)))
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert found.err.count("\n") == 1
 
 
 def only_a_sentence(err):

@@ -8,6 +8,7 @@ import pytest
 
 from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
+from regard.cli import comparing
 from regard.cli.main import main
 from regard.cli.swaps import swapped_recipe
 from regard.lab import read_runs
@@ -78,6 +79,15 @@ def test_what_cannot_be_replaced(regard, tmp_path, words, said):
     assert [line[:7] for line in found.err.splitlines() if not re.match(r"\d+ texts -> ", line)] == ["regard:"]
     assert listing(tmp_path) == before
     assert not (tmp_path / "new").exists()
+
+
+def test_names_are_checked_before_the_data_are_read(regard, monkeypatch):
+    monkeypatch.setattr(comparing, "find_data", lambda *given: pytest.fail("the data were read"))
+    for more in ((), ("--data", "data")):
+        found = regard("replace", "rnn", "atention", "recipe.json", "--out", "new", *more)
+        assert (found.code, found.out) == (2, "")
+        assert "but is 'atention'. Did you mean 'attention'?" in found.err
+        assert found.err.count("\n") == 1
 
 
 def test_a_recipe_of_ones_own_has_no_data(regard, tmp_path):

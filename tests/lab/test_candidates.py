@@ -3,7 +3,7 @@
 import pytest
 
 from regard.errors import ArgumentError
-from regard.lab.candidates import MOST, changed, field_of, grid, parse_vary
+from regard.lab.candidates import MOST, changed, check_vary, field_of, grid, parse_vary
 from regard.tasks import Recipe
 
 CLASSIFIER = Recipe(task="classifier")
@@ -110,6 +110,37 @@ def test_what_is_no_grid(vary, said):
     with pytest.raises(ArgumentError) as caught:
         grid(CLASSIFIER, vary)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("vary", "said"),
+    [
+        ({"scroe": ["dot"]}, "`vary` must name fields of the recipe, but 'scroe' is none. Did you mean score?"),
+        ({"task.poolin": ["mean"]}, "but 'task.poolin' is none. Did you mean task.pooling?"),
+        ({"input.word_widht": [8]}, "but 'input.word_widht' is none. Did you mean input.word_width?"),
+        ({"score": ["dot", "doot"]}, "`vary` can't give score=doot: score must be one of dot, "),
+        ({"task.pooling": ["mean", "men"]}, "`vary` can't give task.pooling=men: pooling must be one of "),
+        ({"layers": [1.5]}, "`vary` can't give layers=1.5: layers must be a whole number, but is 1.5."),
+        ({"layers": []}, "`vary` must name values of layers, but names none."),
+        ({"epochs": [1, 2]}, "`vary` must not name epochs, which each round sets"),
+        # Of a network that doesn't read it, too.
+        ({"network": ["bidirectional"], "projections": ["bogus"]}, "`vary` can't give projections=bogus: "),
+        ({"layers": list(range(1, MOST + 2))}, "up to 1,000 candidates, but gives 1,001."),
+    ],
+)
+def test_a_grid_is_checked_without_a_recipe(vary, said):
+    with pytest.raises(ArgumentError) as caught:
+        check_vary(vary)
+    assert said in str(caught.value)
+
+
+def test_what_some_recipe_can_have_passes_without_a_recipe():
+    check_vary({"task.pooling": ["mean", "max"], "task.architecture": ["recurrent"], "input.word_width": [4]})
+    # With 14 heads, which the usual width isn't a multiple of.
+    check_vary({"heads": [7], "width": [14]})
+    with pytest.raises(ArgumentError, match=r"'task\.architecture' is none"):
+        check_vary({"task.architecture": ["recurrent"]}, "classifier")
+    check_vary({"task.architecture": ["recurrent"]}, "seq2seq")
 
 
 def test_too_many_candidates():

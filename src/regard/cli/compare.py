@@ -74,9 +74,18 @@ def compare(
     """
     import_torch()
     from regard.cli.comparing import ComparisonOptions, compare_and_show, find_data
-    from regard.lab.candidates import parse_vary
+    from regard.cli.training import choose_recipe
+    from regard.lab.candidates import check_vary, grid, parse_vary
+    from regard.tasks import Recipe
 
-    grid = parse_vary(vary)
+    fields = parse_vary(vary)
+    given = None if recipe is None else choose_recipe(recipe, None, Recipe())
+    # Before the data are read, which may take minutes.
+    if given is None:
+        check_vary(fields, task)
+    else:
+        grid(given, fields)
+        task = task or given.task.kind
     budget = None if minutes is None else parse_minutes("--budget", minutes)
     options = ComparisonOptions(
         out,
@@ -92,4 +101,4 @@ def compare(
         width=width,
         colour=color,
     )
-    compare_and_show(find_data(data, task, label, column, recipe), recipe, grid, options)
+    compare_and_show(find_data(data, task, label, column), given, fields, options)

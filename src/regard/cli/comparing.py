@@ -14,7 +14,6 @@ from regard.cli.console import output_console
 from regard.cli.figure_file import FigureFile
 from regard.cli.options import Format
 from regard.cli.task_data import TaskData
-from regard.cli.training import choose_recipe
 from regard.datasets import DATASETS, find_source
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
@@ -57,10 +56,8 @@ class ComparisonOptions:
     colour: Any
 
 
-def find_data(
-    data: str, task: str | None, label: str | None, column: Sequence[str] | None, recipe: str | None
-) -> TaskData:
-    """The data for a task, which follows from the recipe or the targets if it isn't given.
+def find_data(data: str, task: str | None, label: str | None, column: Sequence[str] | None) -> TaskData:
+    """The data for a task, which follows from the targets if it isn't given.
 
     Raises:
         ArgumentError: the data suit no task, or not this one.
@@ -68,8 +65,6 @@ def find_data(
     """
     if task is not None and task not in TASKS:
         raise UnknownNameError("--task", task, TASKS)
-    if task is None and recipe is not None:
-        task = choose_recipe(recipe, None, Recipe()).task.kind
     try:
         find_source(data)
     except UnknownNameError:
@@ -91,7 +86,7 @@ def find_data(
         meant = (
             found.usual_recipe(examples).task.kind if found.known is not None or found.is_treebank else _meant(examples)
         )
-        return found if meant == each else find_data(data, meant, label, column, None)
+        return found if meant == each else find_data(data, meant, label, column)
     raise why or ArgumentError(f"`DATA` must hold examples with targets, but {data} holds none.")
 
 
@@ -108,14 +103,14 @@ def _meant(examples: list[Any]) -> str:
 
 
 def compare_and_show(
-    found: TaskData, given: Recipe | str | None, vary: Mapping[str, Sequence[Any]], options: ComparisonOptions
+    found: TaskData, given: Recipe | None, vary: Mapping[str, Sequence[Any]], options: ComparisonOptions
 ) -> None:
     """Compare recipes on data, and show the report and the next commands."""
     figure = None if options.figure is None else FigureFile(options.figure, force=options.force)
     examples, dev = found.read("train"), found.read("dev")
     # Read now, so that a broken line is reported before hours of training; evaluated at the end.
     test = found.read("test") if "test" in found.splits else None
-    recipe = given if isinstance(given, Recipe) else choose_recipe(given, None, found.usual_recipe(examples))
+    recipe = found.usual_recipe(examples) if given is None else given
     if recipe.task.kind != found.task:
         raise ArgumentError(f"`--recipe` must be a {found.task}'s, but is a {recipe.task.kind}'s. Leave it out.")
     if auxiliary_weights(recipe):

@@ -63,11 +63,14 @@ def replace(
     import_torch()
     from regard.cli.comparing import ComparisonOptions, compare_and_show, find_data, usual_of
     from regard.cli.swaps import swapped_recipe
+    from regard.lab.candidates import grid
 
+    base, field, value = swapped_recipe(recipe, old, new, epochs)
+    # Before the data are read, which may take minutes.
+    grid(base, {field: [value]})
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
-    base, field, value = swapped_recipe(recipe, old, new, epochs)
     options = ComparisonOptions(
         out,
         None,
@@ -82,4 +85,4 @@ def replace(
         width=width,
         colour=color,
     )
-    compare_and_show(find_data(data, base.task.kind, label, column, None), base, {field: [value]}, options)
+    compare_and_show(find_data(data, base.task.kind, label, column), base, {field: [value]}, options)

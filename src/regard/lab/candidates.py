@@ -1,16 +1,18 @@
 """Candidates: the recipes of a grid, from the values that some fields may have."""
 
+import dataclasses
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from regard.errors import ArgumentError
 from regard.modules import NETWORKS
-from regard.tasks import Recipe
+from regard.tasks import TASKS, Recipe
+from regard.tasks.sources import INPUTS
 
-__all__ = ["changed", "field_of", "grid", "parse_vary"]
+__all__ = ["changed", "check_vary", "field_of", "grid", "parse_vary"]
 
 MOST = 1000
 """More candidates than this are a mistake in typing."""
@@ -50,6 +52,48 @@ def _value(text: str) -> Any:
     return found if isinstance(found, int | float | bool | str) or found is None else text
 
 
+def check_vary(vary: Mapping[str, Sequence[Any]], task: str | None = None) -> None:
+    """Check all of a grid that doesn't depend on the recipe, which may depend on the data.
+
+    Args:
+        vary: as in `grid`.
+        task: the kind of the task; None: any.
+
+    Raises:
+        ArgumentError: no recipe has such a field, or the field can't have such a value.
+
+    Example:
+        >>> check_vary({"task.pooling": ["mean", "max"]})
+        >>> check_vary({"score": ["doot"]})
+        Traceback (most recent call last):
+            ...
+        regard.errors.ArgumentError: `vary` can't give score=doot: score must be one of ... Did you mean 'dot'?
+    """
+    _check_size(vary)
+    tasks = [TASKS[task]] if task in TASKS else TASKS.values()
+    sections = {"task": [each.settings for each in tasks], "input": [*INPUTS.values()]}
+    checks = {entry.name: [entry.metadata["check"]] for entry in dataclasses.fields(Recipe)}
+    for section, kinds in sections.items():
+        for kind in kinds:
+            for entry in dataclasses.fields(kind):
+                checks.setdefault(f"{section}.{entry.name}", []).append(entry.metadata["check"])
+    for name, values in vary.items():
+        _check_known(name, checks)
+        for value in values:
+            errors = [error for check in checks[name] if (error := _refusal(check, name, value)) is not None]
+            # Kinds of tasks and sources that share a field may differ in its values.
+            if len(errors) == len(checks[name]):
+                raise _impossible({name: value}, errors[0]) from errors[0]
+
+
+def _refusal(check: Callable[[str, Any], Any], name: str, value: Any) -> ArgumentError | None:
+    try:
+        check(name.rpartition(".")[2], value)
+    except ArgumentError as error:
+        return error
+    return None
+
+
 def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
     """The candidates of a grid: what each changes, by a name that says so; the recipe itself comes first, as "default".
 
@@ -59,7 +103,7 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
 
     Raises:
         ArgumentError: there is no such field; a value that a field can't have; fields that don't go together, or that
-            the comparison itself sets; or too many candidates.
+            the comparison itself sets; too many candidates; or the default alone.
 
     Example:
         >>> grid(Recipe(), {"score": ["scaled_dot", "dot"], "layers": [2, 1]})["score=dot, layers=1"]
@@ -67,6 +111,24 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
         >>> list(grid(Recipe(), {"network": ["attention", "bidirectional"], "score": ["scaled_dot", "dot"]}))
         ['default', 'score=dot', 'network=bidirectional']
     """
+    _check_size(vary)
+    usual = {name: field_of(recipe, name) for name in vary}
+    found: dict[str, dict[str, Any]] = {"default": {}}
+    for values in itertools.product(*vary.values()):
+        chosen = dict(zip(vary, values, strict=True))
+        unused = _unused(recipe, chosen)
+        own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
+        if own:
+            changed(recipe, own)
+            found[_named(own)] = own
+    if len(found) < 2:
+        raise ArgumentError(
+            "`vary` must name a value that differs from the default recipe's, but all candidates are the default."
+        )
+    return found
+
+
+def _check_size(vary: Mapping[str, Sequence[Any]]) -> None:
     count = 1
     for name, values in vary.items():
         if why := _FIXED.get(name):
@@ -78,16 +140,6 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
         raise ArgumentError(
             f"`vary` must give up to {MOST:,} candidates, but gives {count:,}. Vary fewer fields at once."
         )
-    usual = {name: field_of(recipe, name) for name in vary}
-    found: dict[str, dict[str, Any]] = {"default": {}}
-    for values in itertools.product(*vary.values()):
-        chosen = dict(zip(vary, values, strict=True))
-        unused = _unused(recipe, chosen)
-        own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
-        if own:
-            changed(recipe, own)
-            found[", ".join(f"{name}={_written(value)}" for name, value in own.items())] = own
-    return found
 
 
 _FIXED = {
@@ -142,11 +194,16 @@ def field_of(recipe: Recipe, name: str) -> Any:
     held = recipe.to_json()
     sections = {key: value for key, value in held.items() if key in ("task", "input")}
     known = held | {f"{key}.{inner}": value for key, section in sections.items() for inner, value in section.items()}
+    _check_known(name, known)
+    return known[name]
+
+
+def _check_known(name: str, known: Iterable[str]) -> None:
+    known = list(known)
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]}?" if near else f" It has {', '.join(known)}."
         raise ArgumentError(f"`vary` must name fields of the recipe, but {name!r:.60} is none.{hint}")
-    return known[name]
 
 
 def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
@@ -169,9 +226,16 @@ def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     try:
         return Recipe.from_json(held)
     except ArgumentError as error:
-        given = ", ".join(f"{name}={_written(value)}" for name, value in changes.items())
-        # Without backticks: the fields in it are no arguments of the caller's.
-        raise ArgumentError(f"`vary` can't give {given:.100}: {str(error).replace('`', '')}") from error
+        raise _impossible(changes, error) from error
+
+
+def _impossible(changes: Mapping[str, Any], error: ArgumentError) -> ArgumentError:
+    # Without backticks: the fields in it are no arguments of the caller's.
+    return ArgumentError(f"`vary` can't give {_named(changes):.100}: {str(error).replace('`', '')}")
+
+
+def _named(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_written(value)}" for name, value in changes.items())
 
 
 def _written(value: Any) -> str:

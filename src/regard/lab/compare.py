@@ -134,10 +134,6 @@ def compare(
     dev = as_list("dev", dev, "(source, target) pairs")
     recipe = default_recipe(examples) if recipe is None else recipe
     known = grid(recipe, vary)
-    if len(known) < 2:
-        raise ArgumentError(
-            "`vary` must name a value that differs from the default recipe's, but all candidates are the default."
-        )
     for option, value, least in (("seeds", seeds, 2), ("processes", processes, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ArgumentError(f"`{option}` must be a whole number of at least {least}, but is {value!r:.60}.")
