@@ -68,6 +68,9 @@ class OutOfDistribution(UnreliablePrediction):
     """A source is unlike the training data: it is in another language or script, for example, or an empty picture."""
 
 
+_MOST_LISTED = 15
+
+
 class UnknownNameError(ArgumentError):
     """A name isn't one of the known names.
 
@@ -75,18 +78,26 @@ class UnknownNameError(ArgumentError):
         argument, name: the name of the argument, and its value.
         known: the known names, which the message lists.
         others: further names that may be suggested but aren't listed, such as the files of a folder.
+        see: a command that says what the names are. With it, a message that suggests a name lists no others if they
+            are many, since they would hide it.
 
     Example:
         >>> str(UnknownNameError("score", "scaled_dto", ["dot", "scaled_dot"]))
         "`score` must be one of dot, scaled_dot, but is 'scaled_dto'. Did you mean 'scaled_dot'?"
+        >>> known = ["self", *map(str, range(20))]
+        >>> str(UnknownNameError("NAME", "slef", known, see="regard lab"))
+        "`NAME` must be one of 21 names, but is 'slef'. Did you mean 'self'? See regard lab."
     """
 
-    def __init__(self, argument: str, name: object, known: Iterable[str], others: Iterable[str] = ()):
+    def __init__(self, argument: str, name: object, known: Iterable[str], others: Iterable[str] = (), see: str = ""):
         known, others = list(known), list(others)
-        self._made_of = argument, name, known, others
+        self._made_of = argument, name, known, others, see
         near = difflib.get_close_matches(name, [*known, *others], n=1, cutoff=0.5) if isinstance(name, str) else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        super().__init__(f"`{argument}` must be one of {', '.join(known) or '(none)'}, but is {name!r}.{hint}")
+        listed = ", ".join(known) or "(none)"
+        if near and see and len(known) > _MOST_LISTED:
+            listed, hint = f"{len(known)} names", f"{hint} See {see}."
+        super().__init__(f"`{argument}` must be one of {listed}, but is {name!r}.{hint}")
 
     def __reduce__(self) -> Any:
         # Errors are pickled when a worker process passes them to its parent.

@@ -129,6 +129,18 @@ def test_what_cannot_be_run(regard_, tmp_path, words, said):
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"file": "mine", "file.svg": "mine"}
 
 
+def test_an_unknown_study_among_many(capsys):
+    """The nearest of regard's own studies, or all of them if none is near."""
+    assert main(["lab", "slef"]) == 2
+    near = capsys.readouterr().err
+    count = len(regard.lab.STUDIES)
+    assert near == f"regard: `NAME` must be one of {count} names, but is 'slef'. Did you mean 'self'? See regard lab.\n"
+    assert main(["lab", "zzzqqq"]) == 2
+    assert (
+        capsys.readouterr().err == f"regard: `NAME` must be one of {', '.join(regard.lab.STUDIES)}, but is 'zzzqqq'.\n"
+    )
+
+
 def test_a_run_that_fails_and_a_broken_file(regard_, tmp_path):
     found = regard_("lab", "failing", *RUN[2:], "--html", "a.html", "--figure", "a.svg")
     assert (found.code, found.out) == (1, "")

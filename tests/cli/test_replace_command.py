@@ -12,6 +12,7 @@ from regard.cli import comparing
 from regard.cli.main import main
 from regard.cli.swaps import swapped_recipe
 from regard.lab import read_runs
+from regard.modules import NETWORKS
 from regard.tasks import Recipe
 
 SMALL = ("--seeds", 2, "--processes", 1, "--progress", "none")
@@ -79,6 +80,24 @@ def test_what_cannot_be_replaced(regard, tmp_path, words, said):
     assert [line[:7] for line in found.err.splitlines() if not re.match(r"\d+ texts -> ", line)] == ["regard:"]
     assert listing(tmp_path) == before
     assert not (tmp_path / "new").exists()
+
+
+def test_an_unknown_part_is_told_the_names_that_fit(regard):
+    def said(*words):
+        return regard("replace", *words, "recipe.json", "--data", "data", "--out", "new").err
+
+    # Only what stands in the place of an RNN.
+    networks = ", ".join(["rnn", "cnn", *NETWORKS])
+    assert said("rnn", "atention").startswith(f"regard: `NEW` must be one of {networks}, but is ")
+    assert said("rmn", "attention").startswith(f"regard: `OLD` must be one of {networks}, but is ")
+    assert "dot" not in said("rnn", "atention")
+    # Neither is known: of dozens of names the nearest, or all if none is near.
+    near, far = said("rmn", "atention"), said("qqqqqq", "atention")
+    assert re.fullmatch(
+        r"regard: `OLD` must be one of \d\d names, but is 'rmn'\. Did you mean 'rnn'\? See regard replace --help\.\n",
+        near,
+    )
+    assert all(f" {name}," in far for name in ("bidirectional", "scaled_dot", "softmax", "rotary"))
 
 
 def test_names_are_checked_before_the_data_are_read(regard, monkeypatch):

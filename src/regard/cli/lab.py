@@ -92,7 +92,7 @@ def lab(
         show_page(_list(found), output_console(width=width, colour=color), plain=plain)
         return
     if name not in STUDIES:
-        raise UnknownNameError("NAME", name, STUDIES)
+        raise UnknownNameError("NAME", name, STUDIES, see="regard lab")
     study = STUDIES[name]
     page_file = None if html is None else HtmlPage(html, force=force)
     figure_file = None if figure is None else FigureFile(figure, force=force)

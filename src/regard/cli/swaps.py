@@ -38,10 +38,12 @@ def swapped_recipe(named: str, old: str, new: str, epochs: int | None = None) ->
     fields = _values(recipe)
     aliases = _ALIASES_OF_ARCHITECTURES if "task.architecture" in fields else _ALIASES
     first, second = (aliases.get(each, each) if each not in _all(fields) else each for each in (old, new))
-    for name, value in (("OLD", first), ("NEW", second)):
+    for name, given, value, other in (("OLD", old, first, second), ("NEW", new, second, first)):
         if value not in _all(fields):
-            known = dict.fromkeys([*aliases, *_all(fields)])
-            raise UnknownNameError(name, old if name == "OLD" else new, known)
+            # Only what the other name can be swapped for, if that is known.
+            suited = {field: values for field, values in fields.items() if other in values} or fields
+            known = [*(each for each, meant in aliases.items() if meant in _all(suited)), *_all(suited)]
+            raise UnknownNameError(name, given, dict.fromkeys(known), see="regard replace --help")
     if first == second:
         raise ArgumentError(f"`NEW` must be another part than `OLD`, but {old} and {new} are the same.")
     field = next((field for field, values in fields.items() if first in values and second in values), None)
