@@ -18,18 +18,20 @@ class Command(TyperCommand):
         return ["[OPTIONS]", *(each.metavar or str(each.name).upper() for each in arguments)]
 
 
-def command_with(
-    run: Callable[..., None], options: Any, *first: inspect.Parameter, without: Collection[str] = ()
-) -> Callable[..., None]:
-    """A command whose parameters are the fields of a NamedTuple, each annotated with its typer option.
+def command_with(run: Callable[..., None], options: Any, *, without: Collection[str] = ()) -> Callable[..., None]:
+    """A command whose last parameters are the fields of a NamedTuple, each annotated with its typer option.
 
     Args:
-        run: the function of the command, called with the parameters in `first` by name and with the options; its
-            docstring is the help.
-        options: the NamedTuple.
-        first: parameters before the options.
+        run: the function of the command. Its parameters beside `options`, annotated likewise, come first; its docstring
+            is the help.
+        options: the NamedTuple, which `run` is given as `options`.
         without: fields that aren't options of this command; they have their defaults.
     """
+    first = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in inspect.signature(run).parameters.values()
+        if each.name != "options"
+    ]
 
     def command(**given: Any) -> None:
         own = {each.name: given.pop(each.name) for each in first}

@@ -1,34 +1,25 @@
 """`regard compare`: which recipe of a grid is best on your data."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from regard.cli.command import command_with
+from regard.cli.comparison_options import ComparisonOptions, ResultsOption
 from regard.cli.duration import parse_minutes
-from regard.cli.options import (
-    ChartForceOption,
-    ChartOption,
-    ColourOption,
-    ColumnOption,
-    Format,
-    FormatOption,
-    PlainOption,
-    WidthOption,
-)
+from regard.cli.options import ColumnOption
 from regard.cli.startup import import_torch
-from regard.cli.train_options import Shown
 
 __all__ = ["compare"]
 
 
-def compare(
+def _compare(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A data set's name, a file, or a folder.")],
     *,
     vary: Annotated[
         list[str], typer.Option(metavar="FIELD=VALUE,...", help="Values of a field of the recipe; repeatable.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")],
+    out: ResultsOption,
     # Named as the argument of `compare`, so that an error on that names the option.
     minutes: Annotated[
         str | None,
@@ -46,16 +37,7 @@ def compare(
     ),
     column: ColumnOption = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each candidate in the last round.")] = 3,
-    processes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Runs at a time  [default: one for each core]")
-    ] = None,
-    progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto,
-    figure: ChartOption = None,
-    force: ChartForceOption = False,
-    format: FormatOption = Format.text,
-    plain: PlainOption = False,
-    width: WidthOption = None,
-    color: ColourOption = None,
+    options: ComparisonOptions,
 ) -> None:
     """Find the recipe that is best on your data, among all combinations of the values that you name.
 
@@ -73,7 +55,7 @@ def compare(
       regard train classifier --data reviews.csv --recipe compared/recipe.json --out mine
     """
     import_torch()
-    from regard.cli.comparing import ComparisonOptions, compare_and_show, find_data
+    from regard.cli.comparing import compare_and_show, find_data
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import check_vary, grid, parse_vary
     from regard.tasks import Recipe
@@ -87,18 +69,7 @@ def compare(
         grid(given, fields)
         task = task or given.task.kind
     budget = None if minutes is None else parse_minutes("--budget", minutes)
-    options = ComparisonOptions(
-        out,
-        budget,
-        seeds,
-        processes,
-        halving=True,
-        progress=progress.value,
-        format=format,
-        figure=figure,
-        force=force,
-        plain=plain,
-        width=width,
-        colour=color,
-    )
-    compare_and_show(find_data(data, task, label, column), given, fields, options)
+    compare_and_show(find_data(data, task, label, column), given, fields, options, out=out, seeds=seeds, minutes=budget)
+
+
+compare = command_with(_compare, ComparisonOptions)

@@ -3,13 +3,13 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from regard.cli.columns import column_names
+from regard.cli.comparison_options import ComparisonOptions
 from regard.cli.console import output_console
 from regard.cli.figure_file import FigureFile
 from regard.cli.options import Format
@@ -22,38 +22,7 @@ from regard.page import Chart, Page, Prose, show
 from regard.tasks import RECIPES, TASKS, Recipe
 from regard.tasks.auxiliary import auxiliary_weights
 
-__all__ = ["ComparisonOptions", "compare_and_show", "find_data", "usual_of"]
-
-
-@dataclass(frozen=True)
-class ComparisonOptions:
-    """The options that both commands share.
-
-    Args:
-        out: the folder of the results.
-        minutes: the time that it may take; None: what it takes.
-        seeds: the number of seeds in the last round.
-        processes: the number of runs at a time; None: one for each core.
-        halving: whether most candidates are dropped early.
-        progress: how to show progress.
-        format: whether the report or JSON is printed.
-        figure: the file of the report's chart; None: it isn't drawn.
-        force: whether a file that isn't such a figure may be overwritten.
-        plain, width, colour: how to write the report.
-    """
-
-    out: Path
-    minutes: float | None
-    seeds: int
-    processes: int | None
-    halving: bool
-    progress: str
-    format: Format
-    figure: str | None
-    force: bool
-    plain: bool
-    width: int | None
-    colour: Any
+__all__ = ["compare_and_show", "find_data", "usual_of"]
 
 
 def find_data(data: str, task: str | None, label: str | None, column: Sequence[str] | None) -> TaskData:
@@ -103,9 +72,24 @@ def _meant(examples: list[Any]) -> str:
 
 
 def compare_and_show(
-    found: TaskData, given: Recipe | None, vary: Mapping[str, Sequence[Any]], options: ComparisonOptions
+    found: TaskData,
+    given: Recipe | None,
+    vary: Mapping[str, Sequence[Any]],
+    options: ComparisonOptions,
+    *,
+    out: Path,
+    seeds: int,
+    minutes: float | None = None,
+    halving: bool = True,
 ) -> None:
-    """Compare recipes on data, and show the report and the next commands."""
+    """Compare recipes on data, and show the report and the next commands.
+
+    Args:
+        found: the data.
+        given: the default recipe; None: the usual one of the data.
+        vary, out, seeds, minutes, halving: as in `regard.lab.compare.compare`.
+        options: the options of both commands.
+    """
     figure = None if options.figure is None else FigureFile(options.figure, force=options.force)
     examples, dev = found.read("train"), found.read("dev")
     # Read now, so that a broken line is reported before hours of training; evaluated at the end.
@@ -123,14 +107,14 @@ def compare_and_show(
         examples,
         dev,
         vary,
-        out=options.out,
+        out=out,
         test=test,
         recipe=recipe,
-        minutes=options.minutes,
-        seeds=options.seeds,
-        halving=options.halving,
+        minutes=minutes,
+        seeds=seeds,
+        halving=halving,
         processes=options.processes,
-        progress=options.progress,
+        progress=options.progress.value,
         name=found.name,
     )
     if figure is not None:
@@ -140,8 +124,8 @@ def compare_and_show(
         typer.echo(json.dumps(said, ensure_ascii=False, indent=2))
         return
     steps = (
-        Prose(f"The winner's recipe is {options.out / 'recipe.json'}, its model {done.folder}."),
-        Prose(f"The report with its pictures is {options.out / 'report.html'}."),
+        Prose(f"The winner's recipe is {out / 'recipe.json'}, its model {done.folder}."),
+        Prose(f"The report with its pictures is {out / 'report.html'}."),
     )
     page = Page(done.page.title, (*done.page.blocks, *steps))
     show(page, output_console(width=options.width, colour=options.colour), plain=options.plain)

@@ -61,8 +61,8 @@ app.command(cls=Command, short_help="Check a record against what its layers gave
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
-app.command(cls=Command, short_help="Find the recipe that is best on your data.")(compare)
-app.command(cls=Command, short_help="Swap one part of a recipe, side by side.")(replace)
+app.command("compare", cls=Command, short_help="Find the recipe that is best on your data.")(compare)
+app.command("replace", cls=Command, short_help="Swap one part of a recipe, side by side.")(replace)
 app.command(cls=Command, short_help="Questions on attention, answered by experiment.")(lab)
 app.add_typer(data.app, name="data", short_help="List, get and check data sets.")
 

@@ -1,6 +1,5 @@
 """`regard predict`: predictions for sources of any kind, and the attention behind them."""
 
-import inspect
 import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -64,7 +63,10 @@ class Wanted(NamedTuple):
     colour: ColourOption = None
 
 
-def _predict(model: str, options: Wanted) -> None:
+_Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")]
+
+
+def _predict(model: _Model, options: Wanted) -> None:
     """Predict for each source, and show what the model attended to.
 
     A source is of the kind that the model was trained on: a text, the name of a file with a sound, a picture or
@@ -97,8 +99,7 @@ def _predict(model: str, options: Wanted) -> None:
     answer_all(lambda _: loaded(), options, "regard predict")
 
 
-_MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name, or its folder.")]
-predict = command_with(_predict, Wanted, inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL))
+predict = command_with(_predict, Wanted)
 
 
 def answer_all(

@@ -1,32 +1,23 @@
 """`regard replace`: a recipe with one part swapped for another, side by side."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regard.cli.options import (
-    ChartForceOption,
-    ChartOption,
-    ColourOption,
-    ColumnOption,
-    Format,
-    FormatOption,
-    PlainOption,
-    WidthOption,
-)
+from regard.cli.command import command_with
+from regard.cli.comparison_options import ComparisonOptions, ResultsOption
+from regard.cli.options import ColumnOption
 from regard.cli.startup import import_torch
-from regard.cli.train_options import Shown
 
 __all__ = ["replace"]
 
 
-def replace(
+def _replace(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A part of a recipe, such as rnn.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="What stands in its place, such as attention.")],
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A JSON file, or the name of a recipe.")],
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")],
+    out: ResultsOption,
     data: Annotated[
         str | None,
         typer.Option(metavar="NAME|PATH", help="A data set's name, a file, or a folder  [default: the recipe's]"),
@@ -35,16 +26,7 @@ def replace(
     column: ColumnOption = None,
     epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Epochs  [default: the recipe's]")] = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each.")] = 3,
-    processes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Runs at a time  [default: one for each core]")
-    ] = None,
-    progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto,
-    figure: ChartOption = None,
-    force: ChartForceOption = False,
-    format: FormatOption = Format.text,
-    plain: PlainOption = False,
-    width: WidthOption = None,
-    color: ColourOption = None,
+    options: ComparisonOptions,
 ) -> None:
     """Train a recipe twice, with OLD and with NEW in its place, and compare them side by side.
 
@@ -61,7 +43,7 @@ def replace(
       regard replace scaled_dot additive mine/recipe.json --data reviews.csv --out replaced
     """
     import_torch()
-    from regard.cli.comparing import ComparisonOptions, compare_and_show, find_data, usual_of
+    from regard.cli.comparing import compare_and_show, find_data, usual_of
     from regard.cli.swaps import swapped_recipe
     from regard.lab.candidates import grid
 
@@ -71,18 +53,15 @@ def replace(
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
-    options = ComparisonOptions(
-        out,
-        None,
-        seeds,
-        processes,
+    compare_and_show(
+        find_data(data, base.task.kind, label, column),
+        base,
+        {field: [value]},
+        options,
+        out=out,
+        seeds=seeds,
         halving=False,
-        progress=progress.value,
-        format=format,
-        figure=figure,
-        force=force,
-        plain=plain,
-        width=width,
-        colour=color,
     )
-    compare_and_show(find_data(data, base.task.kind, label, column), base, {field: [value]}, options)
+
+
+replace = command_with(_replace, ComparisonOptions)

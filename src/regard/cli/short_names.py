@@ -1,6 +1,5 @@
 """`regard classify`, `translate` and `transcribe`: short names for `regard predict` with a bundled model."""
 
-import inspect
 import os.path
 from collections.abc import Callable
 from functools import partial
@@ -90,7 +89,7 @@ Examples:
 """The short names."""
 
 
-_MODEL = Annotated[
+_Model = Annotated[
     str | None,
     typer.Option("--model", "-m", metavar="NAME", help="A model's name, or its folder  [default: see above]"),
 ]
@@ -100,14 +99,13 @@ def command_of(name: str) -> Callable[..., None]:
     """The command of a short name."""
     short = SHORT_NAMES[name]
 
-    def run(model: str | None, options: Wanted) -> None:
+    def run(model: _Model = None, *, options: Wanted) -> None:
         if model is None and options.sources and len(options.sources) > 1:
             _tell_of_model(options.sources[0])
         load = partial(_load, kind=short.kind, asked=model is not None)
         answer_all(model_by_language(model, short.models, load), options, f"regard {name}")
 
-    parameter = inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_MODEL)
-    return command_with(run, Wanted, parameter, without=() if short.reads_texts else ("script",))
+    return command_with(run, Wanted, without=() if short.reads_texts else ("script",))
 
 
 def _tell_of_model(source: str) -> None:

@@ -1,0 +1,36 @@
+"""The options that `regard compare` and `regard replace` share."""
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from regard.cli.options import (
+    ChartForceOption,
+    ChartOption,
+    ColourOption,
+    Format,
+    FormatOption,
+    PlainOption,
+    WidthOption,
+)
+from regard.cli.train_options import Shown
+
+__all__ = ["ComparisonOptions", "ResultsOption"]
+
+ResultsOption = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")]
+
+
+class ComparisonOptions(NamedTuple):
+    """The options that don't depend on what is compared, after those that do."""
+
+    processes: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Runs at a time  [default: one for each core]")
+    ] = None
+    progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto
+    figure: ChartOption = None
+    force: ChartForceOption = False
+    format: FormatOption = Format.text
+    plain: PlainOption = False
+    width: WidthOption = None
+    colour: ColourOption = None
