@@ -10,7 +10,7 @@ from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
 from regard.cli import comparing
 from regard.cli.main import main
-from regard.cli.swaps import swapped_recipe
+from regard.cli.swaps import swapped_recipe, with_kept_fields
 from regard.lab import read_runs
 from regard.modules import NETWORKS
 from regard.tasks import Recipe
@@ -107,6 +107,45 @@ def test_names_are_checked_before_the_data_are_read(regard, monkeypatch):
         assert (found.code, found.out) == (2, "")
         assert "but is 'atention'. Did you mean 'attention'?" in found.err
         assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("network", "old", "new", "changes", "bases"),
+    [
+        # The recipe's own mask comes with attention.
+        ("attention", "rnn", "attention", {"network": ["attention"], "mask": ["window"]}, "none"),
+        ("attention", "attention", "rnn", {"network": ["bidirectional"]}, "window"),
+        ("attention", "rnn", "cnn", {"network": ["convolution"]}, "none"),
+        ("attention", "scaled_dot", "additive", {"score": ["additive"]}, "window"),
+    ],
+)
+def test_a_mask_is_of_attention_alone(tmp_path, network, old, new, changes, bases):
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps({**RECIPE, "network": network, "mask": "window"}))
+    base, field, value = swapped_recipe(str(path), old, new)
+    vary, notes = with_kept_fields(str(path), base, field, value)
+    assert (vary, base.mask) == (changes, bases)
+    sentence = "With network={}, mask is none instead of window, because {} has no attention."
+    without = [name for name in ("bidirectional", "convolution") if name in (base.network, value)]
+    assert notes == [sentence.format(name, name) for name in without]
+
+
+def test_the_report_says_what_a_part_cannot_have(regard, tmp_path):
+    recipe = json.loads((tmp_path / "recipe.json").read_text())
+    (tmp_path / "mask.json").write_text(json.dumps({**recipe, "mask": "window"}))
+    found = regard("replace", "rnn", "attention", "mask.json", "--data", "data", "--out", "new", *SMALL)
+    assert found.code == 0, found.err
+    said = "With network=bidirectional, mask is none instead of window, because bidirectional has no attention."
+    assert " ".join(found.out.split()).count(said) == 1
+    assert said in (tmp_path / "new" / "report.html").read_text(encoding="utf-8")
+    runs = read_runs(tmp_path / "new" / "runs.jsonl")
+    assert {each.variant for each in runs} == {"default", "network=attention, mask=window"}
+    # The other way round, it is the candidate that has no mask.
+    found = regard(
+        "compare", "data", "--vary", "network=attention,bidirectional", "--recipe", "mask.json", "--out", "2", *SMALL
+    )
+    assert found.code == 0, found.err
+    assert " ".join(found.out.split()).count(said) == 1
 
 
 def test_a_recipe_of_ones_own_has_no_data(regard, tmp_path):

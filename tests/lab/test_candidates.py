@@ -1,9 +1,11 @@
 """Candidates of a grid: each once, named by what it changes, and nothing that can't be compared."""
 
+import dataclasses
+
 import pytest
 
 from regard.errors import ArgumentError
-from regard.lab.candidates import MOST, changed, check_vary, field_of, grid, parse_vary
+from regard.lab.candidates import MOST, changed, check_vary, describe_replaced, field_of, grid, parse_vary
 from regard.tasks import Recipe
 
 CLASSIFIER = Recipe(task="classifier")
@@ -80,6 +82,74 @@ def test_architectures_arent_repeated_for_what_they_do_not_read():
     of = {name: [each for each in found if f"architecture={name}" in each] for name in ("attentive", "recurrent")}
     assert {name: len(each) for name, each in of.items()} == {"attentive": 4, "recurrent": 2}
     assert len(found) == 4 + 6
+
+
+WINDOW = Recipe(mask="window", attention_window=3, projections="shared_query_key", residual=False)
+
+
+def test_what_a_network_cannot_have_is_neutral():
+    """A recipe with a mask can be compared with networks without attention, which a recipe itself refuses."""
+    vary = {"network": ["attention", "bidirectional", "connected", "graph_attention", "convolution_attention"]}
+    found = grid(WINDOW, vary)
+    assert list(found) == ["default", *(f"network={each}" for each in vary["network"][1:])]
+    recipes = {own.get("network", "attention"): changed(WINDOW, own) for own in found.values()}
+    assert recipes["attention"] == WINDOW
+    assert {name: (each.mask, each.projections, each.residual) for name, each in recipes.items()} == {
+        "attention": ("window", "shared_query_key", False),
+        "bidirectional": ("none", "usual", True),
+        "connected": ("none", "usual", True),
+        "graph_attention": ("window", "shared_query_key", True),
+        "convolution_attention": ("window", "shared_query_key", True),
+    }
+    # Nothing else changes.
+    for name, each in recipes.items():
+        own = dataclasses.replace(
+            WINDOW, network=name, mask=each.mask, projections=each.projections, residual=each.residual
+        )
+        assert own == each
+    said = describe_replaced(WINDOW, found.values())
+    assert said == [
+        "With network=bidirectional, projections is usual instead of shared_query_key, mask is none instead of window "
+        "and residual is true instead of false, because bidirectional has no attention and always has residual "
+        "connections.",
+        said[0].replace("bidirectional", "connected"),
+        "With network=graph_attention, residual is true instead of false, because graph_attention has no residual "
+        "connections to leave out.",
+        "With network=convolution_attention, residual is true instead of false, because convolution_attention always "
+        "has residual connections.",
+    ]
+    assert describe_replaced(Recipe(), grid(Recipe(), vary).values()) == []
+
+
+def test_points_that_differ_in_what_a_network_cannot_have_are_one_candidate():
+    recipe = Recipe(mask="window")
+    vary = {"network": ["attention", "bidirectional"], "mask": ["none", "window"], "residual": [True, False]}
+    found = list(grid(recipe, vary))
+    assert found == ["default", "mask=none", "mask=none, residual=false", "residual=false", "network=bidirectional"]
+    assert len(describe_replaced(recipe, grid(recipe, vary).values())) == 1
+    found = list(grid(Recipe(), {"network": ["convolution_attention"], "residual": [True, False], "layers": [2, 3]}))
+    assert found == ["default", "network=convolution_attention", "network=convolution_attention, layers=3"]
+
+
+def test_what_an_architecture_cannot_have_is_neutral():
+    recipe = Recipe(task={"kind": "seq2seq", "guide": 0.25, "monotonic": 1.0}, mask="causal")
+    vary = {"task.architecture": ["recurrent", "attentive"], "task.guide": [0.25, None], "mask": ["none", "causal"]}
+    found = grid(recipe, vary)
+    assert list(found) == [
+        "default",
+        "task.architecture=recurrent",
+        "task.architecture=attentive",
+        "task.architecture=attentive, task.guide=null",
+    ]
+    recurrent, attentive = (changed(recipe, own) for own in list(found.values())[1:3])
+    assert (recurrent.task.guide, recurrent.task.monotonic, recurrent.mask) == (None, 0, "none")
+    assert (attentive.task.guide, attentive.task.monotonic, attentive.mask) == (0.25, 1.0, "none")
+    assert [each.partition(",")[0] for each in describe_replaced(recipe, found.values())] == [
+        "With task.architecture=recurrent",
+        "With task.architecture=attentive",
+    ]
+    with pytest.raises(ArgumentError, match="architecture must be one of transformer, attentive, recurrent, but is"):
+        grid(recipe, {"task.architecture": ["attention"]})
 
 
 @pytest.mark.parametrize(

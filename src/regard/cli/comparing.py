@@ -81,13 +81,14 @@ def compare_and_show(
     seeds: int,
     minutes: float | None = None,
     halving: bool = True,
+    notes: Sequence[str] = (),
 ) -> None:
     """Compare recipes on data, and show the report and the next commands.
 
     Args:
         found: the data.
         given: the default recipe; None: the usual one of the data.
-        vary, out, seeds, minutes, halving: as in `regard.lab.compare.compare`.
+        vary, out, seeds, minutes, halving, notes: as in `regard.lab.compare.compare`.
         options: the options of both commands.
     """
     figure = None if options.figure is None else FigureFile(options.figure, force=options.force)
@@ -116,6 +117,7 @@ def compare_and_show(
         processes=options.processes,
         progress=options.progress.value,
         name=found.name,
+        notes=notes,
     )
     if figure is not None:
         figure.write_chart([block for block in done.page.blocks if isinstance(block, Chart)])

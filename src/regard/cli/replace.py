@@ -44,23 +44,25 @@ def _replace(
     """
     import_torch()
     from regard.cli.comparing import compare_and_show, find_data, usual_of
-    from regard.cli.swaps import swapped_recipe
+    from regard.cli.swaps import swapped_recipe, with_kept_fields
     from regard.lab.candidates import grid
 
     base, field, value = swapped_recipe(recipe, old, new, epochs)
     # Before the data are read, which may take minutes.
-    grid(base, {field: [value]})
+    vary, notes = with_kept_fields(recipe, base, field, value)
+    grid(base, vary)
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
     compare_and_show(
         find_data(data, base.task.kind, label, column),
         base,
-        {field: [value]},
+        vary,
         options,
         out=out,
         seeds=seeds,
         halving=False,
+        notes=notes,
     )
 
 

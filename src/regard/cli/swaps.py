@@ -1,16 +1,17 @@
 """Which field of a recipe two names are values of, for `regard replace`."""
 
 import dataclasses
+from typing import Any
 
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.cli.training import choose_recipe
 from regard.errors import ArgumentError, UnknownNameError
-from regard.lab.candidates import changed, field_of
+from regard.lab.candidates import changed, describe_replaced, field_of, neutral_fields
 from regard.modules import NETWORKS
 from regard.modules.projections import PROJECTIONS
 from regard.tasks import Recipe
 
-__all__ = ["swapped_recipe"]
+__all__ = ["swapped_recipe", "with_kept_fields"]
 
 _ALIASES = {"rnn": "bidirectional", "cnn": "convolution"}
 _ALIASES_OF_ARCHITECTURES = {"rnn": "recurrent", "attention": "transformer"}
@@ -55,6 +56,21 @@ def swapped_recipe(named: str, old: str, new: str, epochs: int | None = None) ->
     if epochs is not None:
         recipe = dataclasses.replace(recipe, epochs=epochs)
     return (recipe if field_of(recipe, field) == first else changed(recipe, {field: first})), field, second
+
+
+def with_kept_fields(named: str, base: Recipe, field: str, value: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """What replaces a part of `base`, and sentences on the fields of the named recipe that one of the two can't have.
+
+    Args:
+        named: a recipe's name or file.
+        base, field, value: as `swapped_recipe` returns them. A field that only the new part can have, such as the mask
+            of attention in the place of an RNN, has the named recipe's value with it.
+    """
+    recipe = choose_recipe(named, None, Recipe())
+    old, new = {field: field_of(base, field)}, {field: value}
+    lost = neutral_fields(recipe, new)
+    kept = {name: [field_of(recipe, name)] for name in neutral_fields(recipe, old) if name not in lost}
+    return {field: [value], **kept}, describe_replaced(recipe, [old, new])
 
 
 def _values(recipe: Recipe) -> dict[str, tuple[str, ...]]:

@@ -10,9 +10,11 @@ from typing import Any
 from regard.errors import ArgumentError
 from regard.modules import NETWORKS
 from regard.tasks import TASKS, Recipe
+from regard.tasks.recipe import fixed_by_network
+from regard.tasks.seq2seq.settings import ARCHITECTURES, fixed_by_architecture
 from regard.tasks.sources import INPUTS
 
-__all__ = ["changed", "check_vary", "field_of", "grid", "parse_vary"]
+__all__ = ["changed", "check_vary", "describe_replaced", "field_of", "grid", "neutral_fields", "parse_vary"]
 
 MOST = 1000
 """More candidates than this are a mistake in typing."""
@@ -116,7 +118,7 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
     found: dict[str, dict[str, Any]] = {"default": {}}
     for values in itertools.product(*vary.values()):
         chosen = dict(zip(vary, values, strict=True))
-        unused = _unused(recipe, chosen)
+        unused = {*_unused(recipe, chosen), *_fixed(recipe, chosen)}
         own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
         if own:
             changed(recipe, own)
@@ -174,6 +176,59 @@ def _unused(recipe: Recipe, chosen: Mapping[str, Any]) -> tuple[str, ...]:
     return ("cell",) if chosen.get("mask", recipe.mask) == "window" else ("cell", "attention_window")
 
 
+def _fixed(recipe: Recipe, changes: Mapping[str, Any]) -> Mapping[str, tuple[Any, str]]:
+    """The fields that the network of a candidate can't have otherwise: name -> (value, why)."""
+    part = _part(recipe)
+    chosen = changes.get(part, field_of(recipe, part))
+    known, fixed = (NETWORKS, fixed_by_network) if part == "network" else (ARCHITECTURES, fixed_by_architecture)
+    # An unknown name is refused by the recipe.
+    return fixed(chosen) if chosen in [*known] else {}
+
+
+def _part(recipe: Recipe) -> str:
+    """The field that decides what the others can be."""
+    return "task.architecture" if hasattr(recipe.task, "architecture") else "network"
+
+
+def neutral_fields(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
+    """The fields in which a candidate has a neutral value instead of the recipe's, since its network can't have that.
+
+    Args:
+        recipe: the default.
+        changes: what the candidate changes.
+
+    Returns:
+        the neutral value of each field, and why.
+
+    Example:
+        >>> neutral_fields(Recipe(mask="causal"), {"network": "bidirectional"})
+        {'mask': ('none', 'has no attention')}
+    """
+    return {
+        name: (value, why) for name, (value, why) in _fixed(recipe, changes).items() if field_of(recipe, name) != value
+    }
+
+
+def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Sentences on the fields of the recipe that some candidates can't have: one for each network of theirs.
+
+    Example:
+        >>> describe_replaced(Recipe(mask="causal"), [{"network": "bidirectional"}])
+        ['With network=bidirectional, mask is none instead of causal, because bidirectional has no attention.']
+    """
+    found, part = {}, _part(recipe)
+    for changes in candidates:
+        if fields := neutral_fields(recipe, changes):
+            named = [
+                f"{name} is {_written(value)} instead of {_written(field_of(recipe, name))}"
+                for name, (value, _) in fields.items()
+            ]
+            reasons = " and ".join(dict.fromkeys(why for _, why in fields.values()))
+            listed = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+            found[changes[part]] = f"With {part}={changes[part]}, {listed}, because {changes[part]} {reasons}."
+    return [*found.values()]
+
+
 _BY_ARCHITECTURE = {
     "transformer": ("network", "cell"),
     "attentive": ("network", "hidden", "position", "projections", "mask", "attention_window", "residual"),
@@ -207,7 +262,7 @@ def _check_known(name: str, known: Iterable[str]) -> None:
 
 
 def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
-    """The recipe with other values of some fields.
+    """The recipe with other values of some fields; a field that its network can't have gets its neutral value.
 
     Raises:
         ArgumentError: a value that a field can't have, or fields that don't go together; says which were changed.
@@ -217,7 +272,8 @@ def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
         16
     """
     held = recipe.to_json()
-    for name, value in changes.items():
+    neutral = {name: value for name, (value, _) in neutral_fields(recipe, changes).items() if name not in changes}
+    for name, value in {**neutral, **changes}.items():
         section, dot, inner = name.partition(".")
         if dot:
             held[section] = {**held[section], inner: value}

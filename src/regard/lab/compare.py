@@ -16,7 +16,7 @@ from typing import Any
 from regard.errors import ArgumentError, DataError, DivergedError
 from regard.files import write_json, write_text
 from regard.inputs import as_list
-from regard.lab.candidates import changed, grid
+from regard.lab.candidates import changed, describe_replaced, grid
 from regard.lab.comparison_report import comparison_page
 from regard.lab.halving import Rung, affordable, plan_rungs
 from regard.lab.measurement import cores
@@ -105,12 +105,14 @@ def compare(
     processes: int | None = None,
     progress: str = "auto",
     name: str = "the examples",
+    notes: Sequence[str] = (),
 ) -> Compared:
     """Find the best recipe of a grid: many candidates are trained for a few epochs, and the best of them for more.
 
     The default recipe takes part to the end, so that the report can say what the others gain. The order of the
     candidates is decided on dev. In the end the winner's and the default's models are evaluated on test, once. A
-    candidate whose training diverges loses.
+    candidate whose training diverges loses. What a candidate's network can't have, such as the mask of the default
+    recipe in an RNN, gets its neutral value, and the report says so.
 
     Args:
         examples, dev: as in `regard.train`.
@@ -124,6 +126,7 @@ def compare(
         processes: the number of runs at a time; None: one for each core.
         progress: "bar", "lines", "none" or "auto".
         name: the name of the data in the report.
+        notes: sentences for the report.
 
     Raises:
         ArgumentError: an invalid field or value, a budget that is too small, a folder that holds something else, or
@@ -190,9 +193,9 @@ def compare(
     if test is not None:
         compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
         state = _tested(folder, state, test, compared, show)
-    tested = state.get("test", {})
+    tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
     page, short = (
-        comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, all_runs=all_runs)
+        comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, notes=said, all_runs=all_runs)
         for all_runs in (True, False)
     )
     model = load(call.folder / seed.setting["keep"] / str(seed.seed))

@@ -27,6 +27,7 @@ def comparison_page(
     winner: str,
     test: Mapping[str, Sequence[float | None]],
     name: str,
+    notes: Sequence[str] = (),
     all_runs: bool = True,
 ) -> Page:
     """The report: the winner on dev and on test, the last round as a study, and the rounds before it.
@@ -37,6 +38,7 @@ def comparison_page(
         winner: the name of the best candidate.
         test: the scores on test of the winner and the default, by seed.
         name: the name of the data.
+        notes: sentences on how the candidates differ, beside their names.
         all_runs: include the table of every run of the last round.
     """
     measure = study.measures[0]
@@ -44,6 +46,7 @@ def comparison_page(
     blocks: list[Block] = [
         Prose(_of_dev(study, runs, winner)),
         *([Prose(_of_test(measure, test, winner))] if test else []),
+        *(Prose(each) for each in notes),
     ]
     last = report(study, runs, all_runs=all_runs)
     # The study's own verdicts are in the table of differences.

@@ -15,7 +15,7 @@ from regard.tasks.settings import Settings, boolean, fraction, integer, one_of, 
 from regard.tasks.sources import INPUTS, Words
 from regard.tasks.tagger.settings import TaggerSettings
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "fixed_by_network"]
 
 # As `Task.fixed`, for the networks that can't have everything.
 _FIXED_WITH_ATTENTION: dict[str, Mapping[str, tuple[Any, str]]] = {
@@ -28,6 +28,16 @@ _FIXED_WITHOUT_ATTENTION = {
     "mask": ("none", "has no attention"),
     "residual": (True, "always has residual connections"),
 }
+
+
+def fixed_by_network(network: str) -> Mapping[str, tuple[Any, str]]:
+    """The fields of a recipe that can't be changed for a network, as in `Task.fixed`: name -> (value, why).
+
+    Example:
+        >>> fixed_by_network("bidirectional")["mask"]
+        ('none', 'has no attention')
+    """
+    return _FIXED_WITH_ATTENTION.get(network, _FIXED_WITHOUT_ATTENTION)
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,7 @@ class Recipe(Settings):
         # Refused, not ignored: a comparison of models that don't differ would look like a result.
         if hasattr(self.task, "fixed_by_network"):
             return self.task.fixed_by_network()
-        return self.network, _FIXED_WITH_ATTENTION.get(self.network, _FIXED_WITHOUT_ATTENTION)
+        return self.network, fixed_by_network(self.network)
 
     @classmethod
     def read(cls, path: str | Path) -> "Recipe":

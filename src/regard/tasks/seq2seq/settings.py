@@ -22,6 +22,25 @@ _FIXED: dict[str, Mapping[str, tuple[Any, str]]] = {
     "recurrent": {**_BY_RNN, "projections": ("usual", "has no attention")},
 }
 
+# Fields of this section that can't be changed for an architecture: name -> (value, why).
+_FIXED_SETTINGS: dict[str, Mapping[str, tuple[Any, str]]] = {
+    "recurrent": {
+        "guide": (None, "keeps one vector of a source"),
+        "monotonic": (0, "keeps one vector of a source"),
+    }
+}
+
+
+def fixed_by_architecture(architecture: str) -> Mapping[str, tuple[Any, str]]:
+    """The fields that can't be changed for an architecture, as in `Task.fixed`; those of this section as "task.guide".
+
+    Example:
+        >>> fixed_by_architecture("recurrent")["task.guide"]
+        (None, 'keeps one vector of a source')
+    """
+    own = {f"task.{name}": fixed for name, fixed in _FIXED_SETTINGS.get(architecture, {}).items()}
+    return {**_FIXED[architecture], **own}
+
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(Settings):
@@ -81,9 +100,9 @@ class Seq2SeqSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, absent in (("guide", None), ("monotonic", 0)):
-            if self.architecture == "recurrent" and getattr(self, name) != absent:
-                raise ArgumentError(f"`{name}` must be {absent} for 'recurrent', which keeps one vector of a source.")
+        for name, (absent, why) in _FIXED_SETTINGS.get(self.architecture, {}).items():
+            if getattr(self, name) != absent:
+                raise ArgumentError(f"`{name}` must be {absent} for {self.architecture!r}, which {why}.")
 
     def fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
         """The architecture, and the fields of a recipe that can't be changed for it, as in `Task.fixed`."""
