@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring import processor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -29,6 +28,7 @@ import tasks
 from regard import datasets
 from regard.files import write_text
 from regard.inputs import FOLDINGS
+from regard.lab.measurement import processor
 from regard.tasks import NAMED_RECIPES, Recipe
 from regard.tasks.intervals import wilson
 from regard.tasks.sources.words import CUTS

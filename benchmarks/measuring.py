@@ -1,10 +1,7 @@
 """Shared by all benchmarks: interleaved medians, peaks of memory, the machine's ceilings, conditions, the file."""
 
-import ctypes
-import gc
 import importlib.metadata
 import math
-import os
 import platform
 import statistics
 import time
@@ -12,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from regard.lab import measurement
+from regard.lab.measurement import measured
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -107,22 +107,10 @@ def peak(run: Callable[[], Any], device: str = "cpu") -> float:
         run()
         wait(device)
         return (torch.cuda.max_memory_allocated() - before) / 2**20
-    # Return cached memory to the system, because its reuse wouldn't be counted.
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    # 5 sets the process's high-water mark back to what it holds now: see proc(5), clear_refs.
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _status("VmRSS")
-    run()
-    return (_status("VmHWM") - before) / 1024
-
-
-def _status(field: str) -> int:
-    """A field of the process's own status, in KiB."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1])
-    raise LookupError(f"/proc/self/status has no {field}")
+    found = measured(run).memory
+    if found is None:
+        raise RuntimeError("the system doesn't tell the peak of memory: only Linux does")
+    return found
 
 
 @dataclass(frozen=True)
@@ -219,22 +207,12 @@ def version(package: str) -> str:
 
 def machine(device: str = "cpu") -> str:
     """The processor with its cores, and the GPU if it is used."""
-    found = f"{processor()}, {len(os.sched_getaffinity(0))} cores"
+    found = measurement.machine()
     if device == "cuda":
         import torch
 
         found = f"{torch.cuda.get_device_name()}; {found}"
     return found
-
-
-def processor() -> str:
-    """The name of the processor, if the system reports it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def save(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], conditions: str, **more: Any) -> None:

@@ -5,11 +5,12 @@
 The test sources are used unchanged, in traditional characters, and converted back as by `--script simplified`.
 """
 
-from measuring import processor, save
+from measuring import save
 
 import regard
 from regard.cli.evaluate import converted
 from regard.datasets import read
+from regard.lab.measurement import processor
 from regard.tasks import NAMED_RECIPES
 from regard.version import __version__
 

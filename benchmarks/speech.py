@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measuring import processor
 from training import RUNS
 
 import regard
 from regard.datasets import make_digit_strings, read
 from regard.files import write_text
 from regard.inputs import Sound, read_sound
+from regard.lab.measurement import processor
 from regard.tasks import NAMED_RECIPES, Recipe, bundled
 from regard.version import __version__
 

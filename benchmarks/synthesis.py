@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuring import processor
-
 from regard.datasets import read
 from regard.files import write_text
 from regard.inputs import Sound, write_sound
+from regard.lab.measurement import processor
 from regard.tasks import Evaluation, Seq2SeqModel, Synthesizer, load
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring import processor
-
+from regard.lab.measurement import processor
 from regard.tasks.evaluation import saved_evaluation
 
 ROOT = Path(__file__).parent.parent

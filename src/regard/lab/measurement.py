@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from regard.version import __version__
 
-__all__ = ["Measured", "cores", "machine", "measured", "today", "versions"]
+__all__ = ["Measured", "cores", "machine", "measured", "processor", "today", "versions"]
 
 
 class Measured(NamedTuple):
@@ -65,15 +65,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def machine() -> str:
-    """The processor, if the system names it, and the number of its cores."""
-    name = platform.processor() or platform.machine()
+def processor() -> str:
+    """The name of the processor, if the system reports it, else its architecture."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
-                name = line.split(":", 1)[1].strip()
-                break
-    return f"{name}, {cores()} cores"
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def machine() -> str:
+    """The processor and the number of its cores."""
+    return f"{processor()}, {cores()} cores"
 
 
 def versions() -> dict[str, str]:
