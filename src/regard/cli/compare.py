@@ -62,14 +62,16 @@ def _compare(
 
     fields = parse_vary(vary)
     given = None if recipe is None else choose_recipe(recipe, None, Recipe())
+    by_recipe = False
     # Before the data are read, which may take minutes.
     if given is None:
         check_vary(fields, task)
     else:
         grid(given, fields)
-        task = task or given.task.kind
+        by_recipe, task = task is None, task or given.task.kind
     budget = None if minutes is None else parse_minutes("--budget", minutes)
-    compare_and_show(find_data(data, task, label, column), given, fields, options, out=out, seeds=seeds, minutes=budget)
+    found = find_data(data, task, label, column, by_recipe=by_recipe)
+    compare_and_show(found, given, fields, options, out=out, seeds=seeds, minutes=budget)
 
 
 compare = command_with(_compare, ComparisonOptions)

@@ -25,8 +25,10 @@ from regard.tasks.auxiliary import auxiliary_weights
 __all__ = ["compare_and_show", "find_data", "usual_of"]
 
 
-def find_data(data: str, task: str | None, label: str | None, column: Sequence[str] | None) -> TaskData:
-    """The data for a task, which follows from the targets if it isn't given.
+def find_data(
+    data: str, task: str | None, label: str | None, column: Sequence[str] | None, *, by_recipe: bool = False
+) -> TaskData:
+    """The data for a task, which follows from the targets if it isn't given; `by_recipe`: a recipe says so.
 
     Raises:
         ArgumentError: the data suit no task, or not this one.
@@ -40,11 +42,11 @@ def find_data(data: str, task: str | None, label: str | None, column: Sequence[s
         # Later errors would list the data of one task alone.
         raise UnknownNameError("data", data, [*DATASETS, "a path"], similar_paths(data)) from None
     if task is not None:
-        return _found(task, data, label, column)
+        return _found(task, data, label, column, "the recipe of a {}" if by_recipe else "regard compare --task {}")
     why: ArgumentError | None = None
     for each in TASKS:
         try:
-            found = _found(each, data, label, column)
+            found = _found(each, data, label, column, "regard compare --task {}")
             examples = found.read("train")
         except UnknownNameError:
             raise
@@ -59,8 +61,8 @@ def find_data(data: str, task: str | None, label: str | None, column: Sequence[s
     raise why or ArgumentError(f"`DATA` must hold examples with targets, but {data} holds none.")
 
 
-def _found(task: str, data: str, label: str | None, column: Sequence[str] | None) -> TaskData:
-    found = TaskData.find(task, data, label, column_names(column)).with_splits()
+def _found(task: str, data: str, label: str | None, column: Sequence[str] | None, other: str) -> TaskData:
+    found = TaskData.find(task, data, label, column_names(column), other=other).with_splits()
     return dataclasses.replace(found, can_skip=False)
 
 

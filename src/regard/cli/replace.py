@@ -55,7 +55,7 @@ def _replace(
         data, usual = usual_of(recipe)
         label = label or usual
     compare_and_show(
-        find_data(data, base.task.kind, label, column),
+        find_data(data, base.task.kind, label, column, by_recipe=True),
         base,
         vary,
         options,

@@ -41,6 +41,8 @@ _INPUTS_OF = {
     "graph": ("graphs",),
 }
 
+_OTHER = "regard train {}"
+
 
 @dataclass(frozen=True)
 class TaskData:
@@ -57,6 +59,7 @@ class TaskData:
         names: new names of labels, as for `datasets.rename_labels`.
         broken: collects broken lines of a user's files, which are skipped; None: they raise errors.
         can_skip: whether such an error names `--skip-broken`, an option that not every command has.
+        other: what to take instead, if the targets suit another kind of task, which stands for {}.
     """
 
     task: str
@@ -69,9 +72,18 @@ class TaskData:
     names: "Mapping[str, str] | None" = None
     broken: "BrokenLines | None" = None
     can_skip: bool = True
+    other: str = _OTHER
 
     @classmethod
-    def find(cls, task: str, given: str, label: str | None = None, columns: "ColumnNames | None" = None) -> "TaskData":
+    def find(
+        cls,
+        task: str,
+        given: str,
+        label: str | None = None,
+        columns: "ColumnNames | None" = None,
+        *,
+        other: str = _OTHER,
+    ) -> "TaskData":
         """Find data by name or path.
 
         Args:
@@ -79,6 +91,7 @@ class TaskData:
             given: the name of a data set, or a path.
             label: the label to predict, if there are several.
             columns: as in `datasets.read`.
+            other: what to take instead, as in the class.
 
         Raises:
             UnknownNameError: an unknown name, a path that doesn't exist, or an unknown label.
@@ -96,23 +109,23 @@ class TaskData:
         if source.is_treebank:
             if known is not None:
                 # Checked before anything is fetched.
-                cls(task, given, given, label, None)._check("items")
+                cls(task, given, given, label, None, other=other)._check("items")
             # Find or fetch the files now.
             _ = source.files
-            found, gives = cls(task, given, source.name, label or source.label, None), "items"
+            found, gives = cls(task, given, source.name, label or source.label, None, other=other), "items"
         elif known is not None:
             if label is not None and label not in known.labels:
                 raise UnknownNameError("label", label, known.labels)
-            found = cls(task, given, given, label or known.label, known)
+            found = cls(task, given, given, label or known.label, known, other=other)
             gives = known.target_type_of(found.label or "")
         else:
             if TASKS[task].per_item and source.has_columns:
                 raise ArgumentError(
                     f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
-                    "with one target for each source. Take regard train classifier, or regard train seq2seq."
+                    f"with one target for each source. Take {other.format('classifier')}, or {other.format('seq2seq')}."
                 )
             # The type of a user's targets is known only after reading.
-            found, gives = cls(task, given, Path(given).name, label, None, columns), TASKS[task].targets[0]
+            found, gives = cls(task, given, Path(given).name, label, None, columns, other=other), TASKS[task].targets[0]
         found._check(gives)
         return found
 
@@ -431,7 +444,7 @@ class TaskData:
         for label in labels:
             if self.known is not None and self.known.target_type_of(label) in TASKS[self.task].targets:
                 return f" Take --label {label}."
-        steps = [f"regard train {task.name}" for task in TASKS.values() if {*gives} & {*task.targets}]
+        steps = [self.other.format(task.name) for task in TASKS.values() if {*gives} & {*task.targets}]
         # If only one data set suits the task, suggest it.
         fitting = _fitting(self.task)
         if len(fitting) == 1 and self.known is not None:
