@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard import modules
 from regard.attention import Edges, Window
 from regard.errors import ArgumentError
 from regard.modules import Encoder, EncoderLayer, GraphAttentionEncoder
@@ -41,6 +42,13 @@ def seen_by(network, length, place):
 
 def test_every_network_is_tested():
     assert set(PARTS) == set(NETWORKS)
+
+
+def test_a_network_that_is_named_after_a_layer_consists_of_it():
+    """`ConvolutionAttention` equals a convolution; a network of convolutions and attention is something else."""
+    for name, network in NETWORKS.items():
+        layer = getattr(modules, network.__name__.removesuffix("Network"), None)
+        assert layer is None or any(isinstance(each, layer) for each in make(name).modules()), network.__name__
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -41,7 +41,7 @@ __all__ = [
     "AttentionNetwork",
     "BidirectionalNetwork",
     "ConnectedNetwork",
-    "ConvolutionAttentionNetwork",
+    "ConvolutionAndAttentionNetwork",
     "ConvolutionNetwork",
     "GraphAttentionNetwork",
     "Network",
@@ -268,7 +268,7 @@ class AttentionNetwork(Network):
         return functools.reduce(operator.and_, masks) if masks else None
 
 
-class ConvolutionAttentionNetwork(AttentionNetwork):
+class ConvolutionAndAttentionNetwork(AttentionNetwork):
     """A convolution, then attention, in each layer: phrases of neighbours, and what they have to do with each other.
 
     A layer is x + convolution(norm(x)), then x + attention(norm(x)), then x + connected(norm(x)). The convolution
@@ -284,7 +284,7 @@ class ConvolutionAttentionNetwork(AttentionNetwork):
 
     Example:
         >>> import torch
-        >>> network = ConvolutionAttentionNetwork(8, layers=2, hidden=16, heads=2, kernel=3)
+        >>> network = ConvolutionAndAttentionNetwork(8, layers=2, hidden=16, heads=2, kernel=3)
         >>> network(torch.zeros(3, 5, 8), torch.tensor([5, 2, 0])).shape
         torch.Size([3, 5, 8])
     """
@@ -395,7 +395,7 @@ def build_network(name: str, width: int, layers: int, *, hidden: int, dropout: f
 
 NETWORKS: dict[str, Any] = {
     "attention": AttentionNetwork,
-    "convolution_attention": ConvolutionAttentionNetwork,
+    "convolution_attention": ConvolutionAndAttentionNetwork,
     "graph_attention": GraphAttentionNetwork,
     "connected": ConnectedNetwork,
     "window": WindowNetwork,
