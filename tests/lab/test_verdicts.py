@@ -47,7 +47,39 @@ def test_less_is_better_for_an_error():
     study = study_of(Claim("a", "b"), error)
     found = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)], "RMSE"))
     assert found.answer == "no"
-    assert found.sentence.startswith("a against b: 0.1000 worse in RMSE (95 % interval")
+    assert found.sentence == "a against b: RMSE 0.1000 higher (95 % interval 0.0752 to 0.1248; lower in 0 of 3 seeds)."
+    found = judge(study, study.claims[0], runs_of([(0.7, 0.8), (0.7, 0.81), (0.72, 0.79)], "RMSE"))
+    assert found.sentence.startswith("a against b: RMSE 0.0933 lower (95 % interval ")
+    assert found.sentence.endswith("; lower in 3 of 3 seeds).")
+
+
+@pytest.mark.parametrize(
+    ("measure", "said", "better"),
+    [
+        (Measure("ms", falls=True, digits=2), "0.10 ms less", "faster"),
+        (Measure("seconds", falls=True, digits=1), "0.1 seconds less", "faster"),
+        (Measure("memory in MiB", falls=True, digits=0), "0 MiB less", "less"),
+        (Measure("parameters", falls=True, digits=1), "0.1 parameters fewer", "fewer"),
+        (Measure("word error rate", share=True, falls=True), "word error rate 10.0 points lower", "lower"),
+        (Measure("loss", falls=True), "loss 0.1000 lower", "lower"),
+    ],
+)
+def test_what_falls_is_less_lower_or_faster(measure, said, better):
+    study = study_of(Claim("a", "b"), measure)
+    found = judge(study, study.claims[0], runs_of([(0.7, 0.8), (0.69, 0.8), (0.71, 0.8)], measure.name))
+    assert found.sentence.startswith(f"a against b: {said} (95 % interval ")
+    assert found.sentence.endswith(f"; {better} in 3 of 3 seeds).")
+    found = judge(study, study.claims[0], runs_of([(0.8, 0.7)], measure.name))
+    opposite = said.replace("less", "more").replace("fewer", "more").replace("lower", "higher")
+    assert found.sentence == f"a against b: {opposite} (no interval; {better} in 0 of 1 seed)."
+
+
+def test_a_number_to_be_below():
+    measure = Measure("difference", falls=True)
+    study = study_of(Claim("a", 0.5), measure)
+    found = judge(study, study.claims[0], runs_of([(0.1, 0), (0.2, 0), (0.3, 0)], "difference"))
+    assert found.sentence.startswith("a: difference 0.2000, against 0.5000 (95 % interval ")
+    assert found.sentence.endswith("; lower in 3 of 3 seeds).")
 
 
 def test_a_number_to_be_above():
@@ -55,6 +87,7 @@ def test_a_number_to_be_above():
     found = judge(study, study.claims[0], runs_of([(0.8, 0), (0.81, 0), (0.79, 0)]))
     assert (found.answer, round(found.found.mean, 6)) == ("yes", 0.3)
     assert "a: accuracy 80.00 %, against 50.00 % (95 % interval 77.52 % to 82.48 %" in found.sentence
+    assert found.sentence.endswith("; higher in 3 of 3 seeds).")
 
 
 def test_pairs_of_which_one_is_missing_are_left_out():

@@ -91,6 +91,7 @@ def _of_test(measure: Measure, test: Mapping[str, Sequence[float | None]], winne
     found = difference(both)
     return (
         f"On test, read once: {measure.name} {means[winner]}, the default {means['default']} "
-        f"(difference {amount_text(measure, found.mean)}, 95 % interval {interval_text(measure, found)} over "
+        f"({'lower by' if measure.falls else 'higher by'} {amount_text(measure, found.mean)}, 95 % interval "
+        f"{interval_text(measure, found)} over "
         f"{counted(found.count, 'seed')})."
     )

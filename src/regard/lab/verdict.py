@@ -2,11 +2,11 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.lab.results import Run
 from regard.lab.statistics import Crossing, Difference, crossing, difference
-from regard.lab.study import Claim, Study
+from regard.lab.study import MEMORY, SECONDS, Claim, Study
 from regard.page.numbers import counted
 from regard.tasks.measure import Measure
 
@@ -134,15 +134,24 @@ def values_of(study: Study, measure: Measure, run: Run) -> list[tuple[float | No
     return [(at, value) for at in places if (value := run.value(measure.name, at)) is not None]
 
 
+# How less of a quantity is said: its unit, less, and the word for what has less of it.
+_LESS = {
+    "ms": ("ms", "less", "faster"),
+    SECONDS.name: ("seconds", "less", "faster"),
+    MEMORY.name: ("MiB", "less", "less"),
+    "parameters": ("parameters", "fewer", "fewer"),
+}
+
+
 def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, crossed: Crossing | None) -> str:
     where = f" at {study.along.name} = {claim.at:,g}" if study.along is not None and claim.at is not None else ""
-    seeds = f"better in {found.positive} of {counted(found.count, 'seed')}"
+    seeds = f"in {found.positive} of {counted(found.count, 'seed')}"
     if isinstance(claim.than, str):
-        interval = "no interval" if found.count < 2 else f"95 % interval {interval_text(measure, found)}"
-        said = (
-            f"{claim.first} against {claim.than}{where}: {amount_text(measure, abs(found.mean))} {_unit(measure)}"
-            f"{'better' if found.mean >= 0 else 'worse'} in {measure.name} ({interval}; {seeds})."
+        said, better = _difference(measure, found)
+        interval = (
+            "no interval" if found.count < 2 else f"95 % interval {interval_text(measure, _as_said(measure, found))}"
         )
+        said = f"{claim.first} against {claim.than}{where}: {said} ({interval}; {better} {seeds})."
     else:
         # The value itself says more than its difference from a number.
         sign = -1 if measure.falls else 1
@@ -150,16 +159,36 @@ def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, c
         mean, least, most = (value_text(measure, each) for each in (claim.than + sign * found.mean, low, high))
         interval = "no interval" if found.count < 2 else f"95 % interval {least} to {most}"
         bound = value_text(measure, claim.than)
-        said = f"{claim.first}{where}: {measure.name} {mean}, against {bound} ({interval}; {seeds})."
+        side = "lower" if measure.falls else "higher"
+        said = f"{claim.first}{where}: {measure.name} {mean}, against {bound} ({interval}; {side} {seeds})."
     if claim.margin > 0 and found.high < claim.margin and found.low > -claim.margin:
         said += f" Differences below {amount_text(measure, claim.margin)} {_unit(measure)}count as none."
     if crossed is not None:
         after = claim.first if crossed.first_after else claim.than
+        better = "faster" if "faster" in _LESS.get(measure.name, ()) else "better"
         said += (
             f" The lines cross at {study.along and study.along.name} = {_round(crossed.at)}: beyond it, {after} is "
-            f"better (those of single seeds cross from {_round(crossed.low)} to {_round(crossed.high)})."
+            f"{better} (those of single seeds cross from {_round(crossed.low)} to {_round(crossed.high)})."
         )
     return said
+
+
+def _difference(measure: Measure, found: Difference) -> tuple[str, str]:
+    """The difference of two variants in words, and the word for the better of them: of an error, the lower one."""
+    amount, good = f"{amount_text(measure, abs(found.mean))} {_unit(measure)}".rstrip(), found.mean >= 0
+    if measure.name in _LESS:
+        unit, less, better = _LESS[measure.name]
+        return f"{amount} {unit} {less if good else 'more'}", better
+    if measure.falls:
+        return f"{measure.name} {amount} {'lower' if good else 'higher'}", "lower"
+    return f"{amount} {'better' if good else 'worse'} in {measure.name}", "better"
+
+
+def _as_said(measure: Measure, found: Difference) -> Difference:
+    """The difference in the direction that the sentence names: "0.1 higher" has the interval of what is higher."""
+    if measure.falls and found.mean < 0:
+        return replace(found, mean=-found.mean, low=-found.high, high=-found.low)
+    return found
 
 
 def value_text(measure: Measure, value: float) -> str:
