@@ -25,7 +25,8 @@ def table(name: str) -> str:
             says, gives = each[language]
             shown = each["shown_zh"] if language == "zh" and "shown_zh" in each else each["shown"]
             if studies := each.get("lab"):
-                shown += {"en": ", ", "zh": "、"}[language] + ", ".join(f"`regard lab {study}`" for study in studies)
+                comma = {"en": ", ", "zh": "、"}[language]
+                shown = comma.join([shown, *(f"`regard lab {study}`" for study in studies)])
                 gives = f"{gives}{answers(studies, language)}"
             lines.append((says, shown, gives))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"

@@ -86,10 +86,8 @@ def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
     assert [(each.variant, each.seed) for each in read_runs(path)] == [("a", 0)]
 
 
-@pytest.mark.parametrize(
-    ("processes", "kept"), [(1, [("b", 0), ("a", 0)]), (2, [("a", 0), ("a", 1), ("b", 0)])], ids=["one", "two"]
-)
-def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, processes, kept):
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, processes):
     path = tmp_path / "diverging.jsonl"
     with pytest.raises(DivergedError) as caught:
         run_study(DIVERGING, path, processes=processes, progress="none")
@@ -97,9 +95,11 @@ def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, pro
         "The run 'b' of the study 'diverging' with seed 1 diverged: the loss became nan in epoch 1, batch 2. The runs "
         "that are done are kept. Give it a smaller learning rate, or leave its variant out."
     )
-    # With two processes, another run is under way when this one diverges.
+    # With two processes, "a" takes longer than the two runs of "b", and is under way when the second one diverges.
+    # Where the process of "b" starts late, it has ended, and the next run of "a" is under way.
     done = [(each.variant, each.seed) for each in read_runs(path)]
-    assert (done if processes == 1 else sorted(done)[-3:]) == kept
+    assert sorted(done) in ([("a", 0), ("b", 0)], [("a", 0), ("a", 1), ("b", 0)])
+    assert processes == 2 or done == [("b", 0), ("a", 0)]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -6,7 +6,7 @@ import pytest
 
 from lab.sample_studies import COINS, LINES, POINTS
 from regard.lab import Claim, Run, Study, judge, report, run_study
-from regard.lab.report import charts, summary
+from regard.lab.report import charts, conditions, summary
 from regard.page import as_html, as_text
 from regard.tasks.measure import ACCURACY, Measure
 
@@ -160,6 +160,13 @@ def test_a_report_says_everything_in_text_sentences_and_html():
 
 def test_a_report_of_no_runs_says_how_to_run():
     assert "regard lab coins" in as_text(report(COINS, []))
+
+
+def test_the_conditions_say_what_another_repetition_would_vary():
+    runs, study = runs_of([(0.8, 0.7), (0.8, 0.7)]), study_of(Claim("a", "b"))
+    assert conditions(study, runs).endswith("what other seeds would give, not what other data would give.")
+    counted = dataclasses.replace(study, repeated="sentences")
+    assert conditions(counted, runs).endswith("Intervals tell what other sentences would give.")
 
 
 def test_charts_have_the_means():

@@ -65,7 +65,9 @@ def conditions(study: Study, runs: Sequence[Run]) -> str:
     data = f" Data: {', '.join(study.data)}." if study.data else ""
     source = f" Asked by {study.source}." if study.source else ""
     shared = "" if study.alone else " Runs shared the machine with others, so their seconds are rough."
-    return f"{said}.{data}{source}{shared} Intervals tell what other seeds would give, not what other data would give."
+    others = study.repeated or "seeds"
+    unknown = "" if study.repeated else ", not what other data would give"
+    return f"{said}.{data}{source}{shared} Intervals tell what other {others} would give{unknown}."
 
 
 def charts(study: Study, runs: Sequence[Run]) -> list[Chart]:

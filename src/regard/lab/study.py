@@ -107,6 +107,7 @@ class Study:
         full: the settings that differ in the full size.
         along: a quantity that is varied beside the variants.
         seeds: the number of seeds, 0 to `seeds` - 1.
+        repeated: what a seed varies, if it isn't the random numbers of a run: "sentences of the same treebank".
         may_diverge: whether a run whose training diverges counts as one without measures, instead of ending the study.
         alone: whether runs must not share the machine with others, because they are timed.
         data: the names of the data sets that it reads.
@@ -136,6 +137,7 @@ class Study:
     full: Setting = field(default_factory=dict)
     along: Along | None = None
     seeds: int = 3
+    repeated: str = ""
     may_diverge: bool = False
     alone: bool = False
     data: tuple[str, ...] = ()

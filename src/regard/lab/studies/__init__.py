@@ -23,7 +23,9 @@ from regard.lab.studies import (
     scale,
     scores,
     self_attention,
+    sentiment,
     translation,
+    truncated,
     verbs,
     window_cost,
 )
@@ -39,6 +41,7 @@ _MODULES = (
     scale,
     heads,
     positions,
+    truncated,
     saw,
     window_cost,
     receptive_field,
@@ -57,6 +60,7 @@ _MODULES = (
     diagonal,
     place,
     verbs,
+    sentiment,
 )
 
 STUDIES: dict[str, Study] = {module.study.name: module.study for module in _MODULES}

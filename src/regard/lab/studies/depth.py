@@ -13,7 +13,8 @@ def run(setting: Setting, seed: int) -> dict[str, float]:
     """Train a classifier of written digits of so many layers, and measure how well it fits its training pictures."""
     pictures = first_examples("mnist", "train", setting.pop("pictures"))
     setting["layers"] = setting.pop("always", setting["layers"])
-    return {"training loss": training_loss(RECIPES["written-digit"], pictures, seed, setting)}
+    recipe, rates = RECIPES["written-digit"], setting.pop("learning_rates")
+    return {"training loss": min(training_loss(recipe, pictures, seed, {**setting, "learning_rate": r}) for r in rates)}
 
 
 _RISES = "Without residual connections, does the training loss rise again when layers are added?"
@@ -32,13 +33,13 @@ study = Study(
         Claim("2 layers, no residual", "no residual", at=32, margin=0.02, notes="yes", text=_RISES),
     ),
     (Measure("training loss", falls=True),),
-    settings={"pictures": 512, "epochs": 25, "batch_items": 512, "learning_rate": 0.001, "average": 0.0}
+    settings={"pictures": 512, "epochs": 25, "batch_items": 512, "learning_rates": [0.0003, 0.001], "average": 0.0}
     | {"width": 32, "hidden": 64, "input": {"kind": "pictures", "patch": 14, "height": 28, "width": 28, "waves": 4}},
     full={"pictures": 10_000, "epochs": 40, "width": 96, "hidden": 192, "batch_items": 2048},
     along=Along("layers", (2, 4, 8, 16, 32), log=True),
     data=("mnist",),
     source="004, the training loss that rises again with depth",
     note="Classifiers of written digits after equally many updates, without dropout. The loss is that of the pictures "
-    "they learn from, so that overfitting has no part in it. A digit guessed at random has a loss of 2.30. All "
-    "have one learning rate: a lower one might let 16 layers without residual connections begin to learn.",
+    "they learn from, so that overfitting has no part in it. A digit guessed at random has a loss of 2.30. Of "
+    "two learning rates, each run keeps the one with the smaller loss.",
 )

@@ -35,7 +35,7 @@ study = Study(
     settings={"heads": 4, "size": 16, "rounds": 5},
     full={"size": 64, "rounds": 15},
     along=Along("length", (64, 128, 256, 512, 1024, 2048, 4096), (64, 256, 1024, 4096, 16384), within=True, log=True),
-    seeds=5,
+    seeds=10,
     alone=True,
     source="000, an RNN is hard to parallelise; Katharopoulos et al. 2020 (arXiv 2006.16236), section 3.4",
     note="The recurrence is a loop in Python, one item at a time, and attention is computed in tiles, as for any "

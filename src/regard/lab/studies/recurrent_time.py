@@ -39,7 +39,7 @@ study = Study(
     settings={"width": 64, "rounds": 7},
     full={"width": 256, "rounds": 21},
     along=Along("length", (64, 128, 256, 512, 1024, 2048, 4096), (64, 256, 1024, 4096, 16384), within=True, log=True),
-    seeds=5,
+    seeds=10,
     alone=True,
     source="000, an RNN is hard to parallelise; 001, Self-attention v.s. RNN",
     note="One layer, one sequence, forward and backward, on one core: attention has no more cores to gain "

@@ -37,7 +37,7 @@ study = Study(
     settings={"steps": 300, "rates": [0.0003, 0.001, 0.003, 0.01]},
     full={"steps": 3000},
     along=Along("d", (16, 64, 256, 1024), (16, 32, 64, 128, 256, 512, 1024), log=True),
-    seeds=5,
+    seeds=10,
     source="002, why scale: large d, large inner products, unsteady gradients",
     note="One head finds, among 16 items, the one that a noisy copy was made of; the best of four learning rates "
     "counts. Weights and gradients are those before training. nn.Linear draws weights of variance 1 / (3 "

@@ -36,6 +36,7 @@ study = Study(
     | {"dropout": 0.0, "attention_dropout": 0.0},
     full={"sentences": 50_000, "epochs": 12},
     along=Along("words", (2, 4, 8, 12, 16), (2, 4, 8, 16, 24, 32), within=True),
+    seeds=10,
     source="003, a fixed vector can't keep all of a long sentence, and translation suffers",
     note="A made-up language of ten words, translated word by word in reversed order, so that nothing of a sentence "
     "follows from its rest. Recurrent networks read and write; those without attention are wider, so that both have "

@@ -37,6 +37,7 @@ study = Study(
         Measure("share of verbs and auxiliaries", share=True, falls=True),
     ),
     seeds=10,
+    repeated="sentences of the same treebank",
     data=(DATA,),
     source="001, positional encoding: verbs seldom open a sentence",
     note="The share of the words that are verbs. Nothing is trained: each seed stands for another tenth of the "

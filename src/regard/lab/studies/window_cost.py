@@ -31,7 +31,7 @@ study = Study(
     settings={**SMALL, "sentences": 500, "epochs": 10},
     full={**FULL, "sentences": 500, "epochs": 30},
     along=Along("reach", (1, 2, 8, 32, 80), (1, 2, 4, 8, 16, 32, 80), log=True),
-    seeds=3,
+    seeds=10,
     data=(DATA,),
     source="001, the window that covers the longest sequence",
     note="Reach is the number of words on each side that the window sees, and up to which the positions of "
