@@ -45,6 +45,7 @@ from regard.attention import (
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.positions import Slopes
+from regard.modules.efficient import BigBird, Longformer, Strided
 
 HEADS, FEATURE, VALUE, BATCH = 4, 5, 7, 3
 MOST = 17  # as many queries or keys as the largest size has
@@ -282,6 +283,12 @@ MASK_EXAMPLES: dict[str, Callable[[Size], Any]] = {
     "~edges & lengths": lambda size: ~Edges(_graph(size)) & size.lengths,
     "~(window | blocks)": lambda size: ~(Window(1, 1) | _blocks(size)),
     "~(window | lengths)": lambda size: ~(Window(1, 1) | size.lengths),
+    "strided": lambda size: Strided(3),
+    "strided & causal": lambda size: Strided(4) & "causal",
+    "longformer": lambda size: Longformer(2, global_tokens=3),
+    "longformer here and there & lengths": lambda size: Longformer(1, global_tokens=[2, 5]) & size.lengths,
+    "bigbird": lambda size: BigBird(2, window_blocks=1, global_blocks=1, random_blocks=2, seed=5),
+    "bigbird & lengths": lambda size: BigBird(2, 3, global_blocks=0, random_blocks=1, seed=6) & size.lengths,
     "nothing": lambda size: ~Dense(),
 }
 

@@ -4,6 +4,7 @@ It shares no code with the package. Of a part it reads the fields, as numbers; a
 pair that is hidden is never computed with: a row's scores are those of the keys that it sees, and no others.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ __all__ = [
     "Pair",
     "Rule",
     "attend",
+    "bigbird",
     "blocks",
     "causal",
     "dense",
@@ -22,9 +24,11 @@ __all__ = [
     "edges",
     "guided",
     "lengths",
+    "longformer",
     "no_self",
     "own",
     "prefix",
+    "strided",
     "weigh",
     "window",
 ]
@@ -151,6 +155,32 @@ def edges(graphs: Sequence[Sequence[tuple[int, int]]]) -> Rule:
 
 def blocks(table: Sequence[Sequence[bool]], size: int) -> Rule:
     return Rule(lambda pair: bool(table[pair.query // size][pair.key // size]))
+
+
+def strided(stride: int) -> Rule:
+    return Rule(lambda pair: abs(pair.key - pair.place) <= stride or (pair.key - pair.place) % stride == 0)
+
+
+def longformer(reach: int, everywhere: Sequence[int]) -> Rule:
+    return Rule(lambda pair: abs(pair.key - pair.place) <= reach or pair.key in everywhere or pair.place in everywhere)
+
+
+def bigbird(size: int, *, reach: int, everywhere: int, random: int, seed: int) -> Rule:
+    """Of the blocks that a block doesn't see anyway, it sees those to which its stream gives the smallest numbers."""
+
+    @functools.cache
+    def drawn(row: int, blocks: int) -> list[int]:
+        numbers = np.random.Philox(key=[seed, row]).random_raw(blocks).tolist()
+        others = [block for block in range(everywhere, blocks) if abs(block - row) > reach]
+        return sorted(others, key=numbers.__getitem__)[:random]
+
+    def allows(pair: Pair) -> bool:
+        row, column, blocks = pair.place // size, pair.key // size, -(-pair.keys // size)
+        if column < everywhere or 0 <= row < everywhere or abs(row - column) <= reach:
+            return True
+        return 0 <= row < blocks and column in drawn(row, blocks)
+
+    return Rule(allows)
 
 
 def own(function: Callable[[int, int, int, int], bool]) -> Rule:

@@ -1,11 +1,15 @@
 """Masks: hand-worked examples a reader can check, the algebra, and what is refused."""
 
+import inspect
+import re
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention import oracle
+from regard import attention, modules
 from regard.attention import Dot, Position, Sizes, Softmax, attend, weigh
 from regard.attention.masks import (
     MASKS,
@@ -332,6 +336,9 @@ def test_twice_not_is_nothing(recipe):
         (lambda: Blocks(CHAIN.T, 2), r"or \(2, pairs\) numbers of blocks, but is of shape \(3, 2\)"),
         (lambda: Blocks(CORNER.float(), 2), "but is torch.float32"),
         (lambda: as_mask("causl"), "`mask` must be one of dense, causal, no_self by name"),
+        (lambda: as_mask("longformer"), r"but is 'longformer'. It needs arguments: pass regard.modules.Longformer\(w"),
+        (lambda: as_mask("widow"), r"Did you mean regard.attention.Window\(before, after\)\?"),
+        (lambda: as_mask(Window), r"but is <class .*Window'>. Did you mean Window\(...\)\?"),
         (lambda: as_mask("window"), r"or a mask such as Window\(2, 2\)"),
         (lambda: as_mask(torch.ones(3, 3)), "must be a rule, not a tensor"),
         (lambda: as_mask(Causal), "must be a mask or a function"),
@@ -394,3 +401,20 @@ def test_masks_print_in_a_line():
         "Documents(3 keys)",
         "Blocks(3 pairs of blocks of 2)",
     ]
+
+
+def test_every_mask_is_known_by_name():
+    """Each name gives a mask, or the call that makes one, with all arguments that have no default."""
+    further = {each.__name__.lower(): each for each in (modules.BigBird, modules.Longformer, modules.Strided)}
+    for name, kind in {**MASKS, **further}.items():
+        parameters = inspect.signature(kind).parameters.values()
+        if not parameters:
+            assert type(as_mask(name)) is kind
+            continue
+        with pytest.raises(ArgumentError, match="It needs arguments: pass regard") as caught:
+            as_mask(name)
+        room, called, given = re.search(r"pass regard\.(\w+)\.(\w+)\((.+)\)\.$", str(caught.value)).groups()
+        assert getattr({"attention": attention, "modules": modules}[room], called) is kind
+        needed = [each.name for each in parameters if each.default is each.empty]
+        # The first argument where none is needed.
+        assert name == "lengths" or given.split(", ") == (needed or [next(iter(parameters)).name])

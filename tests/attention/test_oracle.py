@@ -81,6 +81,12 @@ RULES: dict[str, Callable[[Size], Rule]] = {
     "~edges & lengths": lambda size: ~oracle.edges([_graph(size)]) & _lengths(size),
     "~(window | blocks)": lambda size: ~(oracle.window(1, 1) | _blocks(size)),
     "~(window | lengths)": lambda size: ~(oracle.window(1, 1) | _lengths(size)),
+    "strided": lambda size: oracle.strided(3),
+    "strided & causal": lambda size: oracle.strided(4) & oracle.causal(),
+    "longformer": lambda size: oracle.longformer(2, [0, 1, 2]),
+    "longformer here and there & lengths": lambda size: oracle.longformer(1, [5, 2]) & _lengths(size),
+    "bigbird": lambda size: oracle.bigbird(2, reach=0, everywhere=1, random=2, seed=5),
+    "bigbird & lengths": lambda size: oracle.bigbird(2, reach=1, everywhere=0, random=1, seed=6) & _lengths(size),
     "nothing": lambda size: ~oracle.dense(),
 }
 

@@ -28,6 +28,7 @@ from regard.attention.masks import (
     Prefix,
     Window,
 )
+from regard.modules.efficient import BigBird, Longformer, Strided
 
 BATCH, HEADS = 2, 3
 # The shapes of the four indices of a pair: each along its own axis.
@@ -125,6 +126,17 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
         lazy(lambda a, b, c, d: Lengths(query=[a, b], key=[c, d]), query, query, key, key),
         lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
         lazy(lambda start, stop: KeyRange(torch.tensor([start]), torch.tensor([stop])), key, key),
+        lazy(Strided, st.integers(1, 5)),
+        lazy(Longformer, st.integers(0, 3), st.integers(0, 3)),
+        lazy(lambda reach, one, two: Longformer(reach, [one, two]), st.integers(0, 2), key, key),
+        lazy(
+            BigBird,
+            st.integers(1, 3),
+            st.sampled_from([1, 3]),
+            st.integers(0, 2),
+            st.integers(0, 3),
+            st.integers(0, 99),
+        ),
         lazy(
             ExtraKeysMask,
             st.one_of(lazy(Causal), lazy(Window, st.integers(0, 3), st.integers(0, 3)), lazy(NoSelf), odd),

@@ -7,9 +7,11 @@ import pytest
 import torch
 from rich.cells import cell_len
 
+from regard import train
 from regard.cli.main import main
 from regard.cli.see import AttributionName
 from regard.inspection import ATTRIBUTIONS, watch
+from regard.tasks import Recipe
 
 SENTENCE = "I saw a saw ."
 
@@ -213,6 +215,20 @@ def test_what_fails_says_why_in_one_line(see, words, message):
     assert out == ""
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_an_approximated_model_says_what_to_use_instead(see, tmp_path):
+    recipe = Recipe(
+        approximation="linear", attention_dropout=0.0, position="none", width=8, heads=2, layers=1, epochs=1
+    )
+    pairs = [(["I", "saw"], ["PRON", "VERB"]), (["a", "saw"], ["DET", "NOUN"])]
+    train(pairs, pairs, recipe=recipe, progress="none", device="cpu").save(tmp_path / "linear")
+    code, out, err = see("linear", "I saw")
+    assert (code, out) == (2, "")
+    assert "is approximated by LinearAttention" in err
+    assert err.endswith(
+        "Train with approximation 'none' to see weights. To see its prediction alone, use regard predict.\n"
+    )
 
 
 def test_the_help_has_examples(see):

@@ -7,7 +7,7 @@ import torch
 
 from regard.attention import POSITIONS, Causal, Lengths, Window
 from regard.errors import ArgumentError
-from regard.modules import Cache, MultiHeadAttention
+from regard.modules import BigBird, Cache, Longformer, MultiHeadAttention, Strided
 
 DOUBLE = torch.float64
 WIDTH, LENGTH = 12, 13
@@ -66,6 +66,32 @@ class TestEqualsTheFullPass:
     def test_with_a_window(self):
         attention, x, mask = make(), vectors(), Window(3, 0)
         torch.testing.assert_close(stepwise(attention, x, [4] + [1] * 9, mask=mask), attention(x, mask=mask))
+
+    @pytest.mark.parametrize(
+        "mask",
+        [
+            *(Strided(3) & "causal", Longformer(2, 1) & "causal", Longformer(1, [0, 7]) & "causal"),
+            *(BigBird(2, 3, 1, 0) & "causal", (BigBird(2, 1, 0, 0) | Window(3, 0)) & "causal"),
+        ],
+        ids=str,
+    )
+    def test_with_masks_for_long_sequences(self, mask):
+        attention, x = make(), vectors()
+        torch.testing.assert_close(stepwise(attention, x, [4] + [1] * 9, mask=mask), attention(x, mask=mask))
+
+    @pytest.mark.parametrize("around", [lambda mask: mask, lambda mask: ~mask, lambda mask: Window(1, 0) | mask])
+    def test_random_blocks_are_refused(self, around):
+        """They change with the number of keys: the full pass would have others."""
+        attention, x, mask = make(), vectors(), around(BigBird(2, 1, 0, 2)) & "causal"
+        cache = Cache(room=2)
+        with pytest.raises(ArgumentError, match="`mask` must not have a BigBird with random blocks where `cache`"):
+            attention(x[:, :4], cache=cache, mask=mask)
+        assert cache.length == 0
+        # The keys of a source don't grow.
+        source = vectors(length=9)
+        memory = attention.remember(source)
+        found = attention(x, cache=memory, mask=BigBird(2, 1, 0, 2))
+        torch.testing.assert_close(found, attention(x, source, mask=BigBird(2, 1, 0, 2)))
 
     def test_items_of_unequal_length(self):
         """Prompts of 5, 2 and 0, then each item goes on by itself, and one stops early."""

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from regard.attention import Lengths, Window
 from regard.errors import ArgumentError
-from regard.modules.padding import real_items, zero_padding
+from regard.modules import FrameSeq2Seq, TransformerSeq2Seq
+from regard.modules.padding import padding_mask, real_items, zero_padding
 
 
 def test_padding_is_zeros_whatever_it_held():
@@ -41,3 +43,25 @@ def test_nothing_at_all(shape):
 def test_lengths_that_cannot_be(lengths, message):
     with pytest.raises(ArgumentError, match=message):
         real_items(torch.zeros(2, 3), torch.tensor(lengths))
+
+
+def test_a_mask_of_full_items_has_no_lengths():
+    """With lengths, `Strided` couldn't save work along edges."""
+    items, mask = torch.zeros(2, 3), Window(1, 1)
+    assert padding_mask(items, torch.tensor([3, 3]), mask) is mask
+    assert str(padding_mask(items, torch.tensor([3, 2]), mask)) == str(Lengths(torch.tensor([3, 2])) & mask)
+
+
+@pytest.mark.parametrize("kind", [TransformerSeq2Seq, FrameSeq2Seq])
+def test_encoders_drop_full_lengths(kind):
+    masks, mask = [], Window(1, 1)
+    model = kind(11, 5, width=8, layers=1, heads=2, hidden=16, mask=mask).eval()
+    model.encoder.register_forward_pre_hook(
+        lambda module, args, options: masks.append(options["mask"]), with_kwargs=True
+    )
+    source = torch.full((2, 3), 4)
+    full = model.encode(source, torch.tensor([3, 3])).part("keys")
+    padded = model.encode(torch.full((2, 5), 4), torch.tensor([3, 3])).part("keys")
+    assert masks[0] is mask
+    assert isinstance(masks[1].left, Lengths)
+    torch.testing.assert_close(padded[:, :3], full)

@@ -88,6 +88,5 @@ def check_attends(record: Record) -> None:
     """
     if not record.layers and record.pooling is None:
         why = "" if record.seen is None else record.seen.nothing
-        raise ArgumentError(
-            f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
-        )
+        told = f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
+        raise ArgumentError(f"{told} To see its prediction alone, use regard predict.")

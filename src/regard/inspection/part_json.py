@@ -14,6 +14,7 @@ from regard.attention.masks import Blocks, Edges, Mask, Predicate
 from regard.attention.positions import Position
 from regard.inspection.rules import AsScores, Distances, KeyIntervals
 from regard.modules.convolution_attention import SquaredDistance
+from regard.modules.efficient import BigBird, Longformer, Strided
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["PARTS", "NotStorable", "describe", "rebuild"]
@@ -27,7 +28,8 @@ def _found() -> dict[str, type]:
     """The classes that a file may name."""
     rooms = {masks: Mask, positions: Position, scores: object, weights: object}
     known = [each for room, base in rooms.items() for each in vars(room).values() if _is_part(each, base)]
-    return {each.__name__: each for each in (*known, KeyIntervals, Distances, SoftCapped, SquaredDistance, AsScores)}
+    known += [KeyIntervals, Distances, SoftCapped, SquaredDistance, AsScores, BigBird, Longformer, Strided]
+    return {each.__name__: each for each in known}
 
 
 def _is_part(thing: Any, base: type) -> bool:

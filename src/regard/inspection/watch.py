@@ -1,7 +1,7 @@
 """`regard.watch`: see the attention of any PyTorch model while it runs."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -56,7 +56,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
 
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
-        PartlySeen: some attention was seen, but other attention only up to its weights.
+        PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
@@ -99,7 +99,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     with interception:
         yield seen
     seen.check()
-    missed = _missed(interception.missed)
+    missed = " ".join(filter(None, (_missed(interception.missed), _approximated(names.approximations))))
     if not seen.layers:
         seen.nothing = missed or _found_instead(model, interception.calls)
     elif missed:
@@ -176,11 +176,24 @@ def _missed(modules: list[str]) -> str:
     """That the attention of some modules isn't in the record, as a sentence; "" if there are none."""
     if not modules:
         return ""
-    named = ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
     return (
-        f"Attention in {named} was seen up to its weights, but how they are multiplied by values isn't recognised, so "
-        "it isn't in the record."
+        f"Attention in {_named(modules)} was seen up to its weights, but how they are multiplied by values isn't "
+        "recognised, so it isn't in the record."
     )
+
+
+def _approximated(modules: Mapping[str, str]) -> str:
+    """That some modules only approximate attention, as a sentence; "" if there are none."""
+    if not modules:
+        return ""
+    return (
+        f"Attention in {_named(list(modules))} is approximated by {', '.join(sorted(set(modules.values())))}, without "
+        "a weight for each pair of vectors, so it isn't in the record. Train with approximation 'none' to see weights."
+    )
+
+
+def _named(modules: list[str]) -> str:
+    return ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
 
 
 def _found_instead(model: nn.Module, calls: int) -> str:

@@ -3,15 +3,17 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from regard.errors import ArgumentError
-from regard.modules import NETWORKS
+from regard.modules import APPROXIMATIONS, NETWORKS
 from regard.tasks import TASKS, Recipe
+from regard.tasks.approximations import NONE, SIZED_APPROXIMATIONS, conflicts, has_length
 from regard.tasks.recipe import fixed_by_network
 from regard.tasks.seq2seq.settings import ARCHITECTURES, fixed_by_architecture
+from regard.tasks.source_masks import SIZED_MASKS
 from regard.tasks.sources import INPUTS
 
 __all__ = ["changed", "check_vary", "describe_replaced", "field_of", "grid", "neutral_fields", "parse_vary"]
@@ -121,13 +123,36 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
         unused = {*_unused(recipe, chosen), *_fixed(recipe, chosen)}
         own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
         if own:
-            changed(recipe, own)
             found[_named(own)] = own
+    _check_approximations(recipe, found)
+    for own in found.values():
+        changed(recipe, own)
     if len(found) < 2:
         raise ArgumentError(
             "`vary` must name a value that differs from the default recipe's, but all candidates are the default."
         )
     return found
+
+
+def _check_approximations(recipe: Recipe, candidates: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse approximations of attention whose recipes have what only exact attention has: all in one error."""
+    found = {}
+    for name, changes in candidates.items():
+        values = _values(recipe, changes)
+        approximation = values["approximation"]
+        try:
+            exact = Recipe.from_json({**values, "approximation": NONE})
+        except ArgumentError:
+            continue  # `changed` says what is wrong
+        for conflict in conflicts(exact, approximation) if approximation in APPROXIMATIONS else ():
+            found.setdefault(conflict.field, (name, conflict))
+    if found:
+        first = next(iter(found.values()))[0]
+        problems = " ".join(conflict.problem for _, conflict in found.values())
+        options = " ".join(f"--vary {field}={_written(conflict.value)}" for field, (_, conflict) in found.items())
+        raise ArgumentError(
+            f"`vary` can't give {first:.100}: {problems.replace('`', '')} For all candidates alike, use {options}."
+        )
 
 
 def _check_size(vary: Mapping[str, Sequence[Any]]) -> None:
@@ -159,6 +184,9 @@ _OF_ATTENTION = (
     "projections",
     "mask",
     "attention_window",
+    "approximation",
+    "approximation_size",
+    "max_length",
     "residual",
 )
 
@@ -173,7 +201,18 @@ def _unused(recipe: Recipe, chosen: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     if not NETWORKS[network].attends:
         return _OF_ATTENTION if network in ("recurrent", "bidirectional") else (*_OF_ATTENTION, "cell")
-    return ("cell",) if chosen.get("mask", recipe.mask) == "window" else ("cell", "attention_window")
+    return "cell", *_unused_sizes(recipe, chosen)
+
+
+def _unused_sizes(recipe: Recipe, chosen: Mapping[str, Any]) -> Iterator[str]:
+    """The sizes that aren't those of a candidate's mask and approximation."""
+    approximation = chosen.get("approximation", recipe.approximation)
+    if chosen.get("mask", recipe.mask) not in SIZED_MASKS:
+        yield "attention_window"
+    if approximation not in SIZED_APPROXIMATIONS:
+        yield "approximation_size"
+    if not has_length(approximation):
+        yield "max_length"
 
 
 def _fixed(recipe: Recipe, changes: Mapping[str, Any]) -> Mapping[str, tuple[Any, str]]:
@@ -231,7 +270,18 @@ def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -
 
 _BY_ARCHITECTURE = {
     "transformer": ("network", "cell"),
-    "attentive": ("network", "hidden", "position", "projections", "mask", "attention_window", "residual"),
+    "attentive": (
+        "network",
+        "hidden",
+        "position",
+        "projections",
+        "mask",
+        "attention_window",
+        "approximation",
+        "approximation_size",
+        "max_length",
+        "residual",
+    ),
     "recurrent": ("network", "hidden", *_OF_ATTENTION),
 }
 
@@ -271,6 +321,14 @@ def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
         >>> changed(Recipe(), {"input.word_width": 16, "layers": 1}).input.word_width
         16
     """
+    try:
+        return Recipe.from_json(_values(recipe, changes))
+    except ArgumentError as error:
+        raise _impossible(changes, error) from error
+
+
+def _values(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the recipe as JSON, with other values of some."""
     held = recipe.to_json()
     neutral = {name: value for name, (value, _) in neutral_fields(recipe, changes).items() if name not in changes}
     for name, value in {**neutral, **changes}.items():
@@ -279,10 +337,7 @@ def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
             held[section] = {**held[section], inner: value}
         else:
             held[name] = value
-    try:
-        return Recipe.from_json(held)
-    except ArgumentError as error:
-        raise _impossible(changes, error) from error
+    return held
 
 
 def _impossible(changes: Mapping[str, Any], error: ArgumentError) -> ArgumentError:

@@ -8,9 +8,9 @@ Source: Katharopoulos et al. 2020 (arXiv 2006.16236), equations 9 and 7; section
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import elu
 
 from regard.attention import attend
+from regard.modules.efficient.linear import elu_features
 
 __all__ = ["attentive_form", "recurrent_form"]
 
@@ -29,7 +29,7 @@ def recurrent_form(
         >>> torch.allclose(recurrent_form(x, x, x), attentive_form(x, x, x))
         True
     """
-    query, key = _features(query), _features(key)
+    query, key = elu_features(query), elu_features(key)
     state = value.new_zeros(*key.shape[:2], key.shape[-1], value.shape[-1])
     norm = key.new_zeros(*key.shape[:2], key.shape[-1])
     outputs = []
@@ -53,12 +53,8 @@ def attentive_form(
     return attend(query, key, value, score=_similarity, weights=_shares, mask="causal")
 
 
-def _features(vectors: Tensor) -> Tensor:
-    return elu(vectors) + 1
-
-
 def _similarity(query: Tensor, key: Tensor) -> Tensor:
-    return _features(query) @ _features(key).mT
+    return elu_features(query) @ elu_features(key).mT
 
 
 def _shares(scores: Tensor, allowed: Tensor | None) -> Tensor:

@@ -8,6 +8,20 @@ from regard.modules.convolution_attention import ConvolutionAttention
 from regard.modules.ctc import CTCHead
 from regard.modules.decoder import Decoder, DecoderLayer
 from regard.modules.duration_plan import DurationPlan, DurationPredictor
+from regard.modules.efficient import (
+    APPROXIMATIONS,
+    Approximation,
+    BigBird,
+    LinearAttention,
+    LinformerAttention,
+    Longformer,
+    NystromAttention,
+    PerformerAttention,
+    ReformerAttention,
+    SinkhornAttention,
+    Strided,
+    SynthesizerAttention,
+)
 from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
@@ -46,12 +60,15 @@ from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 __all__ = [
+    "APPROXIMATIONS",
     "NETWORKS",
     "POOLINGS",
+    "Approximation",
     "AttentionNetwork",
     "AttentionPooling",
     "AttentionSeq2Seq",
     "BidirectionalNetwork",
+    "BigBird",
     "CTCHead",
     "Cache",
     "ChannelAttention",
@@ -74,20 +91,29 @@ __all__ = [
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
     "Guide",
+    "LinearAttention",
+    "LinformerAttention",
+    "Longformer",
     "MaxPooling",
     "MeanPooling",
     "Memory",
     "MultiHeadAttention",
     "Network",
+    "NystromAttention",
     "Pairs",
     "PerLayer",
+    "PerformerAttention",
     "Pooling",
     "Projections",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
+    "ReformerAttention",
     "ScaledEmbedding",
     "Seq2Seq",
+    "SinkhornAttention",
+    "Strided",
     "SumPooling",
+    "SynthesizerAttention",
     "TransformerSeq2Seq",
     "WindowNetwork",
     "beam_search",

@@ -13,6 +13,13 @@ from regard.attention.masks import as_mask
 from regard.attention.positions import Bias
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
+from regard.modules.efficient import APPROXIMATIONS
+from regard.modules.efficient.validation import (
+    check_approximation,
+    check_growing_mask,
+    check_self_attention,
+    simple_mask,
+)
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
 from regard.modules.projections import Projections
@@ -45,13 +52,17 @@ class MultiHeadAttention(nn.Module):
             one of its own, as it does from `PerLayer`; a part that is a module is trained with this one.
         dropout: the fraction of weights dropped in training.
         engine: as in `regard.attend`.
+        approximation: what approximates attention over long sequences: a name in
+            `regard.modules.efficient.APPROXIMATIONS`, a `PerLayer` or an `Approximation`. It is for self-attention,
+            takes the place of the score, the weights, the position, the dropout and the engine, and supports only
+            `Lengths` and `Causal`. None: attention is exact.
 
     Attributes:
         extra: the `ExtraKeys` of a module made by `with_extra_keys`, or None.
 
     Raises:
         ArgumentError: `heads` doesn't divide `width` and `head_size` isn't given, the projections don't fit the sizes,
-            or an input has the wrong size.
+            an input has the wrong size, or `approximation` meets an argument that it can't be combined with.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2; the notes, 001, 002, 004.
 
@@ -79,6 +90,7 @@ class MultiHeadAttention(nn.Module):
         position: Any = None,
         dropout: float = 0.0,
         engine: str = "auto",
+        approximation: Any = None,
     ):
         super().__init__()
         if heads < 1 or (head_size is None and width % heads):
@@ -111,6 +123,23 @@ class MultiHeadAttention(nn.Module):
         self.extra: ExtraKeys | None = None
         self.dropout = dropout
         self.engine = engine
+        self.approximation = make_part("approximation", approximation, APPROXIMATIONS, **sizes)
+        if self.approximation is not None:
+            key_width = width if key_width is None else key_width
+            check_approximation(
+                self.approximation,
+                heads=heads,
+                key_heads=self.kv_heads,
+                shared_key=projections.shared_key,
+                width=width,
+                key_width=key_width,
+                value_width=key_width if value_width is None else value_width,
+                score=score,
+                weights=weights,
+                position=position,
+                dropout=dropout,
+                engine=engine,
+            )
 
     @classmethod
     def multi_query(cls, width: int, heads: int, **others: Any) -> "MultiHeadAttention":
@@ -200,7 +229,7 @@ class MultiHeadAttention(nn.Module):
             learned, zero: as in `ExtraKeys`.
 
         Raises:
-            ArgumentError: neither `learned` nor `zero`.
+            ArgumentError: neither `learned` nor `zero`, or there is an `approximation`.
 
         Example:
             >>> from regard import watch
@@ -211,6 +240,11 @@ class MultiHeadAttention(nn.Module):
             torch.Size([1, 2, 3, 4])
         """
         module = cls(width, heads, **others)
+        if module.approximation is not None:
+            raise ArgumentError(
+                "`approximation` must be None for extra keys, which it doesn't attend to, but is "
+                f"{type(module.approximation).__name__}."
+            )
         module.extra = ExtraKeys(module.kv_heads, module.head_size, learned=learned, zero=zero)
         return module
 
@@ -231,17 +265,23 @@ class MultiHeadAttention(nn.Module):
             query: the vectors that attend.
             key: the vectors that they attend to.
             value: the vectors that are summed.
-            mask: as in `regard.attend`.
+            mask: as in `regard.attend`; with an `approximation`, None, `Lengths`, `Causal` or both joined by &.
             bias: a table that is added to the scores, broadcastable to (batch, head, query, key).
             cache: the keys and values of earlier calls; those of this call are added to it. Causal masks and positions
-                count from the end, so that a step gives the same output as the full pass.
+                count from the end, so that a step gives the same output as the full pass; the random blocks of a
+                `BigBird`, which change with the number of keys, are refused.
             lengths: (batch,) the number of real vectors of each item, for a cache whose items differ in length.
 
         Raises:
             ArgumentError: an argument can't be used.
         """
+        if self.approximation is not None:
+            check_self_attention(query, key, value, bias=bias, cache=cache, lengths=lengths)
+            return self._approximate(query, mask)
         if cache is None:
             return self._pass(query, key, value, mask=mask, bias=bias, cache=None, lengths=lengths)
+        if not cache.sealed:
+            check_growing_mask(mask)
         before = cache.length, cache.lengths
         try:
             return self._pass(query, key, value, mask=mask, bias=bias, cache=cache, lengths=lengths)
@@ -271,6 +311,11 @@ class MultiHeadAttention(nn.Module):
             ...     torch.equal(attention(torch.ones(1, 1, 4), cache=memory), attention(torch.ones(1, 1, 4), encoded))
             True
         """
+        if self.approximation is not None:
+            raise ArgumentError(
+                "`approximation` must be None for a module that attends to another source, but is "
+                f"{type(self.approximation).__name__}."
+            )
         cache = Cache(max(key.shape[1], 1))
         cache.append(*self._keys_and_values(key, value, None), lengths)
         cache.sealed = True
@@ -368,7 +413,17 @@ class MultiHeadAttention(nn.Module):
         parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
         dropout = self.dropout if self.training else 0.0
         heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
-        # (batch head query feature) -> (batch query width): the heads are concatenated.
+        return self._joined(heads)
+
+    def _approximate(self, vectors: Tensor, mask: Any) -> Tensor:
+        """Self-attention by the approximation."""
+        queries = self._split(self.query, vectors, "query", self.heads)
+        lengths, causal = simple_mask(mask, *vectors.shape[:2])
+        keys, values = self._keys_and_values(vectors, None, (vectors, queries))
+        return self._joined(self.approximation(queries, keys, values, lengths=lengths, causal=causal))
+
+    def _joined(self, heads: Tensor) -> Tensor:
+        """(batch head query feature) -> (batch query width): the heads are concatenated, and mixed by the output."""
         joined = heads.transpose(1, 2).flatten(2)
         return joined if self.output is None else self.output(joined)
 

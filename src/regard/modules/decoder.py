@@ -155,7 +155,7 @@ class Decoder(nn.Module):
 
 
 def encoder_and_decoder(
-    width: int, layers: int, heads: int, *, decoder_layers: int | None, **parts: Any
+    width: int, layers: int, heads: int, *, decoder_layers: int | None, approximation: Any = None, **parts: Any
 ) -> tuple[Encoder, Decoder]:
     """An encoder and a decoder with the same parts.
 
@@ -163,6 +163,7 @@ def encoder_and_decoder(
         width, heads, **parts: of both.
         layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
         decoder_layers: the number of layers of the decoder.
+        approximation: of the encoder; the decoder attends to the encoder, and has a cache.
 
     Raises:
         ArgumentError: a number of layers that can't be.
@@ -171,4 +172,5 @@ def encoder_and_decoder(
     check_count("layers", layers, "how many layers the encoder has", least=0)
     # A decoder without layers would never attend to the source.
     check_count("decoder_layers", decoder_layers, "how many layers the decoder has")
-    return Encoder(width, layers, heads, **parts), Decoder(width, decoder_layers, heads, **parts)
+    encoder = Encoder(width, layers, heads, approximation=approximation, **parts)
+    return encoder, Decoder(width, decoder_layers, heads, **parts)

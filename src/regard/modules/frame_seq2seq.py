@@ -17,6 +17,7 @@ from regard.modules.dropout import Dropout
 from regard.modules.duration_plan import DurationPlan, DurationPredictor
 from regard.modules.guide import Guide
 from regard.modules.inference import check_limits, inference_mode, maximum_lengths
+from regard.modules.padding import padding_mask
 from regard.modules.seq2seq import Memory, ScaledEmbedding, embed_source
 
 __all__ = ["FrameDecoderState", "FrameSeq2Seq", "GeneratedFrames", "generate_frames"]
@@ -100,8 +101,8 @@ class FrameSeq2Seq(nn.Module):
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
         """Encode the sources, as `Seq2Seq.encode` does."""
-        mask = Lengths(lengths) if self.mask is None else Lengths(lengths) & self.mask
-        vectors = self.encoder(embed_source(self.source, source, lengths, self.width), mask=mask)
+        embedded = embed_source(self.source, source, lengths, self.width)
+        vectors = self.encoder(embedded, mask=padding_mask(source, lengths, self.mask))
         if self.outliner is None:
             return Memory(lengths, keys=vectors, values=vectors)
         with_positions = self.waves(vectors)

@@ -214,6 +214,7 @@ class AttentionNetwork(Network):
         width, layers, hidden, dropout: as in `Network`.
         heads, position, score, weights, attention_dropout, engine: as in `Encoder`.
         projections: as in `MultiHeadAttention`; None: the usual ones of a layer.
+        approximation: as in `MultiHeadAttention`.
         mask: a mask in addition to padding: `Window(2, 2)` is truncated attention.
         residual: as in `Encoder`.
 
@@ -237,12 +238,14 @@ class AttentionNetwork(Network):
         projections: Projections | None = None,
         attention_dropout: float = 0.0,
         engine: str = "auto",
+        approximation: Any = None,
         mask: Any = None,
         residual: bool = True,
     ):
         super().__init__(width, [], hidden=hidden, dropout=dropout)
         parts = {"score": score, "weights": weights, "attention_dropout": attention_dropout, "engine": engine}
         parts |= {"position": position, "hidden": hidden, "dropout": dropout, "residual": residual}
+        parts["approximation"] = approximation
         if projections is not None:
             parts["projections"] = projections
         encoder = self._encoder(width, _checked(layers), heads, **parts)
@@ -275,8 +278,9 @@ class ConvolutionAndAttentionNetwork(AttentionNetwork):
     doesn't know the mask: on a graph, whose nodes have no neighbours by their number, use attention alone.
 
     Args:
-        width, layers, hidden, dropout, heads, position, score, weights, projections, attention_dropout, engine, mask:
-            as in `AttentionNetwork`. A position that is added to the inputs is added before the first convolution.
+        width, layers, hidden, dropout, heads, position, score, weights, projections, attention_dropout, engine,
+            approximation, mask: as in `AttentionNetwork`. A position that is added to the inputs is added before the
+            first convolution.
         kernel: as in `ConvolutionNetwork`.
 
     Source: Gulati et al. 2020 (arXiv 2005.08100), section 2, attention and convolution in turn; here the convolution
@@ -304,6 +308,7 @@ class ConvolutionAndAttentionNetwork(AttentionNetwork):
         projections: Projections | None = None,
         attention_dropout: float = 0.0,
         engine: str = "auto",
+        approximation: Any = None,
         mask: Any = None,
     ):
         super().__init__(
@@ -318,6 +323,7 @@ class ConvolutionAndAttentionNetwork(AttentionNetwork):
             projections=projections,
             attention_dropout=attention_dropout,
             engine=engine,
+            approximation=approximation,
             mask=mask,
         )
         mixers = [_centred_convolution(width, kernel) for _ in range(layers)]
@@ -342,7 +348,8 @@ class GraphAttentionNetwork(AttentionNetwork):
     """Layers of attention to a graph's neighbours, without residual connections and feed-forward networks.
 
     Args:
-        width, layers, heads, position, score, weights, attention_dropout, engine, mask: as in `AttentionNetwork`.
+        width, layers, heads, position, score, weights, attention_dropout, engine, approximation, mask: as in
+            `AttentionNetwork`.
         projections: as in `MultiHeadAttention`; None: queries only.
         hidden: not used, as there are no feed-forward networks; it is here so that all networks are built alike.
         residual: True, though there is none, for the same reason.

@@ -4,9 +4,11 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from regard.attention import Lengths
+from regard.attention.masks import Mask
 from regard.errors import ArgumentError
 
-__all__ = ["checked_vectors", "is_full", "real_items", "zero_padding"]
+__all__ = ["checked_vectors", "is_full", "padding_mask", "real_items", "zero_padding"]
 
 
 def real_items(
@@ -50,6 +52,20 @@ def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " 
     if lengths.device.type != "cpu" or lengths.shape != (batch,) or not batch:
         return False
     return int(lengths.min()) == int(lengths.max()) == longest
+
+
+def padding_mask(
+    items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"], mask: Mask | None = None
+) -> Mask | None:
+    """A mask of self-attention that hides padding, too; where there is none, the mask alone, whose work may be less.
+
+    Example:
+        >>> padding_mask(torch.zeros(2, 3), torch.tensor([3, 3])) is None
+        True
+    """
+    if is_full(items, lengths):
+        return mask
+    return Lengths(lengths) if mask is None else Lengths(lengths) & mask
 
 
 def checked_vectors(

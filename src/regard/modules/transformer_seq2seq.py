@@ -9,6 +9,7 @@ from regard.attention import Lengths
 from regard.attention.masks import as_mask
 from regard.modules.decoder import encoder_and_decoder
 from regard.modules.guide import Guide
+from regard.modules.padding import padding_mask
 from regard.modules.seq2seq import Memory, Seq2Seq
 
 __all__ = ["TransformerSeq2Seq"]
@@ -23,7 +24,8 @@ class TransformerSeq2Seq(Seq2Seq):
     Args:
         source, vocabulary, width, dropout, tied: as in `Seq2Seq`.
         layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
-        heads, hidden, position, **parts: as in `Encoder`, for both; cross-attention has no position scheme.
+        heads, hidden, position, **parts: as in `Encoder`, for both; cross-attention has no position scheme, and an
+            `approximation` is of the encoder alone.
         guide: where in the source each target may attend, for tasks that run from left to right.
         mask: of the encoder's self-attention, in addition to padding: `Window(2, 2)` is truncated attention.
 
@@ -64,8 +66,7 @@ class TransformerSeq2Seq(Seq2Seq):
         self.mask = None if mask is None else as_mask(mask)
 
     def encode(self, source: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " batch"]) -> Memory:
-        mask = Lengths(lengths) if self.mask is None else Lengths(lengths) & self.mask
-        vectors = self.encoder(self._embed_source(source, lengths), mask=mask)
+        vectors = self.encoder(self._embed_source(source, lengths), mask=padding_mask(source, lengths, self.mask))
         return Memory(lengths, keys=vectors, values=vectors)
 
     def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:

@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import Relative, Window
-from regard.attention.masks import Mask, as_mask
+from regard.attention import Relative
 from regard.errors import ArgumentError
 from regard.inputs import Batch
 from regard.modules import NETWORKS, MultiHeadAttention, PerLayer
@@ -16,9 +15,11 @@ from regard.modules.dropout import Dropout
 from regard.modules.networks import build_network
 from regard.modules.pooling import POOLINGS
 from regard.modules.projections import PROJECTIONS
+from regard.tasks.approximations import approximation_part
 from regard.tasks.recipe import Recipe
+from regard.tasks.source_masks import source_mask
 
-__all__ = ["SourceNetwork", "attention_parts", "draw_relative_positions", "refuse_edges", "source_mask"]
+__all__ = ["SourceNetwork", "attention_parts", "draw_relative_positions", "refuse_edges"]
 
 
 class SourceNetwork(nn.Module):
@@ -91,17 +92,9 @@ def attention_parts(recipe: Recipe) -> dict[str, Any]:
         "weights": recipe.weights,
         "attention_dropout": recipe.attention_dropout,
         "position": position,
+        "approximation": approximation_part(recipe),
     }
     return parts if recipe.projections == "usual" else {**parts, "projections": PROJECTIONS[recipe.projections]}
-
-
-def source_mask(recipe: Recipe) -> Mask | None:
-    """The mask of self-attention on the source that a recipe describes, in addition to padding and edges."""
-    if recipe.mask == "none":
-        return None
-    if recipe.mask == "window":
-        return Window(recipe.attention_window, recipe.attention_window)
-    return as_mask(recipe.mask)
 
 
 def draw_relative_positions(network: nn.Module, recipe: Recipe) -> None:

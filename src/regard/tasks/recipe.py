@@ -8,10 +8,24 @@ from typing import Any
 
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
+from regard.modules import APPROXIMATIONS
 from regard.modules.networks import NETWORKS
 from regard.modules.projections import PROJECTIONS
+from regard.tasks import approximations
 from regard.tasks.registry import TASKS
-from regard.tasks.settings import Settings, boolean, fraction, integer, one_of, real, real_or_none, section
+from regard.tasks.settings import (
+    Settings,
+    boolean,
+    fraction,
+    integer,
+    integer_or_none,
+    none_or_one_of,
+    one_of,
+    real,
+    real_or_none,
+    section,
+)
+from regard.tasks.source_masks import SOURCE_MASKS
 from regard.tasks.sources import INPUTS, Words
 from regard.tasks.tagger.settings import TaggerSettings
 
@@ -26,6 +40,7 @@ _FIXED_WITH_ATTENTION: dict[str, Mapping[str, tuple[Any, str]]] = {
 _FIXED_WITHOUT_ATTENTION = {
     "projections": ("usual", "has no attention"),
     "mask": ("none", "has no attention"),
+    "approximation": ("none", "has no attention"),
     "residual": (True, "always has residual connections"),
 }
 
@@ -63,8 +78,26 @@ class Recipe(Settings):
             `PROJECTIONS`: "separate", "shared_query_key", "shared_query_key_value" or "query_only"; "usual" is
             "query_only" for "graph_attention", and "separate" for everything else.
         mask: of self-attention on the source, beside padding and edges: "none"; "no_self": no item attends to itself;
-            "causal": none attends to a later one; "window": truncated attention.
+            "causal": none attends to a later one; "window": truncated attention; "strided", "longformer" and "bigbird":
+            some pairs alone, for long sources, as `modules.Strided`, `modules.Longformer` and `modules.BigBird`.
         attention_window: of the mask "window": how many items before and after its own each attends to, in each layer.
+            Likewise of "longformer", whose first item attends to all, and all to it, and of "strided", whose stride it
+            is, too. Of "bigbird" it is the size of a block.
+        approximation: of self-attention on the source: "none", which is exact, or one of `APPROXIMATIONS`, for long
+            sources: "linear", "performer", "linformer", "nystromformer", "reformer", "sinkhorn" or "synthesizer". It
+            needs an `attention_dropout` of 0, the usual `score` and `weights`, and a `position` that is added to the
+            inputs, or "none". Only some can have the mask "causal", and none has another. "reformer" needs
+            `projections` with one matrix for queries and keys.
+        approximation_size: the size that an approximation has: how many random features "performer" draws (256), to how
+            many mixtures "linformer" reduces the keys of a source (256), how many landmarks "nystromformer" has (64),
+            how many neighbours in the order of their hashes "reformer" compares (its chunks, 64), how many items a
+            block of "sinkhorn" has (64), and the rank of the tables of "synthesizer" (8); "linear" has none. None: the
+            number in parentheses. A larger one takes longer, and brings "performer", "nystromformer", "reformer" and
+            "sinkhorn" closer to exact attention; "linformer" and "synthesizer" are no estimates of it at any size.
+        max_length: of "linformer" and "synthesizer", which learn tables by position: the number of items of the longest
+            source, in training and later. The number of parameters grows with it: in each layer of "linformer" by 2 x
+            size x max_length, of "synthesizer" by 2 x heads x size x max_length. With 4 heads, the default sizes and a
+            max_length of 4096 these are 2.1 million and 0.26 million: choose a max_length that fits your sources.
         residual: of the network "attention": whether each sublayer adds its input to its output.
         position: of the attention: "relative" or the name of another position scheme, or "none".
         reach: the largest distance between two items that has a relative position of its own.
@@ -96,8 +129,8 @@ class Recipe(Settings):
 
     Raises:
         UnknownNameError: a field that there isn't; names the nearest.
-        ArgumentError: a value of the wrong type or outside its range, or a mask, projections or no residual
-            connections for a network that can't be changed so.
+        ArgumentError: a value of the wrong type or outside its range, or a mask, projections, an approximation or no
+            residual connections for a network that can't be changed so.
 
     Example:
         >>> recipe = Recipe(width=64, heads=4, epochs=3, input={"word_width": 32})
@@ -125,8 +158,11 @@ class Recipe(Settings):
     score: str = one_of("scaled_dot", *SCORES)
     weights: str = one_of("softmax", *WEIGHTS)
     projections: str = one_of("usual", "usual", *PROJECTIONS)
-    mask: str = one_of("none", "none", "no_self", "causal", "window")
+    mask: str = one_of("none", *SOURCE_MASKS)
     attention_window: int = integer(8, 0)
+    approximation: str = none_or_one_of(APPROXIMATIONS)
+    approximation_size: int | None = integer_or_none(1)
+    max_length: int = integer(4096, 1)
     residual: bool = boolean(True)
     position: str = one_of("relative", *POSITIONS, *INPUT_POSITIONS, "none")
     reach: int = integer(8, 0)
@@ -153,10 +189,15 @@ class Recipe(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for owner, fixed in ((self.task.kind, TASKS[self.task.kind].fixed), self._fixed_by_network()):
+        fixed_by = [(self.task.kind, TASKS[self.task.kind].fixed), self._fixed_by_network()]
+        for owner, fixed in fixed_by:
             for name, (value, why) in fixed.items():
                 if (given := getattr(self, name)) != value:
                     raise ArgumentError(f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {given!r}.")
+        if self.approximation != approximations.NONE:
+            approximations.check_recipe(self)
+        if self.mask in ("strided", "bigbird") and not self.attention_window:
+            raise ArgumentError(f"`attention_window` must be at least 1 for the mask {self.mask!r}, but is 0.")
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
 

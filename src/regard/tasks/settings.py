@@ -19,7 +19,9 @@ __all__ = [
     "features",
     "fraction",
     "integer",
+    "integer_or_none",
     "named_weights",
+    "none_or_one_of",
     "one_of",
     "real",
     "real_or_none",
@@ -97,6 +99,12 @@ def integer(default: int, low: int, high: int | None = None) -> Any:
     return _field(default, check)
 
 
+def integer_or_none(low: int) -> Any:
+    """A whole number of `low` or more, or None, which is the default."""
+    check = integer(low, low).metadata["check"]
+    return _field(None, lambda name, value: None if value is None else check(name, value))
+
+
 def real(default: float, low: float, high: float | None = None, *, above: bool = False, below: bool = False) -> Any:
     """A number from `low` to `high`; `above` and `below` leave the ends out."""
 
@@ -140,6 +148,15 @@ def one_of(default: str, *names: str) -> Any:
         return value
 
     return _field(default, check)
+
+
+def none_or_one_of(known: Mapping[str, Any]) -> Any:
+    """ "none", which is the default, or a name in a table, which users may add to."""
+
+    def check(name: str, value: Any) -> str:
+        return one_of("none", "none", *known).metadata["check"](name, value)
+
+    return _field("none", check)
 
 
 def named_weights() -> Any:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.csr import Csr
-from regard.attention.parts import is_builtin
+from regard.attention.parts import is_builtin, operands
 from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
 from regard.errors import ArgumentError
@@ -185,13 +185,16 @@ class And(Mask):
             pairs, other = self.right.edges(sizes), self.left
         if pairs is None:
             return None
-        query = torch.arange(sizes.queries, device=pairs.keys.device).repeat_interleave(pairs.starts.diff())
+        # A mask without tensors lists its edges on the CPU, wherever the tensors of the other mask are.
+        device = next((tensor.device for tensor in operands(other)), pairs.keys.device)
+        keys, counts = pairs.keys.to(device), pairs.starts.diff().to(device)
+        query = torch.arange(sizes.queries, device=device).repeat_interleave(counts)
         # Evaluated with two items and two heads, so that the shape of the result shows whether it depends on them.
         item, head = (query.new_zeros(shape) for shape in ((min(sizes.batch, 2), 1, 1), (1, 2, 1)))
-        kept = allows(other, sizes.index(item, head, query.view(1, 1, -1), pairs.keys.view(1, 1, -1)))
+        kept = allows(other, sizes.index(item, head, query.view(1, 1, -1), keys.view(1, 1, -1)))
         if kept.ndim != 3 or kept.shape[:2] != (1, 1):
             return None
-        return pairs.only(kept.expand(1, 1, len(query)).flatten())
+        return pairs.only(kept.expand(1, 1, len(query)).flatten().to(pairs.keys.device))
 
     def hides_nothing(self, sizes: Sizes) -> bool:
         return self.left.hides_nothing(sizes) and self.right.hides_nothing(sizes)
@@ -309,10 +312,13 @@ def as_mask(mask: Any) -> Mask:
     if isinstance(mask, str):
         if mask in _BY_NAME:
             return _BY_NAME[mask]()
-        near = difflib.get_close_matches(mask, _BY_NAME, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(mask, [*_BY_NAME, *_WITH_ARGUMENTS], n=1, cutoff=0.5)
+        hint = f" Did you mean {_WITH_ARGUMENTS.get(near[0], repr(near[0]))}?" if near else ""
+        if mask in _WITH_ARGUMENTS:
+            hint = f" It needs arguments: pass {_WITH_ARGUMENTS[mask]}."
         raise ArgumentError(
             f"`mask` must be one of {', '.join(_BY_NAME)} by name, or a mask such as Window(2, 2), but is {mask!r}."
-            + (f" Did you mean {near[0]!r}?" if near else "")
+            + hint
         )
     if isinstance(mask, Tensor):
         raise ArgumentError(
@@ -322,8 +328,22 @@ def as_mask(mask: Any) -> Mask:
         )
     if callable(mask) and not isinstance(mask, type):
         return Predicate(mask)  # pyright: ignore[reportArgumentType]
-    raise ArgumentError(f"`mask` must be a mask or a function of (batch, head, query, key), but is {mask!r}.")
+    hint = f" Did you mean {mask.__name__}(...)?" if isinstance(mask, type) and issubclass(mask, Mask) else ""
+    raise ArgumentError(f"`mask` must be a mask or a function of (batch, head, query, key), but is {mask!r}.{hint}")
 
 
 # Masks without arguments; the others must be constructed, as in Window(2, 2).
 _BY_NAME: dict[str, Callable[[], Mask]] = {"dense": Dense, "causal": Causal, "no_self": NoSelf}
+# How they are constructed; as text, because those in other rooms can't be imported here.
+_WITH_ARGUMENTS = {
+    "window": "regard.attention.Window(before, after)",
+    "lengths": "regard.attention.Lengths(lengths)",
+    "documents": "regard.attention.Documents(ids)",
+    "prefix": "regard.attention.Prefix(length)",
+    "guided": "regard.attention.Guided(width)",
+    "edges": "regard.attention.Edges(edge_index)",
+    "blocks": "regard.attention.Blocks(table, size)",
+    "strided": "regard.modules.Strided(stride)",
+    "longformer": "regard.modules.Longformer(window)",
+    "bigbird": "regard.modules.BigBird(block)",
+}

@@ -5,9 +5,10 @@ from typing import Any
 from regard.modules import AttentionSeq2Seq, CTCHead, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
 from regard.modules.projections import PROJECTIONS
 from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges, source_mask
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
+from regard.tasks.source_masks import source_mask
 
 __all__ = ["seq2seq_network"]
 

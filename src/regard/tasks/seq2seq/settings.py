@@ -18,8 +18,16 @@ _BY_RNN = {"mask": ("none", "encodes sources by an RNN")}
 _FIXED: dict[str, Mapping[str, tuple[Any, str]]] = {
     "transformer": {},
     # Queries are states of the decoder and keys those of the encoder: a shared matrix would be another idea.
-    "attentive": {**_BY_RNN, "projections": ("usual", "has no self-attention")},
-    "recurrent": {**_BY_RNN, "projections": ("usual", "has no attention")},
+    "attentive": {
+        **_BY_RNN,
+        "projections": ("usual", "has no self-attention"),
+        "approximation": ("none", "has no self-attention"),
+    },
+    "recurrent": {
+        **_BY_RNN,
+        "projections": ("usual", "has no attention"),
+        "approximation": ("none", "has no attention"),
+    },
 }
 
 # Fields of this section that can't be changed for an architecture: name -> (value, why).
@@ -47,7 +55,8 @@ class Seq2SeqSettings(Settings):
     """A text for each source; the model decides its length.
 
     The recipe's `layers` are those of the encoder, and of the decoder too in "attentive" and "recurrent". Its `network`
-    has no effect, and neither have `hidden` and `position` on RNNs. `mask` is of the encoder of a "transformer".
+    has no effect, and neither have `hidden` and `position` on RNNs. `mask` and `approximation` are of the encoder
+    of a "transformer".
 
     Args:
         architecture: one of `ARCHITECTURES`.

@@ -3,8 +3,9 @@
 from typing import Any
 
 from regard.modules import FrameSeq2Seq, Guide
-from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges, source_mask
+from regard.tasks.network import attention_parts, draw_relative_positions, refuse_edges
 from regard.tasks.recipe import Recipe
+from regard.tasks.source_masks import source_mask
 from regard.tasks.synthesis.target import SpeechTarget
 
 __all__ = ["synthesis_network"]

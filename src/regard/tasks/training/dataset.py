@@ -48,8 +48,8 @@ class Dataset:
 
     @property
     def longest(self) -> int:
-        """The number of items of the longest source."""
-        return max(map(len, self._items))
+        """The number of items of the longest source; 0 if there is no source."""
+        return max(map(len, self._items), default=0)
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
         """A batch of the examples at these indices."""

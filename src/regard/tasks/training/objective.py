@@ -64,6 +64,8 @@ class Objective(nn.Module):
 
     dataset: Any
     """The encoded training examples; `dataset.longest` is the number of items of the longest source."""
+    dev: Any
+    """The encoded dev examples, likewise."""
 
     def __init__(self, network: nn.Module, measure: Measure):
         super().__init__()

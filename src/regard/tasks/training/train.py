@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.datasets import split_by_source
 from regard.errors import ArgumentError, DivergedError
 from regard.inputs import as_list
+from regard.tasks.approximations import check_length
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
 from regard.tasks.loading import load
@@ -203,6 +204,8 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
     with start.compute.in_use(), quiet_fabric():
         torch.manual_seed(key(request.recipe.seed, 0, stream=2))
         objective = request.checked.objective()
+        for name, dataset in (("examples", objective.dataset), ("dev", objective.dev)):
+            check_length(request.recipe, dataset.longest, name)
         history, best = _fit(request, start, run, objective)
         if not request.process.is_first:
             return None

@@ -1,0 +1,184 @@
+"""Checks of what an approximation of attention can be combined with: self-attention, padding and a causal mask.
+
+And of which masks a cache can be combined with.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.attention import Causal, Dense, Lengths, Sizes
+from regard.attention.masks import And, Mask, as_mask
+from regard.errors import ArgumentError
+from regard.modules.efficient.approximation import Approximation
+from regard.modules.efficient.bigbird import BigBird
+
+__all__ = ["SimpleMask", "check_approximation", "check_growing_mask", "check_self_attention", "simple_mask"]
+
+_LEAVE_OUT = "Leave one of the two out."
+# The parts of exact attention that an approximation lacks: name -> (the only value, why, what to do).
+_FIXED: dict[str, tuple[Any, str, str]] = {
+    "score": ("scaled_dot", "which compares queries and keys in its own way", _LEAVE_OUT),
+    "weights": ("softmax", "which normalises in its own way", _LEAVE_OUT),
+    "position": (
+        None,
+        "which has no scores of all pairs to act on",
+        "Use an encoding of the inputs, such as position='sinusoidal' of an Encoder.",
+    ),
+    "dropout": (0.0, "which has no weights of all pairs to drop", _LEAVE_OUT),
+    "engine": ("auto", "which no engine computes", _LEAVE_OUT),
+}
+_EXACT = "Without `approximation`, masks that save work are Window, Strided, Longformer and BigBird; they are exact."
+
+
+class SimpleMask(NamedTuple):
+    """What an approximation can do about a mask: padding at the end of each item, and later keys hidden."""
+
+    lengths: Tensor | None
+    causal: bool
+
+
+def check_approximation(
+    approximation: Any,
+    *,
+    heads: int,
+    key_heads: int,
+    shared_key: bool,
+    width: int,
+    key_width: int,
+    value_width: int,
+    **parts: Any,
+) -> None:
+    """Check an approximation, and that the other arguments of a module are those that it can be combined with.
+
+    Args:
+        approximation: an `Approximation`.
+        heads, key_heads: the numbers of heads of queries and of keys.
+        shared_key: whether queries and keys are the same vectors.
+        width, key_width, value_width: the sizes of the vectors that queries, keys and values are made of.
+        **parts: the parts of exact attention, by name.
+
+    Raises:
+        ArgumentError: it is something else, or another argument asks for what it can't do.
+    """
+    if not isinstance(approximation, Approximation):
+        hint = f" Did you mean {approximation.__name__}(...)?" if isinstance(approximation, type) else ""
+        raise ArgumentError(
+            "`approximation` must be a name of regard.modules.efficient.APPROXIMATIONS, an Approximation, a PerLayer "
+            f"or None, but is {approximation!r:.60}.{hint}"
+        )
+    for name, given in parts.items():
+        value, why, instead = _FIXED[name]
+        if given is not value and not (isinstance(given, str | float | int) and given == value):
+            raise ArgumentError(
+                f"`{name}` must be {value!r} where `approximation` is given, {why}, but is {given!r:.60}. {instead}"
+            )
+    if key_heads != heads:
+        raise ArgumentError(
+            f"`projections` must have as many heads of keys as of queries, {heads}, where `approximation` is given, "
+            f"but has {key_heads}. Leave one of the two out."
+        )
+    if approximation.shared_query_key and not shared_key:
+        raise ArgumentError(
+            f"`projections` must have one matrix for queries and keys where `approximation` is "
+            f"{type(approximation).__name__}, but have two. Use MultiHeadAttention.shared_query_key, or pass "
+            "projections=Projections(shared_key=True)."
+        )
+    for name, size in (("key_width", key_width), ("value_width", value_width)):
+        if size != width:
+            raise ArgumentError(
+                f"`{name}` must be `width` {width} where `approximation` is given, which is for self-attention, but is "
+                f"{size}. Leave one of the two out."
+            )
+
+
+def check_self_attention(query: Any, key: Any, value: Any, **others: Any) -> None:
+    """Check that a call of a module with an approximation is one of self-attention, without anything else.
+
+    Args:
+        query, key, value: as in the call.
+        **others: arguments that only exact attention has, by name: None where they aren't given.
+
+    Raises:
+        ArgumentError: it isn't.
+    """
+    for name, given in (("key", key), ("value", value)):
+        if given is not None and given is not query:
+            raise ArgumentError(
+                f"`{name}` must be left out where `approximation` is given, which is for self-attention, but is "
+                f"{_described(given)}. Use a module without `approximation` for cross-attention."
+            )
+    for name, given in others.items():
+        if given is not None:
+            raise ArgumentError(
+                f"`{name}` must be left out where `approximation` is given, which computes a whole sequence at once "
+                f"and no scores of all pairs, but is {_described(given)}. Use a module without `approximation`."
+            )
+
+
+def simple_mask(mask: Any, batch: int, length: int) -> SimpleMask:
+    """Read a mask that consists of lengths and causality alone, for `batch` items that are padded to `length`.
+
+    Raises:
+        ArgumentError: it hides something else, too, for which the error names exact masks that save work; or there
+            aren't as many lengths as items, or one is out of range.
+
+    Example:
+        >>> simple_mask(Lengths([3, 1]) & "causal", batch=2, length=3)
+        SimpleMask(lengths=tensor([3, 1]), causal=True)
+    """
+    found, mask = SimpleMask(None, False), as_mask(mask)
+    mask.check(Sizes(batch, length, length))
+    for part in _conjuncts(mask):
+        if type(part) is Causal:
+            found = found._replace(causal=True)
+        elif type(part) is Lengths and part.both is not None and part.query is None and part.key is None:
+            lengths = part.of_keys
+            if found.lengths is not None and lengths is not None:
+                lengths = torch.minimum(found.lengths, lengths)
+            found = found._replace(lengths=lengths)
+        elif type(part) is not Dense:
+            raise ArgumentError(
+                "`mask` must be None, Lengths(lengths), Causal() or the two joined by & where `approximation` is "
+                f"given, but has {part!r:.60}. {_EXACT}"
+            )
+    return found
+
+
+def check_growing_mask(mask: Any) -> None:
+    """Check that a mask allows the same pairs however many keys are still to come, as a cache that grows needs.
+
+    Raises:
+        ArgumentError: it doesn't.
+
+    Example:
+        >>> check_growing_mask(BigBird(2, random_blocks=0) & "causal")
+    """
+    for part in () if mask is None else _parts(as_mask(mask)):
+        if isinstance(part, BigBird) and part.random_blocks:
+            raise ArgumentError(
+                "`mask` must not have a BigBird with random blocks where `cache` is given, because these change with "
+                f"the number of keys, but has {part!r:.100}. Use BigBird(..., random_blocks=0), or no cache."
+            )
+
+
+def _parts(mask: Mask) -> Iterator[Mask]:
+    """The mask and all masks that it is made of."""
+    yield mask
+    for field in dataclasses.fields(mask) if dataclasses.is_dataclass(mask) else ():
+        value = getattr(mask, field.name)
+        for each in value if isinstance(value, tuple | list) else [value]:
+            if isinstance(each, Mask):
+                yield from _parts(each)
+
+
+def _conjuncts(mask: Mask) -> list[Mask]:
+    """The masks that are joined by &."""
+    return [*_conjuncts(mask.left), *_conjuncts(mask.right)] if type(mask) is And else [mask]
+
+
+def _described(given: Any) -> str:
+    return f"a tensor {tuple(given.shape)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
