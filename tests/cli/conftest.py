@@ -1,10 +1,15 @@
-"""A small tagger of random weights on the disk: what it says doesn't matter, only that it says something."""
+"""What tests of commands share: how a command is run, and a small tagger of random weights on the disk.
+
+What the tagger says doesn't matter, only that it says something.
+"""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from regard.cli.main import main
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
 from regard.tasks.network import SourceNetwork
@@ -22,3 +27,17 @@ def model(tmp_path_factory) -> str:
     folder: Path = tmp_path_factory.mktemp("models") / "toy"
     Tagger(SourceNetwork(recipe, encoder, len(LABELS)), encoder, Label(LABELS), recipe, name="toy").save(folder)
     return str(folder)
+
+
+@pytest.fixture
+def regard(tmp_path, capsys, monkeypatch):
+    """Run a command in an empty folder: code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words):
+        code = main([*map(str, words)])
+        said = capsys.readouterr()
+        return SimpleNamespace(code=code, out=said.out, err=said.err)
+
+    return run

@@ -2,14 +2,12 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
 from regard.cli import comparing
-from regard.cli.main import main
 from regard.lab import read_runs
 from regard.tasks import Recipe, load
 
@@ -17,18 +15,10 @@ SMALL = ("--recipe", "recipe.json", "--seeds", 2, "--processes", 1, "--progress"
 
 
 @pytest.fixture
-def regard(tmp_path, capsys, monkeypatch):
+def regard(regard, tmp_path):
     """Run a command in a folder with data: code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
     write_all(tmp_path)
-
-    def run(*words):
-        code = main([*map(str, words)])
-        said = capsys.readouterr()
-        return SimpleNamespace(code=code, out=said.out, err=said.err)
-
-    return run
+    return regard
 
 
 def test_from_a_table_to_a_recipe(regard, tmp_path, monkeypatch):

@@ -1,30 +1,14 @@
 """`--figure FILE` and `--view`: a figure beside what each command shows, or a sentence and no file."""
 
 import sys
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
-from regard.cli.main import main
 from regard.cli.options import FigureViewName
 from regard.inspection import FIGURE_VIEWS
 
 SENTENCE = "I saw a saw ."
-
-
-@pytest.fixture
-def regard(tmp_path, capsys, monkeypatch):
-    """Run a command in an empty folder: code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words):
-        code = main([*map(str, words)])
-        said = capsys.readouterr()
-        return SimpleNamespace(code=code, out=said.out, err=said.err)
-
-    return run
 
 
 def words_of(path) -> list[str]:

@@ -2,14 +2,12 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
 from regard.cli import comparing
-from regard.cli.main import main
 from regard.cli.swaps import swapped_recipe, with_kept_fields
 from regard.lab import read_runs
 from regard.modules import NETWORKS
@@ -19,18 +17,10 @@ SMALL = ("--seeds", 2, "--processes", 1, "--progress", "none")
 
 
 @pytest.fixture
-def regard(tmp_path, capsys, monkeypatch):
+def regard(regard, tmp_path):
     """Run a command in a folder with data: code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
     write_all(tmp_path)
-
-    def run(*words):
-        code = main([*map(str, words)])
-        said = capsys.readouterr()
-        return SimpleNamespace(code=code, out=said.out, err=said.err)
-
-    return run
+    return regard
 
 
 def test_attention_in_the_place_of_an_rnn(regard, tmp_path):

@@ -1,26 +1,9 @@
 """`regard steps --figure`: the file, the numbers in it, and what is refused before anything is written."""
 
 import json
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
-
-from regard.cli.main import main
-
-
-@pytest.fixture
-def regard(tmp_path, capsys, monkeypatch):
-    """Run a command in an empty folder: code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words):
-        code = main([*map(str, words)])
-        said = capsys.readouterr()
-        return SimpleNamespace(code=code, out=said.out, err=said.err)
-
-    return run
 
 
 def words_of(path) -> list[str]:

@@ -26,14 +26,13 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Lengths
 from regard.attention.masks import as_mask
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixers import ConvolutionMixer, MixerLayer, MixerSublayer, RecurrentMixer
-from regard.modules.padding import checked_vectors, is_full, zero_padding
+from regard.modules.padding import checked_vectors, padding_mask, zero_padding
 from regard.modules.projections import Projections
 
 __all__ = [
@@ -266,9 +265,7 @@ class AttentionNetwork(Network):
     def _allowed(self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"], mask: Any) -> Any:
         """Which vectors may attend to which: all that the masks and padding allow; None if that is all of them."""
         masks = [as_mask(more) for more in (self.mask, mask) if more is not None]
-        if not is_full(vectors, lengths):
-            masks.insert(0, Lengths(lengths))
-        return functools.reduce(operator.and_, masks) if masks else None
+        return padding_mask(vectors, lengths, functools.reduce(operator.and_, masks) if masks else None)
 
 
 class ConvolutionAndAttentionNetwork(AttentionNetwork):

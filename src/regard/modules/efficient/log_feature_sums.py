@@ -36,7 +36,7 @@ def causal_averages(
         query, key: the logarithms of the features; minus infinity in those of keys that must have no weight.
         value: what is averaged.
 
-    A query gets zeros if it and all queries before it have keys without weight.
+    A query gets zeros if no key up to its own has any weight.
 
     Example:
         >>> query, key = torch.zeros(1, 1, 3, 1), torch.tensor([1.0, 3.0, 400.0]).view(1, 1, 3, 1)

@@ -1,7 +1,4 @@
-"""Checks of what an approximation of attention can be combined with: self-attention, padding and a causal mask.
-
-And of which masks a cache can be combined with.
-"""
+"""Checks of what can be combined: an approximation with masks and other parts, and a mask with a growing cache."""
 
 import dataclasses
 from collections.abc import Iterator
