@@ -219,7 +219,7 @@ def _round(candidates: "_Candidates", round: int, query: Tensor, key: Tensor, va
     keys, values = (candidates.with_previous(candidates.sorted(each, round)).flatten(0, 1) for each in (key, value))
     scores = candidates.bias(round).flatten(0, 1).baddbmm_(queries, keys.mT)
     peak = scores.detach().amax(-1, keepdim=True)
-    # Where nothing is met, all weights shall be 0.
+    # A position without candidates has weights of 0.
     weights = scores.sub_(peak.masked_fill(peak < _NEVER / 2, 0)).exp2_()
     return candidates.unsorted(weights @ values, round), candidates.unsorted(peak, round)
 
