@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.site
 SITE ?= build/site
 SPHINX := $(BIN)/python -m sphinx
+# Bytecode is written even where the environment says not to: the tests start many processes, and each would compile
+# regard anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Two worker processes of one thread each suit two cores; a larger machine takes more with WORKERS=8.
 # Whoever has nothing left takes from the others: the slow tests stand side by side.
 WORKERS ?= 2
@@ -51,7 +54,7 @@ test-gpu:  ## The operator's contract on a GPU, with the torch that this Python 
 		tests/attention -m "not slow" --device cuda
 
 bench-gpu:  ## The operator beside its peers on a GPU, with the torch that this Python has
-	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) benchmarks/peers.py --device cuda
+	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) benchmarks/peers.py --device cuda --seconds 4
 
 check: $(READY)  ## Format, lint, types, architecture, doctests
 	$(BIN)/ruff format --check .

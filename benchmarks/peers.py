@@ -276,6 +276,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="time a row for so long at most")
     parser.add_argument("--peak", nargs=2, metavar=("ROW", "SIDE"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -290,6 +291,7 @@ def main() -> int:
     rows = [row for row in ROWS if not asked.only or any(name in row.name for name in asked.only)]
     if not rows:
         raise SystemExit(f"no row's name holds any of {asked.only}; there are: {', '.join(row.name for row in ROWS)}")
+    rows = [dataclasses.replace(row, seconds=min(row.seconds, asked.seconds)) for row in rows]
     # Deprecation warnings of peers don't matter here.
     warnings.simplefilter("ignore")
     highest = ceilings(bench.device)

@@ -22,6 +22,7 @@ from attention.cases import Arguments, Case, seeded
 from regard.attention import attend
 from regard.attention.autograd import run_recomputing
 from regard.attention.engines import ENGINES, blocked
+from regard.attention.engines.blocked.tiles import TileSize
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.request import Request
 from regard.errors import RefusedError
@@ -41,8 +42,9 @@ class Cut:
     """The blocked engine with tiles of another size."""
 
     def __init__(self, rows: int, budget: int):
-        self.forward = partial(blocked.forward, rows=rows, budget=budget)
-        self.backward = partial(blocked.backward, rows=rows, budget=budget)
+        size = TileSize(rows, budget)
+        self.forward = partial(blocked.forward, size=size)
+        self.backward = partial(blocked.backward, size=size)
 
     def __call__(self, arguments: Arguments) -> Tensor:
         return self.run(request_of(arguments))

@@ -424,7 +424,7 @@ class TestEngines:
             assert ENGINES[name].refuse(request) in (None, chosen.refused[name])
 
     def test_the_plan_counts_tiles(self):
-        query = torch.zeros(1, 1, 1024, 4)
+        query = torch.zeros(1, 1, 1024, 4, device="cpu")
         # 4 blocks of 256 rows; the first row block of a causal mask sees 256 keys, all partly.
         assert plan(query, query, query, mask="causal").tiles["partial"] == 4
         half = plan(query, query, query, mask=Lengths([512]), engine="blocked")

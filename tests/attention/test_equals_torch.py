@@ -120,6 +120,8 @@ def test_every_argument_has_its_equivalent(case, dtype):
     expected = F.scaled_dot_product_attention(query, key, value, **there)
     output = attend(query, key, value, **here)
     assert output.dtype == expected.dtype
+    if expected.is_cuda and there.get("scale", 1.0) < 0 and expected.isnan().any():
+        pytest.skip("PyTorch's kernel on this GPU gives NaN for a negative scale")
     # In bfloat16 both round their outputs; PyTorch, the weights too.
     tolerance = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2}[dtype]
     torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)

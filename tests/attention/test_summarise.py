@@ -21,6 +21,7 @@ from attention.comparing import request_of
 from attention.peaks import printed
 from regard.attention import Causal, Edges, Lengths, Window, weigh
 from regard.attention.engines.blocked.summaries import summarise_tile
+from regard.attention.engines.blocked.tiles import TileSize
 from regard.attention.engines.jit import summaries as compiled
 from regard.attention.summarise import Summary, summarise
 from regard.errors import ArgumentError, RefusedError
@@ -253,7 +254,8 @@ def test_results_do_not_depend_on_tiles(mask, budget, engine, monkeypatch):
     x = torch.randn(2, 2, 311, 4, dtype=torch.float64)
     arguments = {"mask": mask, "engine": engine, "rows": [310, 5], "pool": 13}
     expected = summarise(x, x.flip(2), **arguments)
-    monkeypatch.setattr(module, "_BUDGET", {x.device.type: budget})
+    for name in ("_ON_CPU", "_ON_GPU"):
+        monkeypatch.setattr(module, name, TileSize(budget=budget))
     found = summarise(x, x.flip(2), **arguments)
     assert_same(found, expected)
     assert torch.equal(found.top_index, expected.top_index)

@@ -75,8 +75,7 @@ def test_tiles_never_lie(data, size):
         patch.setattr(tiles, "MAX_GAP", data.draw(st.integers(0, 3)))
         patch.setattr(tiles, "MAX_WIDTHS", data.draw(st.integers(1, 12)))
         patch.setattr(tiles, "MIN_ROWS", 1)
-        patch.setattr(tiles, "NARROW", 1)
-        listed = list(tiles.tiles(mask, mask.spans(sizes), sizes, HEADS, rows, budget))
+        listed = list(tiles.tiles(mask, mask.spans(sizes), sizes, HEADS, tiles.TileSize(rows, budget, narrow=1)))
     for tile in listed:
         held = torch.arange(keys)[tile.keys]
         assert len(held) == tile.columns > 0
@@ -92,9 +91,10 @@ def test_tiles_never_lie(data, size):
 def test_the_tile_of_a_small_request_is_the_one_that_it_is_cut_into(batch, heads, queries, keys, rows):
     sizes = Sizes(batch, queries, keys)
     for budget in (1, 30, 10**9):
-        only = tiles.single_tile(batch, heads, queries, keys, rows, budget)
+        size = tiles.TileSize(rows, budget)
+        only = tiles.single_tile(batch, heads, queries, keys, size)
         if only is not None:
-            assert list(tiles.tiles(Dense(), Dense().spans(sizes), sizes, heads, rows, budget)) == [only]
+            assert list(tiles.tiles(Dense(), Dense().spans(sizes), sizes, heads, size)) == [only]
 
 
 def test_a_sentence_is_one_tile():
@@ -108,7 +108,7 @@ def test_tiles_have_few_widths(mask):
     request = Request.of(
         inputs, inputs, inputs, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
     )
-    listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2, rows=16))
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2, tiles.TileSize(rows=16)))
     assert len(listed) > 500
     assert len({tile.columns for tile in listed}) <= tiles.MAX_WIDTHS + 1
 
@@ -132,7 +132,7 @@ def test_tiles_of_few_keys_are_tall():
     request = Request.of(inputs, few, few, score="dot", weights="relu", mask=None, position=None, dropout=0.0, seed=0)
     listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2))
     assert len(listed) <= 2 * 100_000 * 8 / 256**2 + 2
-    assert all(tile.pairs <= tiles.BUDGET for tile in listed)
+    assert all(tile.pairs <= tiles.ON_CPU.budget for tile in listed)
 
 
 # A GPU adds what index_add and the gradient of an embedding give in any order.
@@ -180,3 +180,18 @@ def test_an_output_is_laid_out_by_heads_and_is_not_what_a_users_position_keeps(t
     assert output.is_contiguous()
     output.zero_()
     assert kept[-1].any()
+
+
+def test_a_gpu_gets_few_large_tiles():
+    """Launching the kernels of a tile takes as long as much work, so a window isn't cut into short tiles."""
+    assert tiles.tile_size(torch.device("cuda")) == tiles.ON_GPU
+    assert tiles.tile_size(torch.device("cpu")) == tiles.ON_CPU
+    inputs = torch.zeros(1, 8, 8192, 64)
+    request = Request.of(
+        inputs, inputs, inputs, score="dot", weights="relu", mask=Window(128, 128), position=None, dropout=0.0, seed=0
+    )
+    counts = [
+        len(list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 8, size)))
+        for size in (tiles.ON_CPU, tiles.ON_GPU)
+    ]
+    assert counts == [64, 8]

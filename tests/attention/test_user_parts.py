@@ -240,7 +240,9 @@ def test_a_table_must_fit_exactly(parts):
 
 def test_a_third_derivative_is_refused_when_it_is_asked_for():
     query, key, value = heads(3)
-    first = torch.autograd.grad(attend(query, key, value).pow(2).sum(), query, create_graph=True)[0]
+    # PyTorch's kernels on a GPU have no second one either.
+    output = attend(query, key, value, engine="blocked" if query.is_cuda else "auto")
+    first = torch.autograd.grad(output.pow(2).sum(), query, create_graph=True)[0]
     second = torch.autograd.grad(first.pow(2).sum(), query, create_graph=True)[0]
     assert torch.isfinite(second).all()
     with pytest.raises(RefusedError, match="derivatives up to the second"):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard.attention.engines import fused, jit
-from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tiles
+from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tile_size, tiles
 from regard.attention.masks import Edges
 from regard.attention.parts import operands, optional_method
 from regard.attention.request import Request
@@ -59,7 +59,7 @@ def seconds(name: str, request: Request) -> float:
         return CALL + 2 * fused.pairs(request) * features / KERNEL
     found = Extent(groups * queries * keys, 1)
     if name != "dense":
-        found = extent(request.spans, request.edges, request.sizes, heads)
+        found = extent(request.spans, request.edges, request.sizes, heads, tile_size(request.query.device))
     if name == "banded":
         return CALL + 2 * found.pairs * features / KERNEL
     additive = type(request.parts.score) is Additive
@@ -83,7 +83,8 @@ def cost(name: str, request: Request) -> Cost:
         # If the mask is more than its list of edges, a filtered copy of the list is made.
         lists = 0 if type(request.parts.mask) is Edges else 2 * sum(t.nbytes for t in operands(request.parts.mask))
         return Cost(2 * groups * edges * features, packed + lists + output, {"edges": edges})
-    found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.sizes, heads))
+    size = tile_size(request.query.device)
+    found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.sizes, heads, size))
     counts = {
         "skipped": _possible(found, queries, keys, groups) if found else 0,
         "partial": sum(not tile.full for tile in found),

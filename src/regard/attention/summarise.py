@@ -14,7 +14,7 @@ from regard.attention.engines import blocked, jit
 from regard.attention.engines.blocked.reference import tile_weights
 from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
 from regard.attention.engines.blocked.tile import take
-from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.engines.blocked.tiles import ON_CPU, ON_GPU, Tile
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Request
@@ -24,9 +24,9 @@ from regard.errors import ArgumentError, RefusedError, UnknownNameError
 
 __all__ = ["Summary", "summarise"]
 
-# Numbers in one matrix of a tile. Tiles have more rows than elsewhere, since the keys are read once per tile and only a
-# few numbers per row are kept.
-_BUDGET = {"cpu": 2**21, "cuda": 2**26}
+# Tiles hold more numbers than elsewhere, since the keys are read once per tile and only a few numbers per row are kept.
+_ON_CPU = ON_CPU._replace(budget=2**21)
+_ON_GPU = ON_GPU._replace(budget=2**26)
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,13 +239,13 @@ class _Totals:
 
 def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
     """The weights and the mask, tile by tile."""
-    budget = _BUDGET.get(request.query.device.type, blocked.BUDGET)
+    size = _ON_CPU if request.query.device.type == "cpu" else _ON_GPU
     if request.safe:
         compiled_parts = _compiled("compiled_parts") if compiled else None
-        for work in blocked.walk(request, compiled_parts=compiled_parts, budget=budget):
+        for work in blocked.walk(request, compiled_parts=compiled_parts, size=size):
             yield work.tile, work.at, work.allowed, work.weights()
         return
-    for tile, at in blocked.unsafe_tiles(request, blocked.MAX_ROWS, budget):
+    for tile, at in blocked.unsafe_tiles(request, size):
         weights, allowed = tile_weights(
             request, tile, at, take(request.query, tile, "rows"), take(request.key, tile, "keys"), safe=False
         )

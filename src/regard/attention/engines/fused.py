@@ -1,9 +1,9 @@
 """PyTorch's fused attention, where it keeps the contract: softmax of an inner product, in linear memory.
 
 It takes the scores of this package that reduce to an inner product: dot, scaled, bilinear and cosine, also after a
-rotary position. On a CPU it takes padding too, as a bias of minus infinity per key of an item, not per pair. `blocked`
-computes the gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itself where scores are so large
-that PyTorch's would lose precision.
+rotary position. It takes padding too, as a bias of minus infinity per key of an item, not per pair. `blocked` computes
+the gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itself where scores are so large that
+PyTorch's would lose precision.
 """
 
 import math
@@ -203,20 +203,35 @@ def forward(request: Request) -> Tensor:
     if query.device.type == "cpu":
         output = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
     else:
-        output = _linear_attention(query, key, value, causal=causal, scale=scale)
+        key, value = (_without_padding(t, request, lengths) for t in (key, value))
+        bias = _key_bias(reduced, lengths)
+        output = _linear_attention(query, key, value, causal=causal, bias=bias, scale=scale)
     if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
     return _zero_empty_rows(_cut(output, width), request, lengths).to(request.query.dtype)
 
 
-def _linear_attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float) -> Tensor:
+def _without_padding(tensor: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
+    """Keys or values (batch, head, key, size) with zeros at padding, so that no NaN from above reaches its gradient."""
+    if lengths is None or lengths.of_keys is None or not tensor.requires_grad:
+        return tensor
+    counts = lengths.of_keys
+    hidden = request.cached(
+        "hidden_keys", lambda: torch.arange(tensor.shape[2], device=counts.device) >= counts.unsqueeze(1)
+    )
+    return tensor.masked_fill(hidden[:, None, :, None], 0.0)
+
+
+def _linear_attention(
+    query: Tensor, key: Tensor, value: Tensor, *, causal: bool, bias: Tensor | None, scale: float
+) -> Tensor:
     """PyTorch's attention by a kernel of linear memory; it raises where there is none, instead of taking n x n."""
     if scale <= 0:
         # The kernels take the largest score before they scale, so a negative scale overflows to NaN (seen in bfloat16),
         # and a scale of 0 would make hidden scores, minus infinity, NaN.
         query, scale = query * (-1.0 if scale < 0 else 0.0), abs(scale) or 1.0
     with sdpa_kernel(_LINEAR):
-        return F.scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal, scale=scale)
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
@@ -272,7 +287,7 @@ def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> T
     if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
         return None
     lost = (logsumexp == 0) | ~torch.isfinite(logsumexp)
-    step = max(1, blocked.BUDGET // key.shape[2])
+    step = max(1, blocked.tile_size(key.device).budget // key.shape[2])
     for item, head in lost.flatten(2).any(2).nonzero().tolist():
         keys = key[item, head].to(wide_dtype(key)).mT
         for first in range(0, query.shape[2], step):
@@ -291,8 +306,6 @@ def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:
     square = request.query.shape[2] == request.key.shape[2]
     if type(mask) is Causal:
         return square, None
-    if request.query.device.type != "cpu":
-        return False, None
     if type(mask) is Lengths:
         return False, mask
     if type(mask) is And and square:
@@ -319,16 +332,20 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
         keys = torch.arange(request.key.shape[2], device=counts.device)
         # For an item without keys nothing is hidden: the kernel would divide by zero, and its rows are zeroed anyway.
         hidden = (keys >= counts.unsqueeze(1)) & (counts > 0).unsqueeze(1)
-        bias = request.query.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
-        return bias.view(len(bias), 1, 1, -1)
+        # On CUDA the kernel copies a bias unless each of its strides is a multiple of 8.
+        batch, keys = hidden.shape
+        bias = request.query.new_zeros(batch, 1, 1, -(-keys // 8) * 8)[..., :keys]
+        return bias.masked_fill_(hidden[:, None, None], -math.inf)
 
     return request.cached("key_bias", build)
 
 
 def _zero_empty_rows(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
-    """The rows (batch, head, query, size), with fully masked rows set to zero in place."""
+    """The rows (batch, head, query, size), with fully masked rows set to zero, in place if nothing else holds them."""
     empty_rows = _empty_rows(request, lengths)
-    return rows if empty_rows is None else rows.masked_fill_(empty_rows, 0.0)
+    if empty_rows is None:
+        return rows
+    return rows.masked_fill(empty_rows, 0.0) if rows.requires_grad else rows.masked_fill_(empty_rows, 0.0)
 
 
 def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
@@ -342,6 +359,7 @@ def _empty_rows(request: Request, lengths: Lengths | None) -> Tensor | None:
             shown &= torch.arange(shown.shape[1], device=shown.device) < lengths.of_queries.unsqueeze(1)
         if lengths.of_keys is not None:
             shown &= (lengths.of_keys > 0).unsqueeze(1)
-        return None if shown.all() else ~shown.view(len(shown), 1, -1, 1)
+        # On a GPU it takes longer to look whether there are any than to set none.
+        return None if shown.device.type == "cpu" and shown.all() else ~shown.view(len(shown), 1, -1, 1)
 
     return request.cached("empty_rows", build)

@@ -1,8 +1,8 @@
 """Tiles in plain PyTorch: every part, every device, linear memory, and gradients to the second order.
 
-A tile is up to 256 queries with all the keys that they may see, for as many heads as fit a fixed budget. Nothing is
-saved of a tile: the backward pass recomputes it, and so does the gradient of a gradient. All passes visit the tiles and
-accumulate gradients in the same order, so the results are bitwise reproducible.
+A tile is up to 256 queries, or 1,024 on a GPU, with all the keys that they may see, for as many heads as fit a budget.
+Nothing is saved of a tile: the backward pass recomputes it, and so does the gradient of a gradient. All passes visit
+the tiles and accumulate gradients in the same order, so the results are bitwise reproducible.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
-from regard.attention.engines.blocked.tiles import BUDGET, MAX_ROWS, MIN_ROWS, Tile, single_tile, tiles
+from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
@@ -34,19 +34,17 @@ def refuse(request: Request) -> str | None:
     return None
 
 
-def forward(
-    request: Request, *, compiled_parts: CompiledParts | None = None, rows: int = MAX_ROWS, budget: int = BUDGET
-) -> Tensor:
+def forward(request: Request, *, compiled_parts: CompiledParts | None = None, size: TileSize | None = None) -> Tensor:
     """The output, (batch, head, query, value).
 
     Args:
         request: with heads equal.
         compiled_parts: faster implementations of the same parts.
-        rows, budget: the sizes of tiles, which don't affect the result.
+        size: the size of tiles, which doesn't affect the result; None: what is fast on the device.
     """
     batch, heads, queries = request.query.shape[:3]
-    if _only_tile(request, rows, budget) is not None:
-        (work,) = walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget)
+    if _only_tile(request, size) is not None:
+        (work,) = walk(request, compiled_parts=compiled_parts, size=size)
         output = work.output().to(request.query.dtype).contiguous()
         # A user's part may keep a reference to what it returned.
         if isinstance(request.parts.position, UserPart):
@@ -54,21 +52,21 @@ def forward(
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
     if not request.safe:
-        for tile, at in unsafe_tiles(request, rows, budget):
+        for tile, at in unsafe_tiles(request, size):
             result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
         return output.unflatten(0, (batch, heads))
-    for work in walk(request, compiled_parts=compiled_parts, rows=rows, budget=budget):
+    for work in walk(request, compiled_parts=compiled_parts, size=size):
         output[work.tile.groups, work.tile.rows] = work.output().to(output.dtype)
     return output.unflatten(0, (batch, heads))
 
 
 def walk(
-    request: Request, *, compiled_parts: CompiledParts | None = None, rows: int = MAX_ROWS, budget: int = BUDGET
+    request: Request, *, compiled_parts: CompiledParts | None = None, size: TileSize | None = None
 ) -> Iterator[TileWork]:
     """The tiles of a request, reduced, one after the other. The request must be safe."""
     reduced, unreduced = request.reduced()
-    yield from _works(reduced, unreduced, compiled_parts, rows, budget)
+    yield from _works(reduced, unreduced, compiled_parts, size)
 
 
 def backward(
@@ -76,16 +74,15 @@ def backward(
     grad_output: Tensor,
     *,
     compiled_parts: CompiledParts | None = None,
-    rows: int = MAX_ROWS,
-    budget: int = BUDGET,
+    size: TileSize | None = None,
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts; those that are summed in float32 or wider."""
     if not request.safe_with(grad_output):
-        return _unsafe_backward(request, grad_output, rows, budget)
+        return _unsafe_backward(request, grad_output, size)
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
         totals = _ReducedGradients(reduced, unreduced)
-        for work in _works(reduced, unreduced, compiled_parts, rows, budget):
+        for work in _works(reduced, unreduced, compiled_parts, size):
             cotangents = take(grad_output, work.tile, "rows")
             totals.add(work.tile, work.vjp(cotangents))
         return totals.result()
@@ -153,11 +150,11 @@ def _add_at(total: Tensor, groups: slice, positions: slice | Tensor, grad: Tenso
         total[groups].index_add_(1, positions.to(total.device), grad)
 
 
-def _unsafe_backward(request: Request, grad_output: Tensor, rows: int, budget: int) -> Gradients:
+def _unsafe_backward(request: Request, grad_output: Tensor, size: TileSize | None) -> Gradients:
     """The gradients if a hidden value isn't finite: autograd on the reference implementation of each tile."""
     parts = Differentiable(request.parts)
     totals = _Gradients(request, parts)
-    for tile, at in unsafe_tiles(request, rows, budget):
+    for tile, at in unsafe_tiles(request, size):
         call = _tile_call(request, tile, at, parts, safe=False)
         _, vjp_fn = vjp(call, *_taken(request, tile), *parts.operands)
         totals.add(tile, vjp_fn(take(grad_output, tile, "rows")))
@@ -170,8 +167,7 @@ def second(
     needed: list[int],
     cotangents: list[Tensor],
     *,
-    rows: int = MAX_ROWS,
-    budget: int = BUDGET,
+    size: TileSize | None = None,
 ) -> Gradients:
     """The gradients of a gradient: of `grad_output`, query, key, value and the operands of the parts.
 
@@ -183,7 +179,7 @@ def second(
     totals = _Gradients(request, parts)
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
     safe = request.safe_with(grad_output)
-    for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, rows, budget):
+    for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, size):
         call = _tile_call(request, tile, at, parts, safe=safe)
 
         def first(upward: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -237,7 +233,7 @@ def _tile_call(request: Request, tile: Tile, at: Index, parts: Differentiable, *
 
 
 def _works(
-    request: Request, unreduced: tuple[Tensor, Tensor], compiled_parts: CompiledParts | None, rows: int, budget: int
+    request: Request, unreduced: tuple[Tensor, Tensor], compiled_parts: CompiledParts | None, size: TileSize | None
 ) -> Iterator[TileWork]:
     """The work on each tile. The mask is evaluated once for all heads if it doesn't depend on the head."""
     if compiled_parts is not None:
@@ -245,7 +241,7 @@ def _works(
     drop = drop_weights if compiled_parts is None else compiled_parts.drop
     asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
-    for tile, at in indexed_tiles(request, rows, budget):
+    for tile, at in indexed_tiles(request, size):
         allowed = None
         if not tile.full:
             items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
@@ -282,24 +278,28 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
     return TileMask(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
 
 
-def indexed_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+def indexed_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
     """The tiles of a request, each with the index of its pairs."""
-    only = _only_tile(request, rows, budget)
+    only = _only_tile(request, size)
     if only is not None:
         yield only, _index(request, only)
         return
-    for tile in tiles(request.parts.mask, request.spans, request.sizes, request.query.shape[1], rows, budget):
+    for tile in tiles(request.parts.mask, request.spans, request.sizes, request.query.shape[1], _size(request, size)):
         yield tile, _index(request, tile)
 
 
-def _only_tile(request: Request, rows: int, budget: int) -> Tile | None:
+def _size(request: Request, size: TileSize | None) -> TileSize:
+    return tile_size(request.query.device) if size is None else size
+
+
+def _only_tile(request: Request, size: TileSize | None) -> Tile | None:
     """The only tile of a small request in which nothing is hidden, or None."""
     batch, heads, queries, _ = request.query.shape
-    tile = single_tile(batch, heads, queries, request.key.shape[2], rows, budget)
+    tile = single_tile(batch, heads, queries, request.key.shape[2], _size(request, size))
     return tile if tile is not None and request.hides_nothing else None
 
 
-def unsafe_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Tile, Index]]:
+def unsafe_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
     """The tiles of an unsafe request, for `tile_output` and `tile_weights`.
 
     A pair that is scored by itself takes memory for its features, or for the parameters of a head of a user's part; so
@@ -307,15 +307,15 @@ def unsafe_tiles(request: Request, rows: int, budget: int) -> Iterator[tuple[Til
     """
     user_parts = [part for part in (request.parts.score, request.parts.position) if isinstance(part, UserPart)]
     by_head = [t.numel() // len(t) for part in user_parts for t in operands(part) if t.ndim and len(t)]
-    size = max(request.query.shape[-1], request.key.shape[-1], 1, *by_head)
-    for tile, at in indexed_tiles(request, rows, budget):
+    numbers, budget = max(request.query.shape[-1], request.key.shape[-1], 1, *by_head), _size(request, size).budget
+    for tile, at in indexed_tiles(request, size):
         query, key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         allowed = allows(request.parts.mask, at).expand(len(query), query.shape[1], key.shape[1])
         single, _ = isolated_pairs(request, *fill_empty(query, key, allowed), allowed)
-        if single is None or size * int(single.sum()) <= budget:
+        if single is None or numbers * int(single.sum()) <= budget:
             yield tile, at
             continue
-        few = max(1, budget // (size * len(query) * tile.columns))
+        few = max(1, budget // (numbers * len(query) * tile.columns))
         for first in range(tile.rows.start, tile.rows.stop, few):
             part = dataclasses.replace(tile, rows=slice(first, min(first + few, tile.rows.stop)))
             yield part, _index(request, part)
@@ -347,7 +347,7 @@ def refuse_captured(request: Request) -> None:
     user_parts = [
         name for name in ("score", "weights", "position") if isinstance(getattr(request.parts, name), UserPart)
     ]
-    first = next(indexed_tiles(request, MIN_ROWS, BUDGET), None) if user_parts else None
+    first = next(indexed_tiles(request, TileSize(rows=MIN_ROWS)), None) if user_parts else None
     if first is None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,14 +13,32 @@ from regard.attention.masks import Mask
 from regard.attention.sizes import Sizes
 from regard.attention.spans import Spans
 
-__all__ = ["BUDGET", "MAX_ROWS", "MIN_ROWS", "Extent", "Tile", "extent", "single_tile", "tile_rows", "tiles"]
+__all__ = ["MIN_ROWS", "ON_CPU", "ON_GPU", "Extent", "Tile", "TileSize", "extent", "single_tile", "tile_size", "tiles"]
 
-MAX_ROWS = 256  # more don't make the products faster
-MIN_ROWS = 16  # fewer make them slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
-NARROW = 64  # a narrow window needs short tiles, since a tile holds the keys of all its rows
-BUDGET = 2**20  # numbers in one matrix of a tile: 4 MiB of float32 fit in the cache
+MIN_ROWS = 16  # fewer make the products slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
 MAX_WIDTHS = 64  # different widths of contiguous tiles: few, so that memory and compiled products are reused
 MAX_GAP = 64  # intervals of keys with a smaller gap are merged, which costs less than a copy
+
+
+class TileSize(NamedTuple):
+    """The limits of a tile. They don't affect the result.
+
+    Attributes:
+        rows: the most rows.
+        budget: numbers in one matrix of a tile.
+        narrow: the most rows in a narrow window: a tile holds the keys of all its rows, so short ones compute less.
+    """
+
+    rows: int = 256
+    budget: int = 2**20
+    narrow: int = 64
+
+
+ON_CPU = TileSize()
+"""More rows don't make the products faster, and 4 MiB of float32 fit in the cache."""
+
+ON_GPU = TileSize(rows=1024, budget=2**24, narrow=1024)
+"""Each tile costs about a millisecond for launching its kernels, so there should be few; 64 MiB of float32."""
 
 _FAR_KEY = torch.iinfo(torch.long).max // 2  # stays far after subtractions
 _NOTHING = slice(0, 0)
@@ -55,32 +74,23 @@ class Tile:
         return (self.groups.stop - self.groups.start) * (self.rows.stop - self.rows.start) * self.columns
 
 
-def tile_rows(queries: int, keys: int, widest: int, rows: int = MAX_ROWS, budget: int = BUDGET) -> int:
-    """How many rows a tile has: fewer where rows are long, and where they are so short that they would share few keys.
-
-    If there are few keys in all, a tile has as many rows as give it the usual size.
-    """
-    if widest == keys < rows:
-        return max(1, min(queries, rows * rows // max(keys, 1), budget // max(keys, 1)))
-    return max(1, min(rows, queries, max(MIN_ROWS, budget // max(widest, 1)), max(NARROW, (widest + 1) // 2)))
+def tile_size(device: torch.device) -> TileSize:
+    """The size of tiles that is fast on a device."""
+    return ON_CPU if device.type == "cpu" else ON_GPU
 
 
-def single_tile(
-    batch: int, heads: int, queries: int, keys: int, rows: int = MAX_ROWS, budget: int = BUDGET
-) -> Tile | None:
+def single_tile(batch: int, heads: int, queries: int, keys: int, size: TileSize = ON_CPU) -> Tile | None:
     """The only tile of a small request in which nothing is hidden, as `tiles` would return it; None for larger ones.
 
     This saves computing the mask's spans, which takes as long as the products for a sentence.
     """
     groups = batch * heads
-    if not 0 < keys < rows or not 0 < queries <= rows or not 0 < groups * queries * keys <= budget:
+    if not 0 < keys < size.rows or not 0 < queries <= size.rows or not 0 < groups * queries * keys <= size.budget:
         return None
     return Tile(slice(0, groups), slice(0, queries), slice(0, keys), slice(0, keys))
 
 
-def tiles(
-    mask: Mask, spans: Spans, sizes: Sizes, heads: int, rows: int = MAX_ROWS, budget: int = BUDGET
-) -> Iterator[Tile]:
+def tiles(mask: Mask, spans: Spans, sizes: Sizes, heads: int, size: TileSize = ON_CPU) -> Iterator[Tile]:
     """Divide a request into tiles, leaving out keys that are hidden from all rows of a tile.
 
     The tiles are ordered by block of rows, and within a block by group, so that the mask need be evaluated only once
@@ -89,7 +99,7 @@ def tiles(
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return
     widest = _widest(spans)
-    rows_per_tile = tile_rows(sizes.queries, sizes.keys, widest, rows, budget)
+    rows_per_tile = _rows_per_tile(sizes, widest, size)
     row_starts = list(range(0, sizes.queries, rows_per_tile))
     outer = [_bounds(interval, row_starts, sizes.batch, widest=True) for interval in spans.outer]
     inner = [_bounds(interval, row_starts, sizes.batch, widest=False) for interval in spans.inner]
@@ -101,7 +111,7 @@ def tiles(
         if not longest:
             continue
         picked = mask.columns(sizes, row)
-        for groups in _groups(sizes.batch, heads, max(1, budget // ((row.stop - row.start) * longest))):
+        for groups in _groups(sizes.batch, heads, max(1, size.budget // ((row.stop - row.start) * longest))):
             items = slice(groups.start // heads, (groups.stop - 1) // heads + 1)
             hulls = _hulls(outer, block, items)
             if not hulls:
@@ -130,12 +140,12 @@ class Extent:
     tiles: int
 
 
-def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int) -> Extent:
+def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int, size: TileSize = ON_CPU) -> Extent:
     """The extent of the tiles without listing them: at most what the spans allow, and at most one key per edge."""
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return Extent(0, 0)
     widest = _widest(spans)
-    rows_per_tile, step = tile_rows(sizes.queries, sizes.keys, widest), _column_step(widest)
+    rows_per_tile, step = _rows_per_tile(sizes, widest, size), _column_step(widest)
     cuts = torch.arange(0, sizes.queries + rows_per_tile, rows_per_tile, device="cpu").clamp(max=sizes.queries)
     hulls = [_hulls_of_blocks(interval, rows_per_tile) for interval in spans.outer]
     counts = [(stop - start).clamp(min=0) for start, stop in hulls]
@@ -149,7 +159,18 @@ def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int) -> Extent:
     if edges is not None:
         columns = torch.minimum(columns, edges.starts.cpu()[cuts].diff())
     pairs = heads * int((columns * cuts.diff()).sum())
-    return Extent(pairs, max(len(cuts) - 1, pairs // BUDGET))
+    return Extent(pairs, max(len(cuts) - 1, pairs // size.budget))
+
+
+def _rows_per_tile(sizes: Sizes, widest: int, size: TileSize) -> int:
+    """How many rows a tile has: fewer where rows are long, and where they are so short that they would share few keys.
+
+    If there are few keys in all, a tile has as many rows as give it the usual size.
+    """
+    rows, budget, narrow = size
+    if widest == sizes.keys < rows:
+        return max(1, min(sizes.queries, rows * rows // max(widest, 1), budget // max(widest, 1)))
+    return max(1, min(rows, sizes.queries, max(MIN_ROWS, budget // max(widest, 1)), max(narrow, (widest + 1) // 2)))
 
 
 def _hulls_of_blocks(interval: Interval, rows_per_tile: int) -> tuple[Tensor, Tensor]:
