@@ -15,9 +15,10 @@ from regard import attention
 from regard.attention.engines import ENGINES
 from regard.attention.positions import RelativeValues
 from regard.attention.request import Request
+from regard.modules import APPROXIMATIONS
 from regard.modules.make_part import make_part
 
-__all__ = ["combinations", "engines_of", "input_positions", "page", "parts"]
+__all__ = ["approximations", "combinations", "engines_of", "input_positions", "page", "parts"]
 
 KINDS: dict[str, Mapping[str, Any]] = {
     "score": attention.SCORES,
@@ -67,6 +68,17 @@ def input_positions() -> str:
         first: Any = modules[0]
         words = ("yes" if answer else "no" for answer in (first.inductive, first.data_driven))
         lines.append(f"| [`{name}`](../reference/parts/{name}.md) | {' | '.join([*words, *counts])} |")
+    return "\n".join(lines) + "\n"
+
+
+def approximations() -> str:
+    """Every approximation of attention with its class, the first line of its documentation, and its size."""
+    lines = ["| name | class | what it computes | size (default) | causal |", "| --- | --- | --- | --- | --- |"]
+    for name, made in APPROXIMATIONS.items():
+        argument = made.size_argument
+        size = f"`{argument}` ({inspect.signature(made).parameters[argument].default})" if argument else ""
+        causal = "yes" if made.causal else "no"
+        lines.append(f"| `{name}` | `{made.__name__}` | {_first_line(made)} | {size} | {causal} |")
     return "\n".join(lines) + "\n"
 
 
@@ -193,7 +205,11 @@ def _summary(kind: str, name: str, made: Any) -> str:
     classes = _classes(name, made)
     # A score's module says that it is trained; its part has the formula.
     said = classes[1] if kind == "score" and issubclass(made, torch.nn.Module) else made
-    return _read(said).text[0].replace("|", "\\|")
+    return _first_line(said)
+
+
+def _first_line(part: Any) -> str:
+    return _read(part).text[0].replace("|", "\\|")
 
 
 # What is asked of the engines: small requests, in which all other things are equal.

@@ -37,6 +37,7 @@ __all__ = [
     "RegardError",
     "UnknownNameError",
     "UnreliablePrediction",
+    "nearest",
 ]
 
 
@@ -71,6 +72,40 @@ class OutOfDistribution(UnreliablePrediction):
 _MOST_LISTED = 15
 
 
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name that is most similar to a misspelt one; None if none is similar.
+
+    A name that differs by two neighbouring letters swapped is nearer than one that differs by another single letter,
+    and this is nearer than all others.
+
+    Args:
+        name: the misspelt name.
+        known: the known names.
+        cutoff: the least similarity, the `ratio` of `difflib.SequenceMatcher`.
+
+    Example:
+        >>> nearest("preformer", ["performer", "reformer"]), nearest("zzz", ["performer"])
+        ('performer', None)
+    """
+    known = list(known)
+    # The most similar first; of several equally near names it is kept.
+    similar = difflib.get_close_matches(name, known, n=len(known) or 1, cutoff=cutoff)
+    return min(similar, key=lambda each: _distance(name, each), default=None)
+
+
+def _distance(name: str, other: str) -> int:
+    """0 for two neighbouring letters swapped, 1 for another letter added, left out or replaced, 2 for all else."""
+    if len(name) != len(other):
+        short, long = sorted([name, other], key=len)
+        return 1 if short in (long[:place] + long[place + 1 :] for place in range(len(long))) else 2
+    wrong = [place for place in range(len(name)) if name[place] != other[place]]
+    if len(wrong) < 2:
+        return len(wrong)
+    first, second = wrong[0], wrong[-1]
+    swapped = second == first + 1 and name[first] + name[second] == other[second] + other[first]
+    return 0 if swapped else 2
+
+
 class UnknownNameError(ArgumentError):
     """A name isn't one of the known names.
 
@@ -92,8 +127,8 @@ class UnknownNameError(ArgumentError):
     def __init__(self, argument: str, name: object, known: Iterable[str], others: Iterable[str] = (), see: str = ""):
         known, others = list(known), list(others)
         self._made_of = argument, name, known, others, see
-        near = difflib.get_close_matches(name, [*known, *others], n=1, cutoff=0.5) if isinstance(name, str) else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, [*known, *others]) if isinstance(name, str) else None
+        hint = f" Did you mean {near!r}?" if near else ""
         listed = ", ".join(known) or "(none)"
         if near and see and len(known) > _MOST_LISTED:
             listed, hint = f"{len(known)} names", f"{hint} See {see}."

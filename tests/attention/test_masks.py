@@ -20,6 +20,7 @@ from regard.attention.masks import (
     Edges,
     ExtraKeysMask,
     Guided,
+    KeyRange,
     Lengths,
     Mask,
     NoSelf,
@@ -236,6 +237,44 @@ def test_extra_keys_stand_before_the_others(mask):
     behind = allowed(ExtraKeysMask(mask, 2), 2, 4, 7)
     assert behind[..., :2].all()
     assert torch.equal(behind[..., 2:], allowed(mask, 2, 4, 5))
+
+
+AROUND = {
+    "alone": lambda mask: mask,
+    "not": lambda mask: ~mask,
+    "and": lambda mask: Causal() & mask,
+    "or": lambda mask: mask | Window(1, 0),
+    "extra keys": lambda mask: ExtraKeysMask(mask, 2),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize(
+    "mask",
+    [
+        *(Dense(), Causal(), NoSelf(), Window(2, 1), Prefix(3), modules.Strided(3)),
+        KeyRange(torch.tensor([1]), torch.tensor([5])),
+        *(modules.Longformer(1, 2), modules.Longformer(1, [0, 4]), modules.BigBird(2, 3, 1, random_blocks=0)),
+        *(Guided(2), Guided(0.3), modules.BigBird(2, 1, 1, 2)),
+    ],
+    ids=str,
+)
+def test_a_mask_says_whether_pairs_change_as_keys_are_added(mask, around):
+    """Those of the last query of so many keys are then those of the same query among all keys."""
+    mask = AROUND[around](mask)
+    whole = allowed(mask, 1, 13, 13)[0]
+    same = all(torch.equal(allowed(mask, 1, 1, count)[0, 0], whole[count - 1, :count]) for count in range(3, 14))
+    if same:
+        mask.check_growing()
+    else:
+        with pytest.raises(ArgumentError, match=r"`mask` must not have a .* where `cache` is given"):
+            mask.check_growing()
+
+
+def test_a_guided_window_with_centres_does_not_change_as_keys_are_added():
+    Guided(2, centres=[1.0, 3.0]).check_growing()
+    with pytest.raises(ArgumentError, match="`mask` must not have a Guided that depends on the number of keys"):
+        Guided(0.2, centres=[1.0, 3.0]).check_growing()
 
 
 def recipes(lengths: bool = True) -> st.SearchStrategy[tuple]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 
 import pytest
 import torch
@@ -26,7 +25,6 @@ from regard.modules import (
     SynthesizerAttention,
 )
 from regard.tasks import RECIPES, TASKS, Recipe
-from regard.tasks.approximations import SIZED_APPROXIMATIONS
 from regard.tasks.network import SourceNetwork
 from regard.tasks.seq2seq.data import Seq2SeqData
 from regard.tasks.synthesis.data import SynthesisData
@@ -43,10 +41,11 @@ class Blend(Approximation):
     """The mean of the values, or of those so far, plus a table of positions."""
 
     causal = True
+    size_argument = "steps"
 
-    def __init__(self, heads, head_size, *, bucket=3, max_length=5):
+    def __init__(self, heads, head_size, *, steps=3, max_length=5):
         super().__init__()
-        self.bucket, self.max_length = bucket, max_length
+        self.steps, self.max_length = steps, max_length
         self.table = nn.Parameter(torch.zeros(heads, 1, head_size))
 
     def approximate(self, query, key, value, *, real, causal):
@@ -73,7 +72,6 @@ class Unordered(Approximation):
 def _registered(monkeypatch):
     """`blend` has a size, and `unordered` has none."""
     monkeypatch.setitem(APPROXIMATIONS, "blend", Blend)
-    monkeypatch.setitem(SIZED_APPROXIMATIONS, "blend", "bucket")
     monkeypatch.setitem(APPROXIMATIONS, "unordered", Unordered)
     monkeypatch.setitem(APPROXIMATIONS, "one_set", OneSet)
 
@@ -88,7 +86,7 @@ def test_a_network_has_one_for_each_layer(network):
     recipe = tiny(network=network, **NEEDED, **changes)
     encoder = recipe.input.fit([["one", "two"]])
     made = SourceNetwork(recipe, encoder, 3)
-    assert [(type(part), part.bucket, part.max_length) for part in parts(made)] == [(Blend, 7, 31)] * 2
+    assert [(type(part), part.steps, part.max_length) for part in parts(made)] == [(Blend, 7, 31)] * 2
     assert parts(made)[0] is not parts(made)[1]
     exact = SourceNetwork(tiny(network=network, **NEEDED), encoder, 3)
     assert not parts(exact)
@@ -240,7 +238,7 @@ def size_of(part):
         case NystromAttention():
             return part.landmarks
         case ReformerAttention():
-            return int(re.search(r"(?:bucket|chunk)=(\d+)", part.extra_repr())[1])
+            return part.chunk
         case SinkhornAttention():
             return part.block
         case SynthesizerAttention():
@@ -334,6 +332,32 @@ def test_a_trained_model_refuses_a_source_that_is_too_long():
     assert learned.position_limit < 10**5
     exact = train(SAWS, SAWS, recipe=small("performer", max_length=5, epochs=1), progress="none", device="cpu")
     assert exact.position_limit is None
+
+
+def test_a_class_and_a_name_are_all_that_a_new_one_needs(monkeypatch):
+    """The class says which of its arguments is the size; recipes and grids follow."""
+
+    class Mean(Approximation):
+        size_argument = "window"
+
+        def __init__(self, *, window=2):
+            super().__init__()
+            self.window = window
+
+        def approximate(self, query, key, value, *, real, causal):
+            near = torch.nn.functional.pad(value, (0, 0, self.window, 0)).unfold(2, self.window + 1, 1)
+            return near.mean(-1)
+
+    monkeypatch.setitem(APPROXIMATIONS, "mean", Mean)
+    for size, expected in ((None, 2), (5, 5)):
+        recipe = tiny(approximation="mean", approximation_size=size, epochs=1, **NEEDED)
+        model = train(SAWS, SAWS, recipe=recipe, progress="none", device="cpu")
+        assert [part.window for part in parts(model.network)] == [expected] * 2
+    with pytest.raises(ArgumentError, match="`mask` must be 'none' for 'mean'"):
+        Recipe(approximation="mean", mask="causal", **NEEDED)
+    assert "approximation=mean, approximation_size=5" in grid(
+        Recipe(**NEEDED), {"approximation": ["none", "mean"], "approximation_size": [None, 5]}
+    )
 
 
 def test_a_grid_has_no_size_that_nothing_reads():

@@ -125,6 +125,11 @@ def test_read(tmp_path):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(ArgumentError, match=message):
             Recipe.read(path)
+    for content in (b"\x93\x00\xff", '{"width": 44}'.encode("utf-16")):
+        path.write_bytes(content)
+        with pytest.raises(ArgumentError) as caught:
+            Recipe.read(path)
+        assert str(caught.value) == f"`recipe` must be a JSON file, but {path} isn't a text file in UTF-8."
     with pytest.raises(ArgumentError, match="can't be read"):
         Recipe.read(tmp_path / "missing.json")
 

@@ -1,7 +1,6 @@
 """`regard train` for any kind of model: read, train, evaluate, save with a card, and suggest the next commands."""
 
 import dataclasses
-import difflib
 import json
 import shlex
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from regard.cli.model_warnings import model_warnings
 from regard.cli.task_data import TaskData
 from regard.cli.train_options import TrainOptions
 from regard.datasets import find_source, parse_label_names, read_treebank
-from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.files import similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
@@ -158,8 +157,8 @@ def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Rec
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
             raise error
-        near = difflib.get_close_matches(named, [*similar_paths(named, ".json"), *RECIPES], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = nearest(named, [*similar_paths(named, ".json"), *RECIPES], cutoff=0.6)
+        hint = f" Did you mean {near!r}?" if near else ""
         raise ArgumentError(f"`--recipe` must be a JSON file, but {named} can't be read: it isn't there.{hint}")
     if named is not None:
         return Recipe.read(named)

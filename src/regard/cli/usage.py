@@ -3,12 +3,13 @@
 Typer's own messages name no next step, and change between versions. Unrecognised messages are passed on.
 """
 
-import difflib
 import re
 import shlex
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
+
+from regard.errors import nearest
 
 __all__ = ["as_typed", "is_usage_error", "usage_sentence"]
 
@@ -71,16 +72,16 @@ def _too_many(path: str, extra: str, words: Sequence[str]) -> str:
 def _instead(error: Any, path: str, option: str) -> str:
     if path == "regard tag" and (not option.startswith("--") or " " in option):
         return " Before a text that begins with a hyphen write --."
-    near = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
-    return f" Did you mean {near[0]}?" if near else ""
+    near = nearest(option, getattr(error, "possibilities", None) or (), cutoff=0.6)
+    return f" Did you mean {near}?" if near else ""
 
 
 def _wrong(name: str, message: str, value: str | None) -> str:
     given = "" if value is None else f", but is {value}"
     if unlisted := re.match(r"'(.*)' is not one of (.*?)\.?$", message):
         names = re.findall(r"'([^']*)'", unlisted[2])
-        near = difflib.get_close_matches(unlisted[1], names, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        near = nearest(unlisted[1], names)
+        hint = f" Did you mean {near}?" if near else ""
         return f"{name} must be one of {', '.join(names)}, but is {unlisted[1]}.{hint}"
     for part, wanted in _WANTED.items():
         if part in message:

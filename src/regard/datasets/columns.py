@@ -1,6 +1,5 @@
 """The columns of a table: which are the source and the target of its examples, and their types."""
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.example import BinaryLabels, Example
-from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.lines import parse_number
 from regard.inputs.molecule import scaffold
 
@@ -231,8 +230,8 @@ def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
 
 
 def _no_column(column: str, name: str, header: Sequence[str]) -> str:
-    near = difflib.get_close_matches(column, header, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(column, header)
+    hint = f" Did you mean {near!r}?" if near else ""
     # As in --column text=review,label=stars.
     several = " For each column write --column anew." if "," in column else ""
     return (

@@ -2,12 +2,11 @@
 
 import csv
 import dataclasses
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from regard.datasets.tagged_sentence import TaggedSentence
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, nearest
 
 __all__ = ["check_label_names", "labels_of", "parse_label_names", "rename_labels"]
 
@@ -94,8 +93,8 @@ def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: ob
         )
     for label in names:
         if label not in labels:
-            near = difflib.get_close_matches(label, labels, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            near = nearest(label, labels)
+            hint = f" Did you mean {near!r}?" if near else ""
             more = f", ... ({len(labels):,} labels)" if len(labels) > _MOST_LISTED else ""
             raise ArgumentError(
                 f"`--labels` must have labels of {given} on the left, which are "

@@ -4,13 +4,12 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, nearest
 from regard.modules import APPROXIMATIONS, NETWORKS
 from regard.tasks import TASKS, Recipe
-from regard.tasks.approximations import NONE, SIZED_APPROXIMATIONS, conflicts, has_length
+from regard.tasks.approximations import NONE, conflicts, has_length, has_size
 from regard.tasks.recipe import fixed_by_network
 from regard.tasks.seq2seq.settings import ARCHITECTURES, fixed_by_architecture
 from regard.tasks.source_masks import SIZED_MASKS
@@ -209,7 +208,7 @@ def _unused_sizes(recipe: Recipe, chosen: Mapping[str, Any]) -> Iterator[str]:
     approximation = chosen.get("approximation", recipe.approximation)
     if chosen.get("mask", recipe.mask) not in SIZED_MASKS:
         yield "attention_window"
-    if approximation not in SIZED_APPROXIMATIONS:
+    if not has_size(approximation):
         yield "approximation_size"
     if not has_length(approximation):
         yield "max_length"
@@ -306,8 +305,8 @@ def field_of(recipe: Recipe, name: str) -> Any:
 def _check_known(name: str, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]}?" if near else f" It has {', '.join(known)}."
+        near = nearest(name, known, cutoff=0.6)
+        hint = f" Did you mean {near}?" if near else f" It has {', '.join(known)}."
         raise ArgumentError(f"`vary` must name fields of the recipe, but {name!r:.60} is none.{hint}")
 
 

@@ -14,12 +14,7 @@ from regard.attention.positions import Bias
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.efficient import APPROXIMATIONS
-from regard.modules.efficient.validation import (
-    check_approximation,
-    check_growing_mask,
-    check_self_attention,
-    simple_mask,
-)
+from regard.modules.efficient.validation import check_approximation, check_self_attention, simple_mask
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
 from regard.modules.projections import Projections
@@ -268,8 +263,8 @@ class MultiHeadAttention(nn.Module):
             mask: as in `regard.attend`; with an `approximation`, None, `Lengths`, `Causal` or both joined by &.
             bias: a table that is added to the scores, broadcastable to (batch, head, query, key).
             cache: the keys and values of earlier calls; those of this call are added to it. Causal masks and positions
-                count from the end, so that a step gives the same output as the full pass; the random blocks of a
-                `BigBird`, which change with the number of keys, are refused.
+                count from the end, so that a step gives the same output as the full pass. A mask whose pairs change
+                with the number of keys is refused, such as a `BigBird` with random blocks.
             lengths: (batch,) the number of real vectors of each item, for a cache whose items differ in length.
 
         Raises:
@@ -281,7 +276,7 @@ class MultiHeadAttention(nn.Module):
         if cache is None:
             return self._pass(query, key, value, mask=mask, bias=bias, cache=None, lengths=lengths)
         if not cache.sealed:
-            check_growing_mask(mask)
+            as_mask(mask).check_growing()
         before = cache.length, cache.lengths
         try:
             return self._pass(query, key, value, mask=mask, bias=bias, cache=cache, lengths=lengths)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from regard.attention import INPUT_POSITIONS
 from regard.errors import ArgumentError
 from regard.modules import APPROXIMATIONS, PerLayer
+from regard.modules.efficient import validation
 from regard.modules.projections import PROJECTIONS
 from regard.page.numbers import plural
 from regard.tasks.settings import Settings
@@ -16,13 +17,13 @@ from regard.tasks.settings import Settings
 __all__ = [
     "FIXED",
     "NONE",
-    "SIZED_APPROXIMATIONS",
     "Conflict",
     "approximation_part",
     "check_length",
     "check_recipe",
     "conflicts",
     "has_length",
+    "has_size",
     "length_limit",
 ]
 
@@ -30,21 +31,16 @@ NONE = "none"
 """The name of exact attention."""
 
 FIXED: Mapping[str, tuple[Any, str]] = {
-    "score": ("scaled_dot", "compares queries and keys in its own way"),
-    "weights": ("softmax", "normalises in its own way"),
-    "attention_dropout": (0.0, "has no weights of all pairs to drop"),
+    "score": validation.FIXED["score"],
+    "weights": validation.FIXED["weights"],
+    "attention_dropout": validation.FIXED["dropout"],
 }
 """The fields of a recipe that can't be changed for an approximation, as in `Task.fixed`."""
 
-SIZED_APPROXIMATIONS: Mapping[str, str] = {
-    "performer": "features",
-    "linformer": "size",
-    "nystromformer": "landmarks",
-    "reformer": "bucket",
-    "sinkhorn": "block",
-    "synthesizer": "rank",
-}
-"""The argument of the constructor that `approximation_size` sets, by the name of the approximation."""
+
+def has_size(approximation: str) -> bool:
+    """Whether an approximation has a size, which `approximation_size` sets."""
+    return approximation in APPROXIMATIONS and APPROXIMATIONS[approximation].size_argument is not None
 
 
 def has_length(approximation: str) -> bool:
@@ -58,8 +54,8 @@ def approximation_part(recipe: Any) -> PerLayer | None:
         return None
     make = APPROXIMATIONS[recipe.approximation]
     sizes = {}
-    if recipe.approximation in SIZED_APPROXIMATIONS and recipe.approximation_size is not None:
-        sizes[SIZED_APPROXIMATIONS[recipe.approximation]] = recipe.approximation_size
+    if make.size_argument is not None and recipe.approximation_size is not None:
+        sizes[make.size_argument] = recipe.approximation_size
     if has_length(recipe.approximation):
         sizes["max_length"] = recipe.max_length
     return PerLayer(functools.partial(make, **sizes))

@@ -83,21 +83,17 @@ class Recipe(Settings):
         attention_window: of the mask "window": how many items before and after its own each attends to, in each layer.
             Likewise of "longformer", whose first item attends to all, and all to it, and of "strided", whose stride it
             is, too. Of "bigbird" it is the size of a block.
-        approximation: of self-attention on the source: "none", which is exact, or one of `APPROXIMATIONS`, for long
-            sources: "linear", "performer", "linformer", "nystromformer", "reformer", "sinkhorn" or "synthesizer". It
-            needs an `attention_dropout` of 0, the usual `score` and `weights`, and a `position` that is added to the
-            inputs, or "none". Only some can have the mask "causal", and none has another. "reformer" needs
-            `projections` with one matrix for queries and keys.
-        approximation_size: the size that an approximation has: how many random features "performer" draws (256), to how
-            many mixtures "linformer" reduces the keys of a source (256), how many landmarks "nystromformer" has (64),
-            how many neighbours in the order of their hashes "reformer" compares (its chunks, 64), how many items a
-            block of "sinkhorn" has (64), and the rank of the tables of "synthesizer" (8); "linear" has none. None: the
-            number in parentheses. A larger one takes longer, and brings "performer", "nystromformer", "reformer" and
-            "sinkhorn" closer to exact attention; "linformer" and "synthesizer" are no estimates of it at any size.
-        max_length: of "linformer" and "synthesizer", which learn tables by position: the number of items of the longest
-            source, in training and later. The number of parameters grows with it: in each layer of "linformer" by 2 x
-            size x max_length, of "synthesizer" by 2 x heads x size x max_length. With 4 heads, the default sizes and a
-            max_length of 4096 these are 2.1 million and 0.26 million: choose a max_length that fits your sources.
+        approximation: of self-attention on the source: "none", which is exact, or a name in `APPROXIMATIONS`, for long
+            sources. It needs an `attention_dropout` of 0, the usual `score` and `weights`, and a `position` that is
+            added to the inputs, or "none". The mask "causal" needs an approximation that is `causal`, and no other mask
+            is possible. One with `shared_query_key`, such as "reformer", needs `projections` with one matrix for
+            queries and keys.
+        approximation_size: of an approximation with a size: the value of the argument of its class that
+            `size_argument` names, such as `features` of `modules.PerformerAttention`. None: the default of the class. A
+            larger size takes longer, and an estimate of exact attention gets closer to it.
+        max_length: of an approximation that learns tables by position, such as "linformer" or "synthesizer": the number
+            of items of the longest source, in training and later. The number of parameters grows with it, as the class
+            says: choose a max_length that fits your sources.
         residual: of the network "attention": whether each sublayer adds its input to its output.
         position: of the attention: "relative" or the name of another position scheme, or "none".
         reach: the largest distance between two items that has a relative position of its own.
@@ -212,12 +208,14 @@ class Recipe(Settings):
         """Read a recipe from a JSON file.
 
         Raises:
-            ArgumentError: the file is missing, isn't JSON, or holds something else than a recipe.
+            ArgumentError: the file is missing, isn't text in UTF-8 or JSON, or holds something else than a recipe.
         """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise ArgumentError(f"`recipe` must be a JSON file, but {path} can't be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise ArgumentError(f"`recipe` must be a JSON file, but {path} isn't a text file in UTF-8.") from error
         except (ValueError, RecursionError) as error:
             raise ArgumentError(f"`recipe` must be a JSON file, but {path} isn't JSON: {error}.") from error
         try:

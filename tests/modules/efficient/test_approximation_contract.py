@@ -1,6 +1,7 @@
 """What every approximation of attention keeps to, whatever it computes: padding, lengths, dtypes, state, causality."""
 
 import functools
+import inspect
 from typing import Any
 
 import pytest
@@ -15,15 +16,8 @@ from regard.modules.make_part import make_part
 
 HEADS, SIZE = 3, 4
 LENGTHS = [13, 7, 1, 0]
-# Small sizes, so that a short sequence has several blocks and not a whole number of them; others have their defaults.
-SIZES: dict[str, dict[str, Any]] = {
-    "performer": {"features": 16},
-    "linformer": {"size": 5, "max_length": 4096},
-    "nystromformer": {"landmarks": 4},
-    "reformer": {"bucket": 4},
-    "sinkhorn": {"block": 4},
-    "synthesizer": {"rank": 3, "max_length": 4096},
-}
+# So small that a short sequence has several blocks and not a whole number of them.
+SMALL = 4
 
 
 class ByLength(Approximation):
@@ -52,7 +46,8 @@ CAUSAL = [(name, causal) for name, kind in EVERY.items() for causal in ((False, 
 
 def made(name: str, seed: int = 0) -> Any:
     torch.manual_seed(seed)
-    part = PerLayer(functools.partial(EVERY[name], **SIZES.get(name, {})))
+    size = {EVERY[name].size_argument: SMALL} if EVERY[name].size_argument else {}
+    part = PerLayer(functools.partial(EVERY[name], **size))
     return make_part("approximation", part, {}, heads=HEADS, head_size=SIZE).eval()
 
 
@@ -73,6 +68,17 @@ def with_gradients(module, vectors, **options):
     return output.detach(), torch.autograd.grad(
         (output * weights).sum(), [*vectors, *parameters], allow_unused=True, materialize_grads=True
     )
+
+
+@pytest.mark.parametrize("name", [name for name, kind in EVERY.items() if kind.size_argument])
+def test_a_size_is_a_positive_integer_with_a_default(name):
+    kind = EVERY[name]
+    argument = inspect.signature(kind).parameters[kind.size_argument]
+    assert isinstance(argument.default, int)
+    sizes = {"heads": HEADS, "head_size": SIZE}
+    needed = {each: sizes[each] for each in sizes if each in inspect.signature(kind).parameters}
+    with pytest.raises(ArgumentError, match=f"`{kind.size_argument}` must be .* 1 or more, but is 0"):
+        kind(**needed, **{kind.size_argument: 0})
 
 
 @pytest.mark.parametrize(("name", "causal"), CAUSAL)

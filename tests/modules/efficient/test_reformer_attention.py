@@ -47,15 +47,15 @@ def met(buckets: list[list[int]], chunk: int, causal: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "bucket", "hashes"), [(1, 3, 2), (17, 4, 1), (41, 4, 2), (41, 7, 5), (150, 1, 2)])
-def test_the_rounds_are_one_softmax_over_the_pairs_that_meet(length, bucket, hashes, causal):
+@pytest.mark.parametrize(("length", "chunk", "hashes"), [(1, 3, 2), (17, 4, 1), (41, 4, 2), (41, 7, 5), (150, 1, 2)])
+def test_the_rounds_are_one_softmax_over_the_pairs_that_meet(length, chunk, hashes, causal):
     """Pairs that meet in several rounds count once; a position attends to itself only if it meets nobody."""
-    attention = reformer(bucket=bucket, hashes=hashes)
+    attention = reformer(chunk=chunk, hashes=hashes)
     query, value = vectors(2, 3, length, 5), vectors(2, 3, length, 2, seed=2)
     output, buckets = attention(query, query, value, causal=causal), attention.buckets(query)
     for item in range(2):
         for head in range(3):
-            pairs = met(buckets[:, item, head].tolist(), bucket, causal)
+            pairs = met(buckets[:, item, head].tolist(), chunk, causal)
             expected = shared_attention(query[item, head].numpy(), value[item, head].numpy(), pairs)
             assert np.abs(output[item, head].numpy() - expected).max() < 1e-12
 
@@ -65,8 +65,8 @@ def test_equals_full_attention_where_one_bucket_covers_everything(causal):
     query, value = vectors(1, 1, 13, 5), vectors(1, 1, 13, 2, seed=2)
     everything = ~np.eye(13, dtype=bool)
     expected = shared_attention(query[0, 0].numpy(), value[0, 0].numpy(), np.tril(everything) if causal else everything)
-    for bucket in (13, 64):
-        output = reformer(bucket=bucket)(query, query, value, causal=causal)
+    for chunk in (13, 64):
+        output = reformer(chunk=chunk)(query, query, value, causal=causal)
         assert np.abs(output[0, 0].numpy() - expected).max() < 1e-12
 
 
@@ -75,7 +75,7 @@ def test_approaches_full_attention_with_more_rounds():
     query, value = vectors(1, 1, 10, 3) + 0.8, vectors(1, 1, 10, 2, seed=2)
     expected = shared_attention(query[0, 0].numpy(), value[0, 0].numpy(), ~np.eye(10, dtype=bool))
     errors = [
-        np.abs(reformer(3, bucket=8, hashes=hashes)(query, query, value)[0, 0].numpy() - expected).max()
+        np.abs(reformer(3, chunk=8, hashes=hashes)(query, query, value)[0, 0].numpy() - expected).max()
         for hashes in (1, 4, 50)
     ]
     assert errors == sorted(errors, reverse=True)
@@ -107,7 +107,7 @@ def test_the_probability_to_meet_grows_with_the_cosine_similarity_as_derived(len
     """With two directions, the bucket is a quadrant between diagonals, given by the signs of two independent normal
     numbers; two vectors at an angle t agree in each sign with probability 1 - t / pi."""
     rounds, found = 2_000, []
-    attention = reformer(3, bucket=2, hashes=rounds, seed=7)
+    attention = reformer(3, chunk=2, hashes=rounds, seed=7)
     for angle in np.linspace(0.2, 2.8, 6):
         x = torch.zeros(1, 1, length, 3, dtype=DOUBLE)
         x[0, 0, 0, 0], x[0, 0, 1, 0], x[0, 0, 1, 1] = 2.0, 5 * math.cos(angle), 5 * math.sin(angle)
@@ -124,7 +124,7 @@ def test_the_probability_to_meet_grows_with_the_cosine_similarity_as_derived(len
 
 def test_a_hand_worked_case():
     """Two equal vectors and their opposite. The equal ones get each other's value; the third, its own."""
-    attention = reformer(2, bucket=2, hashes=1)
+    attention = reformer(2, chunk=2, hashes=1)
     attention.rotations[:] = 0
     attention.rotations[0, 0, 0, 0] = 1.0
     x = torch.tensor([[3.0, 0], [-3, 0], [3, 0]], dtype=DOUBLE)[None, None]
@@ -135,7 +135,7 @@ def test_a_hand_worked_case():
 
 
 def test_permuting_the_items_of_a_batch_permutes_the_outputs():
-    attention, order = reformer(bucket=4), torch.tensor([2, 0, 1])
+    attention, order = reformer(chunk=4), torch.tensor([2, 0, 1])
     query, value = vectors(3, 2, 19, 5), vectors(3, 2, 19, 2, seed=2)
     output = attention(query, query, value)
     permuted = attention(query[order], query[order], value[order])
@@ -144,7 +144,7 @@ def test_permuting_the_items_of_a_batch_permutes_the_outputs():
 
 def test_permuting_the_positions_permutes_the_outputs_where_buckets_are_chunks():
     """Otherwise the order within a bucket decides who is in which chunk."""
-    attention = reformer(4, bucket=8, hashes=1)
+    attention = reformer(4, chunk=8, hashes=1)
     attention.rotations[0, 0, :, :4] = torch.eye(4)
     # Eight vectors near each axis of four, so that each bucket in use holds eight: one chunk.
     x = (10 * torch.eye(4, dtype=DOUBLE).repeat_interleave(8, 0) + vectors(32, 4))[None, None]
@@ -155,7 +155,7 @@ def test_permuting_the_positions_permutes_the_outputs_where_buckets_are_chunks()
 
 
 def test_causal_attention_ignores_the_future():
-    attention = reformer(bucket=4, hashes=3)
+    attention = reformer(chunk=4, hashes=3)
     query, value = vectors(2, 2, 61, 5), vectors(2, 2, 61, 3, seed=2)
     output = attention(query, query, value, causal=True)
     for start in (1, 20, 47):
@@ -168,7 +168,7 @@ def test_causal_attention_ignores_the_future():
 @pytest.mark.parametrize("causal", [False, True])
 def test_padding_does_not_count_whatever_it_holds(causal):
     """A padded item has the outputs and gradients that it has alone, although it then has fewer buckets."""
-    attention, lengths = reformer(bucket=4), [9, 40, 0, 23]
+    attention, lengths = reformer(chunk=4), [9, 40, 0, 23]
     query, value = vectors(4, 2, 40, 5), vectors(4, 2, 40, 3, seed=2)
     for item, length in enumerate(lengths):
         query[item, :, length:], value[item, :, length:] = math.nan, math.nan
@@ -189,7 +189,7 @@ def test_padding_does_not_count_whatever_it_holds(causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_gradients(causal):
-    attention = reformer(3, bucket=3, hashes=3)
+    attention = reformer(3, chunk=3, hashes=3)
     query, value = vectors(1, 1, 7, 3).requires_grad_(), vectors(1, 1, 7, 1, seed=2).requires_grad_()
     assert torch.autograd.gradcheck(lambda x, v: attention(x, x, v, causal=causal), (query, value))
 
@@ -212,7 +212,7 @@ class Work(TorchDispatchMode):
 
 def test_the_work_grows_linearly_but_for_sorting():
     """Pairs, hashing and memory: doubling the length doubles each, also beyond the buckets of one hash."""
-    attention, size, found = reformer(16, bucket=16, hashes=2).float(), 16, []
+    attention, size, found = reformer(16, chunk=16, hashes=2).float(), 16, []
     for length in (1024, 2048, 4096, 8192):
         x = torch.randn(1, 1, length, size)
         with Work() as work, torch.no_grad():
@@ -226,7 +226,7 @@ def test_the_work_grows_linearly_but_for_sorting():
 
 
 def test_many_buckets_are_those_of_several_hashes():
-    attention = reformer(16, bucket=2)
+    attention = reformer(16, chunk=2)
     buckets = attention.buckets(vectors(1, 1, 3000, 16))
     # ceil(2 x 1500 ^ (1 / 2) / 2) = 28 directions, 56 buckets at each of two levels.
     digits = torch.stack([buckets // 128, buckets % 128])
@@ -236,10 +236,10 @@ def test_many_buckets_are_those_of_several_hashes():
 
 
 def test_draws_new_rotations_in_training_and_keeps_those_of_evaluation():
-    attention, x = reformer(bucket=4), vectors(1, 1, 50, 5)
+    attention, x = reformer(chunk=4), vectors(1, 1, 50, 5)
     fixed = attention(x, x, x)
     assert torch.equal(attention(x, x, x), fixed)
-    other = reformer(bucket=4, seed=1)
+    other = reformer(chunk=4, seed=1)
     assert not torch.equal(other(x, x, x), fixed)
     other.load_state_dict(attention.state_dict())
     assert torch.equal(other(x, x, x), fixed)
@@ -252,7 +252,7 @@ def test_draws_new_rotations_in_training_and_keeps_those_of_evaluation():
 
 
 def test_very_large_scores_stay_finite():
-    attention, x = reformer(bucket=4).float(), 1e4 * vectors(1, 1, 50, 5).float().requires_grad_()
+    attention, x = reformer(chunk=4).float(), 1e4 * vectors(1, 1, 50, 5).float().requires_grad_()
     output = attention(x, x, x)
     output.sum().backward()
     assert output.isfinite().all()
@@ -261,7 +261,7 @@ def test_very_large_scores_stay_finite():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_keeps_the_dtype(dtype):
     x = vectors(2, 1, 9, 5).to(dtype)
-    assert ReformerAttention(5, bucket=4)(x, x, x, lengths=[9, 4]).dtype == dtype
+    assert ReformerAttention(5, chunk=4)(x, x, x, lengths=[9, 4]).dtype == dtype
 
 
 def test_refuses_what_it_cannot_use():
@@ -274,6 +274,6 @@ def test_refuses_what_it_cannot_use():
     ReformerAttention(5)(x, x.clone(), x)
     with pytest.raises(ArgumentError, match="`query` must be of size 4"):
         ReformerAttention(4)(x, x, x)
-    for name in ("bucket", "hashes"):
+    for name in ("chunk", "hashes"):
         with pytest.raises(ArgumentError, match=f"`{name}` must be"):
             ReformerAttention(4, **{name: 0})

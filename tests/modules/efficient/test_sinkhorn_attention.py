@@ -233,6 +233,17 @@ def test_the_noise_is_gumbel_noise():
     assert abs(kept - (noise > -1).mean()) < 0.03  # four standard deviations
 
 
+def test_the_noise_is_skewed_as_gumbel_noise_is():
+    """Its sign matters: the mean square of the weights of one iteration without logits, sampled by NumPy."""
+    attention, x = SinkhornAttention(block=1, iterations=1, temperature=1.0), torch.zeros(4000, 1, 5, 1)
+    torch.manual_seed(0)
+    found = float(attention.sorting(x, x).square().mean())
+    weights = np.exp(np.random.default_rng(0).gumbel(size=(20_000, 5, 5)))
+    weights /= weights.sum(1, keepdims=True)
+    weights /= weights.sum(2, keepdims=True)
+    assert abs(found - np.square(weights).mean()) < 0.001  # five standard deviations; it is 0.0095 less for -Gumbel
+
+
 def test_keeps_the_dtype_and_takes_short_sequences():
     for length in (0, 1, 2):
         x = torch.randn(2, 1, length, 5, dtype=torch.bfloat16)

@@ -38,6 +38,9 @@ class ExtraKeysMask(Mask):
     def check(self, sizes: Sizes) -> None:
         self.mask.check(self._own(sizes))
 
+    def check_growing(self) -> None:
+        self.mask.check_growing()
+
     def _own(self, sizes: Sizes) -> Sizes:
         """The sizes without the extra keys."""
         lengths = sizes.key_lengths

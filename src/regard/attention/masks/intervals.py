@@ -153,6 +153,9 @@ class Guided(Mask):
             is known better than i n / m: from an alignment, or in decoding from the step before. They must not
             decrease.
 
+    As the centres i n / m and a fractional width change with the number of keys, a cache that grows needs `centres` and
+    an integer `width`.
+
     Source: the notes, 004 "Guided attention"; Tachibana et al. 2018 (arXiv 1710.08969), section 4: a penalty
     of 1 - exp(-(i/m - j/n)^2 / 2 g^2) on weights far from the diagonal. This is its hard form; a fractional `width`
     corresponds to g.
@@ -214,6 +217,13 @@ class Guided(Mask):
     def check(self, sizes: Sizes) -> None:
         if self._centres is not None:
             check_table(self._centres, "centres", "Guided", sizes.batch, sizes.queries, "queries")
+
+    def check_growing(self) -> None:
+        if self.centres is None or isinstance(self.width, float):
+            raise ArgumentError(
+                "`mask` must not have a Guided that depends on the number of keys where `cache` is given, but has "
+                f"{self!r:.100}. Give it `centres` and a whole number as `width`, or use no cache."
+            )
 
     @property
     def _centres(self) -> Tensor | None:

@@ -9,9 +9,9 @@ class answers that nothing is known. `And` and `Or` combine the answers of their
     hides_nothing  whether every pair is allowed                            for every engine, before all else
     lengths        the items' own lengths                                   to count positions
     check          whether the mask fits the request                        where the request is made
+    check_growing  whether pairs stay allowed or hidden as keys are added   where a cache grows
 """
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ from regard.attention.csr import Csr
 from regard.attention.parts import is_builtin, operands
 from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, nearest
 
 __all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
 
@@ -38,7 +38,7 @@ class Mask:
         super().__init_subclass__(**keywords)
         # A method that was written for another `allows` doesn't apply to this one.
         if "allows" in vars(cls):
-            for name in ("spans", "columns", "edges", "hides_nothing"):
+            for name in ("spans", "columns", "edges", "hides_nothing", "check_growing"):
                 if name not in vars(cls):
                     setattr(cls, name, getattr(Mask, name))
 
@@ -68,6 +68,13 @@ class Mask:
 
     def check(self, sizes: Sizes) -> None:
         """Check that the mask fits a request of these sizes.
+
+        Raises:
+            ArgumentError: it doesn't.
+        """
+
+    def check_growing(self) -> None:
+        """Check that a pair stays allowed or hidden when further keys are added, as a cache that grows needs.
 
         Raises:
             ArgumentError: it doesn't.
@@ -206,6 +213,10 @@ class And(Mask):
         self.left.check(sizes)
         self.right.check(sizes)
 
+    def check_growing(self) -> None:
+        self.left.check_growing()
+        self.right.check_growing()
+
 
 @dataclass(frozen=True)
 class Or(Mask):
@@ -240,6 +251,10 @@ class Or(Mask):
         self.left.check(sizes)
         self.right.check(sizes)
 
+    def check_growing(self) -> None:
+        self.left.check_growing()
+        self.right.check_growing()
+
 
 @dataclass(frozen=True)
 class Not(Mask):
@@ -258,6 +273,9 @@ class Not(Mask):
 
     def check(self, sizes: Sizes) -> None:
         self.mask.check(sizes)
+
+    def check_growing(self) -> None:
+        self.mask.check_growing()
 
 
 def _shorter(left: Tensor | None, right: Tensor | None) -> Tensor | None:
@@ -312,8 +330,8 @@ def as_mask(mask: Any) -> Mask:
     if isinstance(mask, str):
         if mask in _BY_NAME:
             return _BY_NAME[mask]()
-        near = difflib.get_close_matches(mask, [*_BY_NAME, *_WITH_ARGUMENTS], n=1, cutoff=0.5)
-        hint = f" Did you mean {_WITH_ARGUMENTS.get(near[0], repr(near[0]))}?" if near else ""
+        near = nearest(mask, [*_BY_NAME, *_WITH_ARGUMENTS])
+        hint = f" Did you mean {_WITH_ARGUMENTS.get(near, repr(near))}?" if near else ""
         if mask in _WITH_ARGUMENTS:
             hint = f" It needs arguments: pass {_WITH_ARGUMENTS[mask]}."
         raise ArgumentError(

@@ -1,7 +1,5 @@
 """Efficient variants of attention for long sequences: masks, which are exact, and approximations."""
 
-from typing import Any
-
 from regard.modules.efficient.approximation import Approximation
 from regard.modules.efficient.bigbird import BigBird
 from regard.modules.efficient.linear import LinearAttention
@@ -29,7 +27,7 @@ __all__ = [
     "SynthesizerAttention",
 ]
 
-APPROXIMATIONS: dict[str, Any] = {
+APPROXIMATIONS: dict[str, type[Approximation]] = {
     "linear": LinearAttention,
     "performer": PerformerAttention,
     "linformer": LinformerAttention,

@@ -23,6 +23,8 @@ class Approximation(nn.Module):
     Attributes:
         causal: whether it can keep queries from attending to later keys.
         shared_query_key: whether queries and keys must be the same vectors.
+        size_argument: the name of the constructor's argument that a recipe sets by `approximation_size`; None if it has
+            no size.
 
     Example:
         >>> import torch
@@ -37,6 +39,7 @@ class Approximation(nn.Module):
 
     causal: ClassVar[bool] = False
     shared_query_key: ClassVar[bool] = False
+    size_argument: ClassVar[str | None] = None
 
     def approximate(
         self,
@@ -74,7 +77,8 @@ class Approximation(nn.Module):
             causal: whether a query attends only to keys up to its own.
 
         Raises:
-            ArgumentError: the shapes don't fit, a length is no integer or out of range, or `causal` can't be had.
+            ArgumentError: the shapes don't fit, a length isn't an integer or is out of range, or `causal` isn't
+                supported.
         """
         if query.ndim != 4 or key.shape != query.shape or value.shape[:-1] != query.shape[:-1]:
             raise ArgumentError(

@@ -25,19 +25,19 @@ class BigBird(Mask):
     length. Random blocks shorten the path between two positions: two are a few layers apart, as in a random graph.
 
     The random blocks depend on the seed and on the number of blocks of an item alone: they are the same in each head,
-    layer and call, on every device. Those of a shorter sequence are those of a longer one as far as it has them, and
-    further ones in place of the others. So they change while a sequence grows, and are refused with a cache for
+    layer and call, on every device. A shorter sequence has the random blocks of a longer one as far as these exist in
+    it, and others in place of the rest. So they change while a sequence grows: a module refuses them with a cache for
     decoding.
 
     Args:
         block: how many positions a block has; the last one of an item may have fewer.
-        window_blocks: how many blocks around a block it sees, itself included; an odd number.
-        global_blocks: how many blocks at the start see all, and are seen by all.
+        window_blocks: how many neighbouring blocks a block sees, itself included; an odd number.
+        global_blocks: how many blocks at the start see all blocks and are seen by all.
         random_blocks: how many further blocks a block sees, or all others if there are fewer.
         seed: what the random blocks are drawn from.
 
     Raises:
-        ArgumentError: an argument isn't an integer, is too small, or an even `window_blocks`.
+        ArgumentError: an argument isn't an integer or is too small, or `window_blocks` is even.
 
     Source: Zaheer et al. 2020 (arXiv 2007.14062), section 2 and appendix D, the internal transformer construction; the
         defaults are those of its base model (appendix E).
@@ -100,6 +100,13 @@ class BigBird(Mask):
         for found in (row.unsqueeze(-1) + reach, self._picked(row, keys)):
             seen[found[(found >= 0) & (found < blocks)]] = True
         return seen.repeat_interleave(self.block)[: sizes.keys].nonzero().squeeze(1)
+
+    def check_growing(self) -> None:
+        if self.random_blocks:
+            raise ArgumentError(
+                "`mask` must not have a BigBird with random blocks where `cache` is given, because these change with "
+                f"the number of keys, but has {self!r:.100}. Use BigBird(..., random_blocks=0), or no cache."
+            )
 
     @property
     def _reach(self) -> int:

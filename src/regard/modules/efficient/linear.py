@@ -1,7 +1,7 @@
 """Linear attention: the weights are products of features of queries and keys, so that keys are summed only once."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -26,21 +26,21 @@ def elu_features(vectors: Float[Tensor, "*rows feature"]) -> Float[Tensor, "*row
 
 
 class LinearAttention(Approximation):
-    """Attention whose weights are products of features, phi(q_i) . phi(k_j), divided by their sum over the keys.
+    """Attention whose weights are products of features of query and key, divided by their sum over the keys.
 
         out_i = phi(q_i)^T (sum_j phi(k_j) v_j^T) / (phi(q_i)^T sum_j phi(k_j))
 
-    It takes O(n d v) time and O(n (d + v)) memory for n vectors of size d with values of size v. What it replaces: the
-    exponential of softmax, exp(q . k / sqrt d), by another similarity. It computes that one exactly and does not
-    estimate softmax, so a model must be trained with it. If causal, it is a recurrent network, whose state is the two
-    sums up to the current position.
+    It takes O(n d v) time and O(n (d + v)) memory for n vectors of size d with values of size v. It replaces the
+    exponential of softmax, exp(q . k / sqrt d), by another similarity, which it computes exactly. It isn't an estimate
+    of softmax attention, so a model must be trained with it. If causal, it is a recurrent network, whose state is the
+    two sums up to the current position.
 
     Args:
         feature_map: "elu", which is elu(x) + 1, or a function from (batch, head, length, feature) to features of any
             size that are never negative, which is checked on the CPU only, where that needs no synchronisation.
 
-    A query whose weights have all underflowed gets zeros. With "elu" and in float32 that takes vectors all of whose
-    numbers are about -33 or less.
+    A query whose weights have all underflowed gets zeros. With "elu" in float32, this happens only if all numbers of
+    the vectors are about -33 or less.
 
     Raises:
         UnknownNameError: no feature map has that name.
@@ -57,7 +57,7 @@ class LinearAttention(Approximation):
         tensor([4., 7.])
     """
 
-    causal: ClassVar[bool] = True
+    causal = True
 
     def __init__(self, feature_map: Any = "elu"):
         super().__init__()

@@ -13,18 +13,18 @@ __all__ = ["LinformerAttention"]
 
 
 class LinformerAttention(Approximation):
-    """Softmax attention to k mixtures of the keys, by matrices E and F that are learned along the length.
+    """Softmax attention to k mixtures of the keys, which learned matrices over the positions compute.
 
         out = softmax(Q (E K)^T / sqrt d) (F V)
 
-    It takes O(n k d) time and O(n d + k d) memory for n vectors of size d, and 2 k max_length parameters. What it
-    approximates: the n x n matrix of weights by one of rank k. With E and F as they start, random, the product F V
-    preserves averages of values up to an error that falls as 1 / sqrt(k), but the softmax of Q (E K)^T is no estimate
-    of the softmax of Q K^T: a model must be trained with it. As E and F mix all positions, it can't be causal.
+    It takes O(n k d) time and O(n d + k d) memory for n vectors of size d, and 2 k max_length parameters. It
+    approximates the n x n matrix of weights by one of rank k. While E and F are random, as they are at the start, F V
+    preserves averages of values up to an error that falls as 1 / sqrt(k), but the softmax of Q (E K)^T isn't an
+    estimate of the softmax of Q K^T: a model must be trained with it. As E and F mix all positions, it can't be causal.
 
-    E and F belong to positions, and a shorter sequence uses their first n columns. Padding is zeros, which add nothing
-    to E K and F V, so it has no influence. All k mixtures take part in the softmax however short the sequence is:
-    mixtures that hold nothing have the score 0, and not the weight 0.
+    E and F have a column for each position, and a shorter sequence uses their first n columns. Padding consists of
+    zeros, which add nothing to E K and F V. All k mixtures take part in the softmax however short the sequence is:
+    mixtures without keys have a score of 0, not a weight of 0.
 
     Args:
         size: the number of mixtures, k.
@@ -49,6 +49,8 @@ class LinformerAttention(Approximation):
         >>> torch.allclose(layer(query, key, value), attend(query, key, value), atol=1e-6)
         True
     """
+
+    size_argument = "size"
 
     def __init__(self, size: int = 256, max_length: int = 4096):
         super().__init__()

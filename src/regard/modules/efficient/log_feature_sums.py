@@ -1,9 +1,10 @@
 """Causal averages of values whose weights are products of features that are given by their logarithms.
 
-The exponentials of large features would overflow, so a largest exponent is subtracted from them first. If that were the
-largest of all keys, one later key could leave earlier queries with sums that underflow. Here each sum over keys takes
-the largest of its own keys, for each feature, and a query with its own features takes the largest of all keys up to it.
-So each exponent is 0 or less, and the sum of the weights of each query is 1 or more before it is divided by it.
+The exponentials of large features would overflow, so the largest exponent is subtracted first. If this were the largest
+of all keys, a single later key could make the sums of earlier queries underflow. Here each sum over keys subtracts, for
+each feature, the largest exponent of its own keys, and each query subtracts the largest exponent of its products with
+the keys up to it. So each exponent is 0 or less, and the sum of the weights of each query is 1 or more before the
+weights are divided by it.
 
 A product of matrices has one such maximum for all its queries, which must come after all its keys. Therefore keys in
 earlier blocks are summed in a state, which is rescaled whenever its maximum grows, and the pairs within a block are

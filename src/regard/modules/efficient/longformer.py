@@ -21,15 +21,15 @@ class Longformer(Mask):
     """A query may attend to a window around its position and to the global positions, which may attend to every key.
 
     Exact attention to fewer keys: with windows of w and g global positions about n (2 w + 1 + 2 g) of n^2 pairs, so
-    that time and memory grow linearly with the length. The dilation of the source is left out, and so are the
-    projections of their own that its global positions have.
+    that time and memory grow linearly with the length. The paper's dilation is left out, and so are its separate
+    projections for global positions.
 
     Args:
-        window: how many keys before and after its own position a query sees; half of the source's window size.
+        window: how many keys before and after its own position a query sees; half of the paper's window size.
         global_tokens: the global positions: how many at the start of each item, or a list of their numbers.
 
     Raises:
-        ArgumentError: one of them is no number of positions, or no list of such numbers.
+        ArgumentError: `window` isn't a number of positions, or `global_tokens` neither one nor a list of positions.
 
     Source: Beltagy et al. 2020 (arXiv 2004.05150), section 3.1, sliding window and global attention.
 

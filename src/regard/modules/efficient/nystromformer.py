@@ -18,27 +18,30 @@ class NystromAttention(Approximation):
 
         out = softmax(Q K'^T / sqrt d)  pinv(softmax(Q' K'^T / sqrt d))  softmax(Q' K^T / sqrt d) V
 
-    with Q' and K' the means of m segments of equal length, up to one vector. It takes O(n m d + m^3) time and
-    O(n d + m^2) memory for n vectors of size d. What it approximates: the n x n matrix of weights by one of rank m,
-    which is exact if there are as many landmarks as vectors, and the pseudo-inverse is. As the landmarks are means over
-    all positions, it can't be causal.
+    where Q' and K' are the means of m segments, whose lengths differ by at most one vector. It takes O(n m d + m^3)
+    time and O(n d + m^2) memory for n vectors of size d. It approximates the n x n matrix of weights by one of rank m.
+    This is exact if there are as many landmarks as vectors and the pseudo-inverse is exact. As the landmarks are means
+    over all positions, it can't be causal.
 
-    Segments are of the real vectors only. A sequence of fewer vectors than landmarks has a landmark for each vector.
+    Only real vectors are divided into segments. A sequence with fewer vectors than landmarks has a landmark for each
+    vector.
 
     Args:
         landmarks: the number of segments, m.
-        iterations: those of the pseudo-inverse. Each multiplies the smallest singular values by up to 13 / 4, so that
-            more make the result more exact, until rounding grows with them; 6 are the paper's.
+        iterations: the number of iterations of the pseudo-inverse; the paper uses 6. Each multiplies the smallest
+            singular values by up to 13 / 4, so that more iterations make the result more exact, until the rounding
+            errors, which grow as well, outweigh this.
         kernel: None, or the odd number of positions of a depthwise convolution of the values that is added to the
-            output, one learned kernel for each head. The authors add one, of 33, so that training goes better. It isn't
-            part of the approximation, and with it the output is no longer near softmax attention, hence None.
+            output, with one learned kernel for each head. The paper adds one to help training. It isn't part of the
+            approximation: with it, the output isn't close to softmax attention.
         heads: the number of heads, which a convolution needs.
 
     Raises:
         ArgumentError: a number isn't a positive integer, `kernel` is even or without `heads`, or the queries have
             another number of heads.
 
-    Source: Xiong et al. 2021 (arXiv 2102.03902), section "Nystromformer", equations 12 to 14.
+    Source: Xiong et al. 2021 (arXiv 2102.03902), equations 13 to 17: the weights, their pseudo-inverse, the landmarks
+        (segment-means) and the output; section "Our Model: Nystromformer" for the convolution.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -47,6 +50,8 @@ class NystromAttention(Approximation):
         >>> torch.allclose(layer(query, key, value), attend(query, key, value), atol=1e-3)
         True
     """
+
+    size_argument = "landmarks"
 
     def __init__(self, landmarks: int = 64, iterations: int = 6, kernel: int | None = None, heads: int | None = None):
         super().__init__()
@@ -103,13 +108,13 @@ def segment_weights(
 ) -> Float[Tensor, "batch landmark length"]:
     """The matrices that take sequences of these lengths to the means of their segments.
 
-    There are as many segments as vectors if those are fewer; the rows of the others are zeros.
+    A sequence with fewer vectors than segments has a segment for each vector; the other rows are zeros.
 
     Args:
         lengths: (batch,)
-        longest: the number of columns, that of the rows being the smaller of it and `segments`.
+        longest: the number of columns; the number of rows is the smaller of it and `segments`.
         segments: the number of segments of a long sequence.
-        dtype: that of the matrices.
+        dtype: the dtype of the matrices.
 
     Example:
         >>> segment_weights(torch.tensor([5, 1]), 5, 2)
@@ -137,7 +142,7 @@ def pseudo_inverse(
 
     Rows and columns of zeros stay zeros.
 
-    Source: Xiong et al. 2021 (arXiv 2102.03902), equation 13, from Razavi et al. 2014.
+    Source: Xiong et al. 2021 (arXiv 2102.03902), lemma 1, equation 14, from Razavi et al. 2014.
 
     Example:
         >>> pseudo_inverse(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), 8)

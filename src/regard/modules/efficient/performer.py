@@ -1,7 +1,5 @@
 """Performer (FAVOR+): softmax attention estimated by positive random features, whose keys are summed only once."""
 
-from typing import ClassVar
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -45,7 +43,7 @@ def log_features(
 
     The mean of exp(log_features(q) + log_features(k)) over the directions is an unbiased estimate of exp(q . k).
 
-    Source: Choromanski et al. 2021 (arXiv 2009.14794), lemma 1, equation 6.
+    Source: Choromanski et al. 2021 (arXiv 2009.14794), lemma 1, equation 7.
 
     Example:
         >>> log_features(torch.tensor([3.0, 4.0]), torch.tensor([[1.0, 2.0], [0.0, 0.0]]))
@@ -55,26 +53,27 @@ def log_features(
 
 
 class PerformerAttention(Approximation):
-    """An estimate of softmax attention by random features: FAVOR+, fast attention via positive orthogonal features.
+    """An estimate of softmax attention by positive orthogonal random features (FAVOR+).
 
         exp(q . k / sqrt d)  is estimated by  1/m sum_f phi_f(q) phi_f(k)
         phi_f(x) = exp(w_f . x' - |x'|^2 / 2),  x' = x / d^(1/4),  f = 1..m
 
     with random directions w_f. The sums over the keys then don't contain the query, as in `LinearAttention`. It takes
-    O(n m d) time and O(n (m + d)) memory for n vectors of size d. The estimate of the exponential is unbiased, and its
-    error falls as 1 / sqrt(m), but it grows exponentially with the lengths of q and k; that of the weights, as a
-    ratio, is unbiased only in the limit. All weights are positive, and they sum to 1.
+    O(n m d) time and O(n (m + d)) memory for n vectors of size d. The estimate of the exponential is unbiased; its
+    error falls as 1 / sqrt(m), but grows exponentially with the lengths of q and k. A weight is a ratio of two such
+    estimates, which is unbiased only in the limit of many features. All weights are positive, and they sum to 1.
 
     The exponentials of large features would overflow. The authors subtract each query's largest exponent, and the
-    largest of all keys. Here the largest of all keys is found for each feature, and is added to that feature of the
-    queries before theirs is found. This changes no weight either, and no query is left with a sum of weights that has
-    underflowed to zero. If causal, the keys are those up to the query, so that later keys change no earlier output.
+    largest exponent of all keys. Here the largest exponent of all keys is subtracted for each feature by itself and
+    added to the same feature of the queries, whose largest exponent is subtracted next. This doesn't change the weights
+    either, and the sum of the weights of a query never underflows to zero. If causal, only the keys up to the query
+    count, so that later keys don't change earlier outputs.
 
     Args:
         head_size: the size of a query, d.
         features: the number of random features, m.
-        redraw: after how many calls in training new directions are drawn; None: never, but `draw` does so when it is
-            called. The number of calls is part of the state, so that a resumed training repeats the draws.
+        redraw: after how many calls in training new directions are drawn; None: only when `draw` is called. The number
+            of calls is part of the state, so that a resumed training repeats the draws.
 
     Attributes:
         directions: (features, head_size), drawn from torch's global generator and saved with the module.
@@ -82,8 +81,8 @@ class PerformerAttention(Approximation):
     Raises:
         ArgumentError: a size isn't a positive integer.
 
-    Source: Choromanski et al. 2021 (arXiv 2009.14794), sections 2.3 (positive features) and 2.4 (orthogonal ones),
-        and its appendix on unidirectional attention for the causal sums.
+    Source: Choromanski et al. 2021 (arXiv 2009.14794), sections 2.3 (positive features) and 2.4 (orthogonal ones);
+        appendix B.1 for the causal sums.
 
     Example:
         >>> from regard import attend
@@ -94,7 +93,8 @@ class PerformerAttention(Approximation):
         [0.02, 0.0]
     """
 
-    causal: ClassVar[bool] = True
+    causal = True
+    size_argument = "features"
     directions: Tensor
     calls: Tensor | None
 

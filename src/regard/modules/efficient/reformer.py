@@ -38,21 +38,21 @@ class ReformerAttention(Approximation):
     proportion to their sums of exp(score). A pair that meets in N rounds counts by 1/N in each of them, so that the
     result is one softmax over all pairs that meet.
 
-    What is approximated: pairs that meet in no round have a weight of 0. If a bucket holds more than a chunk, pairs
-    that are far apart in it don't meet either. A sequence of at most `bucket` positions is one bucket, for which the
-    result is exact. With causal=True, a position attends to the last `bucket` positions before it in its bucket, and
-    not to all earlier ones in its two chunks: where chunks begin depends on later vectors, too. What later vectors are
-    has then no influence, but how many there are has, by the number of buckets: the outputs of a sequence that is cut
-    are not those of the whole one. Don't use it to compute outputs while a sequence still grows.
+    The approximation is that pairs that meet in no round have a weight of 0. If a bucket holds more than a chunk, pairs
+    that are far apart in it don't meet either. A sequence of at most `chunk` positions is one bucket, for which the
+    result is exact. With causal=True, a position attends to the last `chunk` positions before it in its bucket, and
+    not to all earlier ones in its two chunks, because later vectors, too, decide where chunks begin. The later vectors
+    themselves then have no influence on earlier outputs, but the number of buckets, which depends on the length, does:
+    a sequence that is cut has other outputs than the whole one. Don't compute outputs with it while a sequence grows.
 
-    Complexity: O(n log n) for sorting, and hashes x n x 2 x bucket pairs. Memory is linear in the length.
+    Complexity: O(n log n) for sorting, and hashes x n x 2 x chunk pairs. Memory is linear in the length.
 
     In training, each call draws a new R from torch's generator; otherwise R is the buffer `rotations`, drawn by the
     constructor. The number of buckets depends on the length of the item without its padding.
 
     Args:
         head_size: the size of a query.
-        bucket: how many positions a chunk holds; buckets hold half as many on average.
+        chunk: how many positions a chunk holds; buckets hold half as many on average.
         hashes: the number of rounds.
 
     Raises:
@@ -63,7 +63,7 @@ class ReformerAttention(Approximation):
         each round in which it does meet), follow the authors' implementation in Trax.
 
     Example:
-        >>> attention = ReformerAttention(head_size=4, bucket=8).eval()
+        >>> attention = ReformerAttention(head_size=4, chunk=8).eval()
         >>> vectors = torch.randn(1, 2, 100, 4)
         >>> attention(vectors, vectors, torch.randn(1, 2, 100, 3)).shape
         torch.Size([1, 2, 100, 3])
@@ -71,14 +71,15 @@ class ReformerAttention(Approximation):
 
     causal = True
     shared_query_key = True
+    size_argument = "chunk"
     rotations: Tensor
 
-    def __init__(self, head_size: int, *, bucket: int = 64, hashes: int = 2):
+    def __init__(self, head_size: int, *, chunk: int = 64, hashes: int = 2):
         super().__init__()
         check_count("head_size", head_size, "the size of a query")
-        check_count("bucket", bucket, "the number of positions of a chunk")
+        check_count("chunk", chunk, "the number of positions of a chunk")
         check_count("hashes", hashes, "the number of rounds of hashing")
-        self.bucket = bucket
+        self.chunk = chunk
         sizes = (_LEVELS, hashes, head_size, _DIRECTIONS)
         self.register_buffer("rotations", torch.randn(sizes, device=torch.get_default_device()))
 
@@ -93,7 +94,7 @@ class ReformerAttention(Approximation):
         """
         batch, heads, length = vectors.shape[:3]
         lengths = _lengths(vectors, real)
-        found = _hash(vectors.flatten(0, 1), lengths, self._rotations(vectors), self.bucket)
+        found = _hash(vectors.flatten(0, 1), lengths, self._rotations(vectors), self.chunk)
         return found.view(-1, batch, heads, length)
 
     def approximate(self, query: Tensor, key: Tensor, value: Tensor, *, real: Tensor | None, causal: bool) -> Tensor:
@@ -102,14 +103,14 @@ class ReformerAttention(Approximation):
             return value
         lengths, rotations = _lengths(query, real), self._rotations(query)
         # A few sequences at a time, whose scores fit into the cache of a processor. The gradient computes them again.
-        pairs = 2 * self.bucket * query.shape[2]
+        pairs = 2 * self.chunk * query.shape[2]
         group = max(1, (_CPU_PAIRS if query.device.type == "cpu" else _GPU_PAIRS) // pairs)
         recomputed = torch.is_grad_enabled() and (query.requires_grad or value.requires_grad)
         outputs = []
         for queries, values, reals in zip(
             query.flatten(0, 1).split(group), value.flatten(0, 1).split(group), lengths.split(group), strict=True
         ):
-            part = (queries, values, reals, rotations, self.bucket, causal)
+            part = (queries, values, reals, rotations, self.chunk, causal)
             if recomputed:
                 outputs.append(checkpoint(_attend, *part, use_reentrant=False, preserve_rng_state=False))
             else:
@@ -121,7 +122,7 @@ class ReformerAttention(Approximation):
         return rotations.to(vectors.dtype)
 
     def extra_repr(self) -> str:
-        return f"head_size={self.rotations.shape[2]}, bucket={self.bucket}, hashes={self.rotations.shape[1]}"
+        return f"head_size={self.rotations.shape[2]}, chunk={self.chunk}, hashes={self.rotations.shape[1]}"
 
     def _check(self, query: Tensor, key: Tensor) -> None:
         if query.shape[-1] != self.rotations.shape[2]:
@@ -147,20 +148,20 @@ def _lengths(vectors: Tensor, real: Tensor | None) -> Tensor:
 
 
 @torch.no_grad()
-def _hash(vectors: Tensor, lengths: Tensor, rotations: Tensor, bucket: int) -> Tensor:
+def _hash(vectors: Tensor, lengths: Tensor, rotations: Tensor, chunk: int) -> Tensor:
     """The bucket of each vector in each round, and `_PADDING` for padding: (hash item length).
 
     Args:
         vectors: (item length feature).
         lengths: (item,) how many are real.
         rotations: (level hash feature direction).
-        bucket: how many positions a chunk holds.
+        chunk: how many positions a chunk holds.
     """
     length = vectors.shape[1]
     positions = torch.arange(max(length, _DIRECTIONS), device=vectors.device)
-    directions = _directions(lengths, bucket)
+    directions = _directions(lengths, chunk)
     # How many levels and columns of R the longest item needs, without waiting for a device that holds the lengths.
-    wanted = -(-length // bucket)
+    wanted = -(-length // chunk)
     levels = next((level for level in range(1, _LEVELS) if 2 * wanted <= (2 * _DIRECTIONS) ** level), _LEVELS)
     columns = min(wanted, _DIRECTIONS)
     # (item level 1 direction)
@@ -177,21 +178,21 @@ def _hash(vectors: Tensor, lengths: Tensor, rotations: Tensor, bucket: int) -> T
     return found.masked_fill_(positions[:length] >= lengths.unsqueeze(1), _PADDING)
 
 
-def _directions(lengths: Tensor, bucket: int) -> Tensor:
+def _directions(lengths: Tensor, chunk: int) -> Tensor:
     """How many columns of R each item uses at each level: (item level); 0 where one bucket is enough."""
-    buckets = 2 * torch.ceil(lengths.double() / bucket)
+    buckets = 2 * torch.ceil(lengths.double() / chunk)
     levels = (buckets.clamp(min=2).log() / math.log(2 * _DIRECTIONS) - 1e-9).ceil().clamp(1, _LEVELS)
     directions = (buckets ** (1 / levels) / 2 - 1e-9).ceil().clamp(max=_DIRECTIONS).long()
     used = torch.arange(_LEVELS, device=lengths.device) < levels.unsqueeze(1)
-    return torch.where(used & (lengths > bucket).unsqueeze(1), directions.unsqueeze(1), 0)
+    return torch.where(used & (lengths > chunk).unsqueeze(1), directions.unsqueeze(1), 0)
 
 
-def _attend(query: Tensor, value: Tensor, lengths: Tensor, rotations: Tensor, bucket: int, causal: bool) -> Tensor:
+def _attend(query: Tensor, value: Tensor, lengths: Tensor, rotations: Tensor, chunk: int, causal: bool) -> Tensor:
     """Attend within the buckets of each item: the arguments of `_hash`, and values (item length value)."""
     length, size = query.shape[1:]
-    chunk = min(bucket, length)
+    buckets, chunk = _hash(query.detach(), lengths, rotations, chunk), min(chunk, length)
     filler = -length % chunk
-    buckets = nn.functional.pad(_hash(query.detach(), lengths, rotations, bucket), (0, filler), value=_PADDING)
+    buckets = nn.functional.pad(buckets, (0, filler), value=_PADDING)
     candidates = _Candidates(buckets, chunk, causal, query.dtype)
     keys = nn.functional.normalize(query, dim=-1)
     # Scores are logarithms to base 2, because torch.exp takes many times longer for numbers below -87.

@@ -31,9 +31,9 @@ class SinkhornAttention(Approximation):
     block of the longest sequence; comparing sums instead works for any length, without parameters, and queries and keys
     are learned in any case. Gumbel noise is added in training only, drawn from torch's generator.
 
-    What is approximated: of all blocks but its own, a query sees only the average. The k-th key of that average is one
-    of the k-th keys of all blocks; where some blocks have no k-th key, because the last one isn't full, the others are
-    averaged, and the key counts by their part of the weight. A sequence of at most `block` positions is one block,
+    The approximation is that a query sees only the average of all blocks but its own. The k-th key of that average is
+    the average of the k-th keys of the blocks. If the last block isn't full and has no k-th key, the others are
+    averaged, and the key counts by their share of the weight. A sequence of at most `block` positions is one block,
     whose average is itself: the result is exact.
 
     With causal=True, only earlier blocks are averaged, the first block has no average, and a_i sums the queries from
@@ -47,7 +47,7 @@ class SinkhornAttention(Approximation):
     Args:
         block: how many positions a block holds.
         iterations: how often columns and rows are normalised.
-        temperature: what the logits are divided by; the lower, the closer S is to a permutation.
+        temperature: the divisor of the logits; the lower it is, the closer S is to a permutation.
 
     Raises:
         ArgumentError: a number isn't positive.
@@ -66,6 +66,7 @@ class SinkhornAttention(Approximation):
     """
 
     causal = True
+    size_argument = "block"
 
     def __init__(self, *, block: int = 64, iterations: int = 8, temperature: float = 0.75):
         super().__init__()

@@ -22,11 +22,11 @@ class Strided(Mask):
 
     Exact attention to fewer keys. Any two positions are at most two layers apart. A query sees about 2 stride +
     n / stride of n keys, so that with a stride of about the square root of n the work is O(n sqrt(n)).
-    `Strided(stride) & "causal"` is the pattern of the source.
+    `Strided(stride) & "causal"` is the paper's pattern.
 
-    The work is that of the allowed pairs on a CPU, along edges, unless the items of a batch have lengths of their own.
-    Elsewhere neighbouring queries are computed together, with all keys that one of them sees, and that are few only if
-    the stride is larger than the number of these queries, from 16 for long sequences to 256.
+    On a CPU, only the allowed pairs are computed, along edges, unless the items of a batch have lengths of their own.
+    Otherwise 16 to 256 neighbouring queries, fewer in longer sequences, are computed together, with all keys that any
+    of them sees. These keys are few only if the stride is larger than the number of these queries.
 
     Args:
         stride: the number of positions between two keys, and how far the neighbours of a query reach.

@@ -12,26 +12,27 @@ __all__ = ["SynthesizerAttention"]
 
 
 class SynthesizerAttention(Approximation):
-    """Weights that don't depend on the keys: weights = softmax(R1 R2^T), where R1 and R2 are learned.
+    """Weights that don't depend on the keys: softmax(R1 R2^T), where R1 and R2 are learned.
 
-    R1 and R2 have a row of size `rank` for each head and position. What is approximated is that weights depend on the
-    content of both vectors of a pair: here they depend on positions only, or, with `kind="dense"`, on the position of
-    the key and the content of the query, whose row of R1 is computed by a layer,
+    R1 and R2 have a row of size `rank` for each head and position. In attention, a weight depends on the content of
+    both vectors of a pair; here it depends on their positions alone or, with `kind="dense"`, on the position of the key
+    and the content of the query, from which a layer computes the row of R1:
 
         R1_i = relu(W q_i + b),    weights_ij = softmax_j(R1_i . R2_j + c_j).
 
     Keys are not used at all; with `kind="random"`, queries aren't either.
 
-    Complexity: memory is linear in the length, but the work isn't: each output still averages all n values, so that it
-    grows with n^2, as that of full attention does. R1 and R2 are the queries and keys of `regard.attend`, which never
-    makes the matrix of weights. A batch without padding shares its weights, which are computed once for all its items.
+    Complexity: memory grows linearly with the length, but the work grows with n^2, as that of full attention does,
+    because each output averages all n values. R1 and R2 are the queries and keys of `regard.attend`, which never makes
+    the matrix of weights. The items of a batch without padding share their weights, which are computed once.
 
     Args:
         heads: the number of heads; each has its own R1 and R2.
         head_size: the size of a query; only `kind="dense"` depends on it.
         kind: "random" (learned, starting from random numbers) or "dense" (R1 is computed from the queries).
         rank: the size of the rows of R1 and R2; the scores of a head are a matrix of at most this rank.
-        max_length: how many positions have a row. Longer sequences can't be used.
+        max_length: how many positions have a row. Longer sequences can't be used. R1 and R2 have 2 x heads x rank x
+            max_length parameters; with `kind="dense"`, R2 and c have heads x (rank + 1) x max_length.
 
     Raises:
         ArgumentError: a size isn't a positive integer, the inputs have other heads or sizes, or are too long.
@@ -49,6 +50,7 @@ class SynthesizerAttention(Approximation):
     """
 
     causal = True
+    size_argument = "rank"
 
     def __init__(self, heads: int, head_size: int, *, kind: str = "random", rank: int = 8, max_length: int = 4096):
         super().__init__()

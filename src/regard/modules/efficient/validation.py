@@ -1,7 +1,6 @@
-"""Checks of what can be combined: an approximation with masks and other parts, and a mask with a growing cache."""
+"""Checks of what an approximation can be combined with: masks, other parts, and the arguments of a call."""
 
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -11,23 +10,20 @@ from regard.attention import Causal, Dense, Lengths, Sizes
 from regard.attention.masks import And, Mask, as_mask
 from regard.errors import ArgumentError
 from regard.modules.efficient.approximation import Approximation
-from regard.modules.efficient.bigbird import BigBird
 
-__all__ = ["SimpleMask", "check_approximation", "check_growing_mask", "check_self_attention", "simple_mask"]
+__all__ = ["FIXED", "SimpleMask", "check_approximation", "check_self_attention", "simple_mask"]
+
+FIXED: Mapping[str, tuple[Any, str]] = {
+    "score": ("scaled_dot", "compares queries and keys in its own way"),
+    "weights": ("softmax", "normalises in its own way"),
+    "position": (None, "has no scores of all pairs to act on"),
+    "dropout": (0.0, "has no weights of all pairs to drop"),
+    "engine": ("auto", "is computed by no engine"),
+}
+"""The arguments of exact attention that can't be changed for an approximation: name -> (the only value, why)."""
 
 _LEAVE_OUT = "Leave one of the two out."
-# The parts of exact attention that an approximation lacks: name -> (the only value, why, what to do).
-_FIXED: dict[str, tuple[Any, str, str]] = {
-    "score": ("scaled_dot", "which compares queries and keys in its own way", _LEAVE_OUT),
-    "weights": ("softmax", "which normalises in its own way", _LEAVE_OUT),
-    "position": (
-        None,
-        "which has no scores of all pairs to act on",
-        "Use an encoding of the inputs, such as position='sinusoidal' of an Encoder.",
-    ),
-    "dropout": (0.0, "which has no weights of all pairs to drop", _LEAVE_OUT),
-    "engine": ("auto", "which no engine computes", _LEAVE_OUT),
-}
+_INSTEAD = {"position": "Use an encoding of the inputs, such as position='sinusoidal' of an Encoder."}
 _EXACT = "Without `approximation`, masks that save work are Window, Strided, Longformer and BigBird; they are exact."
 
 
@@ -68,10 +64,11 @@ def check_approximation(
             f"or None, but is {approximation!r:.60}.{hint}"
         )
     for name, given in parts.items():
-        value, why, instead = _FIXED[name]
+        value, why = FIXED[name]
         if given is not value and not (isinstance(given, str | float | int) and given == value):
             raise ArgumentError(
-                f"`{name}` must be {value!r} where `approximation` is given, {why}, but is {given!r:.60}. {instead}"
+                f"`{name}` must be {value!r} where `approximation` is given, which {why}, but is {given!r:.60}. "
+                + _INSTEAD.get(name, _LEAVE_OUT)
             )
     if key_heads != heads:
         raise ArgumentError(
@@ -143,33 +140,6 @@ def simple_mask(mask: Any, batch: int, length: int) -> SimpleMask:
                 f"given, but has {part!r:.60}. {_EXACT}"
             )
     return found
-
-
-def check_growing_mask(mask: Any) -> None:
-    """Check that a mask allows the same pairs however many keys are still to come, as a cache that grows needs.
-
-    Raises:
-        ArgumentError: it doesn't.
-
-    Example:
-        >>> check_growing_mask(BigBird(2, random_blocks=0) & "causal")
-    """
-    for part in () if mask is None else _parts(as_mask(mask)):
-        if isinstance(part, BigBird) and part.random_blocks:
-            raise ArgumentError(
-                "`mask` must not have a BigBird with random blocks where `cache` is given, because these change with "
-                f"the number of keys, but has {part!r:.100}. Use BigBird(..., random_blocks=0), or no cache."
-            )
-
-
-def _parts(mask: Mask) -> Iterator[Mask]:
-    """The mask and all masks that it is made of."""
-    yield mask
-    for field in dataclasses.fields(mask) if dataclasses.is_dataclass(mask) else ():
-        value = getattr(mask, field.name)
-        for each in value if isinstance(value, tuple | list) else [value]:
-            if isinstance(each, Mask):
-                yield from _parts(each)
 
 
 def _conjuncts(mask: Mask) -> list[Mask]:
