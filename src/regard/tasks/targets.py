@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from regard.errors import ArgumentError, ModelError
-from regard.extras import require
 from regard.inputs import IGNORED
 from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.ranking import area_under_roc
 from regard.tasks.saved_target import SavedTarget, check_positive
 
 __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
@@ -368,12 +368,11 @@ class MultiLabel(Target):
         return _undecided(torch.stack([yes, 1 - yes], dim=-1)).mean()
 
     def score(self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]) -> float:
-        areas = require("sklearn.metrics", extra="train").roc_auc_score
         found = []
         for ours, theirs in zip(given.T, wanted.T, strict=True):
             known = ~theirs.isnan()
             if len(theirs[known].unique()) == 2:
-                found.append(areas(theirs[known].numpy(), ours[known].numpy()))
+                found.append(area_under_roc(ours[known], theirs[known] == 1))
         # Without both answers to any question there is nothing to rank, so the score is that of guessing.
         return sum(found) / len(found) if found else 0.5
 

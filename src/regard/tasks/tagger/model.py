@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, UnreliablePrediction
-from regard.extras import require
 from regard.inputs import FOLDINGS, Batch, as_list, as_sentences
 from regard.tasks.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.examples import Pair, as_examples, as_pairs
 from regard.tasks.model import Model
+from regard.tasks.ranking import area_under_roc
 from regard.tasks.sources import Words
 from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Label, Target
@@ -176,9 +176,7 @@ class Tagger(Model[Target]):
         if len(wanted[known].unique()) < 2:
             return None
         scores = given[known]
-        return float(
-            require("sklearn.metrics", extra="train").roc_auc_score(wanted[known], scores[:, 1] - scores[:, 0])
-        )
+        return area_under_roc(scores[:, 1] - scores[:, 0], wanted[known] == 1)
 
     def _evaluate_numbers(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
