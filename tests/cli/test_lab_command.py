@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 import regard.lab
-from lab.sample_studies import COINS, FAILING, LINES
+from lab.sample_studies import COINS, DRAWN, FAILING, LINES
 from regard.cli.main import main
 from regard.lab import read_runs
 
-STUDIES = {each.name: each for each in (COINS, LINES, FAILING)}
+STUDIES = {each.name: each for each in (COINS, LINES, FAILING, DRAWN)}
 RUN = ("lab", "coins", "--processes", 1, "--progress", "none")
 
 
@@ -65,7 +65,7 @@ def test_json(regard_):
     assert [(each["variant"], each["seed"]) for each in found["runs"]][:3] == [("a", 0), ("b", 0), ("a", 1)]
     listed = json.loads(regard_("lab", "--out", "lab", "--format", "json").out)
     assert [each["name"] for each in listed] == list(STUDIES)
-    assert [each["claims"][0]["answer"] for each in listed] == ["yes", "", ""]
+    assert [each["claims"][0]["answer"] for each in listed] == ["yes", "", "", ""]
 
 
 @pytest.mark.parametrize("more", [(), ("--plain",), ("coins", "--show"), ("coins", "--show", "--runs", "--plain")])
@@ -96,11 +96,31 @@ def test_the_first_chart_is_a_figure(regard_, tmp_path, ending, begin):
     assert regard_("lab", "lines", "--show", "--out", "lab", "--figure", f"new/lines.{ending}").code == 0
 
 
+def test_an_example_is_trained_once_shown_and_written(regard_, tmp_path):
+    found = regard_("lab", "drawn", "--example", "new/a.html")
+    assert found.code == 0, found.err
+    assert found.err == "Training the example of drawn, which can take minutes.\nWrote new/a.html.\n"
+    assert found.out.startswith("A line\n\nIts slope is 0.5.\n\nPixels\n")
+    assert "n = [1, 2, 3],\nseed 0" in found.out
+    page = (tmp_path / "new" / "a.html").read_text()
+    assert "<h1>A line</h1>" in page
+    assert "<svg" in page
+    assert [each.name for each in tmp_path.iterdir()] == ["new"]
+    # An own page is written over, and the sentences have no drawing.
+    plain = regard_("lab", "drawn", "--example", "new/a.html", "--plain")
+    assert (plain.code, plain.out.splitlines()[2:4]) == (
+        0,
+        ["Pixels.", "Picture 1, n = [1, 2, 3], seed 0: 2 x 2 pixels."],
+    )
+    # The variant's own setting comes after the full one's.
+    assert "n = [1, 9], seed\n0" in regard_("lab", "drawn", "--example", "new/a.html", "--full").out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("cions",), "`NAME` must be one of coins, lines, failing, but is 'cions'. Did you mean 'coins'?"),
-        (("--show",), "`--show` needs the name of a study. The names: coins, lines, failing."),
+        (("cions",), "`NAME` must be one of coins, lines, failing, drawn, but is 'cions'. Did you mean 'coins'?"),
+        (("--show",), "`--show` needs the name of a study. The names: coins, lines, failing, drawn."),
         (("--figure", "a.svg"), "`--figure` needs the name of a study."),
         (("--seeds", 3), "`--seeds` needs the name of a study."),
         (("coins", "--seeds", 0), "`--seeds` must be 1 or more, but is 0."),
@@ -114,6 +134,19 @@ def test_the_first_chart_is_a_figure(regard_, tmp_path, ending, begin):
         (("coins", "--figure", "file.svg"), "`--figure` must be a new file, or a figure that regard wrote"),
         (("coins", "--html", "file"), "`--html` must be a new file, or a page that regard wrote, but file is neither."),
         (("coins", "--show", "--out", "none", "--figure", "a.svg"), "`--figure` draws a chart of runs, but there are"),
+        (("--example", "a.html"), "`--example` needs the name of a study."),
+        (
+            ("coins", "--example", "a.html"),
+            "`--example` needs a study that has an example, but coins has none. Those that have: drawn.",
+        ),
+        (("drawn", "--example", "a.html", "--show"), "`--example` runs no study, so it can't go with --show."),
+        (("drawn", "--example", "a.html", "--seeds", 2), "`--example` runs no study, so it can't go with --seeds."),
+        (
+            ("drawn", "--example", "a.html", "--processes", 2),
+            "`--example` runs no study, so it can't go with --processes.",
+        ),
+        (("drawn", "--example", "a.html", "--format", "json"), "so it can't go with --format json."),
+        (("drawn", "--example", "file"), "`--example` must be a new file, or a page that regard wrote, but file is"),
         (("coins", "--progress", "loud"), "`--progress` must be one of"),
         (("coins", "--format", "yaml"), "`--format` must be one of"),
     ],

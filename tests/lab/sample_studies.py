@@ -6,6 +6,7 @@ from pathlib import Path
 
 from regard.errors import DivergedError
 from regard.lab import Along, Claim, Study
+from regard.page import Page, Picture, Pictures, Prose
 from regard.tasks.measure import ACCURACY, Measure
 
 
@@ -55,6 +56,24 @@ LINES = Study(
     {"rising": {"slope": 0.1}, "falling": {"slope": -0.1}},
     (Claim("rising", "falling", at=3), Claim("rising", "falling", at=1, text="At the start?")),
     along=Along("n", (1, 2, 3), within=True),
+)
+
+
+def drawn_line(setting, seed):
+    """Shows a setting as pixels, as bright as its slope."""
+    picture = Picture(((0.0, setting["slope"]), (1.0, 0.0)), f"n = {setting['n']}, seed {seed}")
+    return Page("A line", (Prose(f"Its slope is {setting['slope']}."), Pictures("Pixels", (picture,))))
+
+
+DRAWN = Study(
+    "drawn",
+    "Does rising win?",
+    line,
+    {"rising": {"slope": 0.5}, "falling": {"slope": -0.5}},
+    (Claim("rising", "falling", at=3),),
+    full={"slope": 5.0},
+    along=Along("n", (1, 2, 3), full=(1, 9), within=True),
+    example=drawn_line,
 )
 POINTS = Study(
     "points",

@@ -44,6 +44,11 @@ def test_runs_in_several_processes_are_those_of_one(tmp_path):
     assert all(each.seconds >= 0 and each.code == COINS.code for each in runs)
 
 
+def test_an_example_need_not_be_sent_to_other_processes():
+    study = dataclasses.replace(COINS, example=lambda setting, seed: None)
+    assert values(run_study(study, processes=2, progress="none")) == EXPECTED
+
+
 def test_a_line_that_was_being_written_is_run_again(tmp_path):
     path = tmp_path / "coins.jsonl"
     run_study(COINS, path, processes=1, progress="none")

@@ -26,19 +26,20 @@ class HtmlPage:
         path: the file to write.
         force: whether to overwrite a file that isn't such a page.
         sources: the number of sources; 0 if it isn't known yet.
+        option: the option that names the file.
 
     Raises:
         ArgumentError: the path is a folder, can't be written, or is another file; or there are too many sources.
     """
 
-    def __init__(self, path: str, *, force: bool = False, sources: int = 0):
+    def __init__(self, path: str, *, force: bool = False, sources: int = 0, option: str = "--html"):
         if sources > _MOST:
             raise ArgumentError(
                 f"`--html` takes up to {_MOST} sources, but there are {sources}. Give fewer, or leave it out."
             )
-        self.path, self.force = path, force
+        self.path, self.force, self._option = path, force, option
         self._check()
-        check_folder("--html", path)
+        check_folder(option, path)
         self.blocks: list[Block] = []
         self.records: list[tuple[str, Record]] = []
         self.pages = 0
@@ -59,7 +60,7 @@ class HtmlPage:
             self.records.append((page.title, record))
 
     def _check(self) -> None:
-        check_new("--html", self.path, "page", _is_page, force=self.force)
+        check_new(self._option, self.path, "page", _is_page, force=self.force)
 
     def write(
         self,

@@ -10,7 +10,6 @@ import typer
 from regard.cli.options import (
     ChartOption,
     ColourOption,
-    FigureForceOption,
     Format,
     FormatOption,
     PlainOption,
@@ -47,7 +46,14 @@ def lab(
     runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the report as an offline page.")] = None,
     figure: ChartOption = None,
-    force: FigureForceOption = False,
+    example: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Only train the first variant once, and write a page of what it does."),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Let --html, --figure and --example overwrite a file that regard didn't write."),
+    ] = False,
     progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -71,6 +77,7 @@ def lab(
       regard lab self --full --seeds 5       run it in the full size
       regard lab self --html self.html       also as a page
       regard lab self --figure self.pdf      and its first chart, for a paper
+      regard lab detector --example a.html   what a detector finds, and what it attends to
     """
     import_torch()
     from regard.cli.console import output_console
@@ -82,6 +89,7 @@ def lab(
 
     if name is None:
         named = {"--show": show, "--full": full, "--runs": runs, "--html": html, "--figure": figure, "--seeds": seeds}
+        named["--example"] = example
         for option, given in named.items():
             if given not in (None, False):
                 raise ArgumentError(f"`{option}` needs the name of a study. The names: {', '.join(STUDIES)}.")
@@ -94,6 +102,15 @@ def lab(
     if name not in STUDIES:
         raise UnknownNameError("NAME", name, STUDIES, see="regard lab")
     study = STUDIES[name]
+    if example is not None:
+        others = {"--show": show, "--runs": runs, "--html": html, "--figure": figure, "--out": out, "--seeds": seeds}
+        others["--processes"] = processes
+        given = [option for option, value in others.items() if value not in (None, False)]
+        if given or format is Format.json:
+            raise ArgumentError(f"`--example` runs no study, so it can't go with {(*given, '--format json')[0]}.")
+        page = _example(study, example, full=full, force=force)
+        show_page(page, output_console(width=width, colour=color), plain=plain)
+        return
     page_file = None if html is None else HtmlPage(html, force=force)
     figure_file = None if figure is None else FigureFile(figure, force=force)
     held = _there(study, out, seeds=seeds, full=full) if show else _run(study, out, seeds, full, processes, progress)
@@ -106,6 +123,25 @@ def lab(
         typer.echo(json.dumps({**_summarised(study, held), "runs": [asdict(each) for each in held]}, indent=2))
         return
     show_page(report(study, held, all_runs=runs), output_console(width=width, colour=color), plain=plain)
+
+
+def _example(study: "Study", path: str, *, full: bool, force: bool) -> "Page":
+    """Make the example of a study, and write it to a file."""
+    from regard.cli.html_page import HtmlPage
+    from regard.lab import STUDIES
+
+    if study.example is None:
+        those = [each.name for each in STUDIES.values() if each.example is not None]
+        raise ArgumentError(
+            f"`--example` needs a study that has an example, but {study.name} has none. "
+            f"Those that have: {', '.join(those) or '(none)'}."
+        )
+    page_file = HtmlPage(path, force=force, option="--example")
+    typer.echo(f"Training the example of {study.name}, which can take minutes.", err=True)
+    page = study.show_example(full=full)
+    page_file.add(page, heading=False)
+    page_file.write(page.title, f"the example of {study.name}")
+    return page
 
 
 def _there(study: "Study", out: Path | None, *, seeds: int | None = None, full: bool = False) -> "list[Run]":

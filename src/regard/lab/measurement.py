@@ -11,9 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from regard.version import __version__
 
-__all__ = ["Measured", "cores", "machine", "measured", "processor", "today", "versions"]
+__all__ = ["Measured", "cores", "machine", "machine_with_gpu", "measured", "processor", "today", "versions"]
 
 
 class Measured(NamedTuple):
@@ -27,14 +29,22 @@ class Measured(NamedTuple):
 def measured(call: Callable[[], Any]) -> Measured:
     """Time a call, and measure the memory that its process took from the system above what it held before.
 
+    If the call takes memory of a GPU, it is that.
+
     Example:
         >>> measured(lambda: 7).value
         7
     """
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    there = torch.cuda.memory_allocated() if on_gpu else 0
     before = _held()
     start = time.perf_counter()
     value = call()
     seconds = time.perf_counter() - start
+    if on_gpu and (most := torch.cuda.max_memory_allocated()) > there:
+        return Measured(value, seconds, (most - there) / 2**20)
     return Measured(value, seconds, None if before is None else max(0.0, _status("VmHWM") - before) / 1024)
 
 
@@ -77,6 +87,11 @@ def processor() -> str:
 def machine() -> str:
     """The processor and the number of its cores."""
     return f"{processor()}, {cores()} cores"
+
+
+def machine_with_gpu() -> str:
+    """The same, and the GPU that PyTorch finds."""
+    return f"{machine()}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else machine()
 
 
 def versions() -> dict[str, str]:

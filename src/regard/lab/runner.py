@@ -1,5 +1,6 @@
 """Run a study: seed by seed, in as many processes as there are cores, and never the same run twice."""
 
+import dataclasses
 import inspect
 import multiprocessing
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, DivergedError, RegardError
-from regard.lab.measurement import cores, machine, measured, today, versions
+from regard.lab.measurement import cores, machine_with_gpu, measured, today, versions
 from regard.lab.progress import choose_run_progress
 from regard.lab.results import Run, append_run, as_measures, current_runs, read_runs
 from regard.lab.study import Planned, Study
@@ -153,7 +154,7 @@ def _run(study: Study, planned: Planned, code: str) -> Run:
         None if found.memory is None else round(found.memory, 1),
         code,
         versions(),
-        machine(),
+        machine_with_gpu(),
         today(),
         diverged,
     )
@@ -177,7 +178,9 @@ def _check_importable(study: Study) -> None:
 @contextmanager
 def _pool(processes: int, study: Study) -> Iterator[ProcessPoolExecutor]:
     # Not forked: PyTorch's threads don't survive that.
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _start_worker, (study,))
+    # Without the example, which workers don't make, and which may be a function that can't be sent.
+    sent = dataclasses.replace(study, example=None)
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _start_worker, (sent,))
     try:
         yield pool
     finally:

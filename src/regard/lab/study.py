@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError, UnknownNameError
+from regard.page import Page
 from regard.tasks.measure import ACCURACY, Measure
 
 __all__ = ["Along", "Claim", "Planned", "Study"]
@@ -113,6 +114,8 @@ class Study:
         data: the names of the data sets that it reads.
         source: the passage of the lecture notes, or the paper, that raises the question.
         note: what a reader should know of how it is answered, in a sentence or two.
+        example: a function (setting, seed) that trains the variant of a setting once and shows on a page what it does,
+            such as what it attends to; None: there is nothing to show.
 
     Raises:
         ArgumentError: there are no variants or claims, or too few seeds for an interval.
@@ -143,6 +146,7 @@ class Study:
     data: tuple[str, ...] = ()
     source: str = ""
     note: str = ""
+    example: Callable[[Setting, int], Page] | None = None
 
     def __post_init__(self) -> None:
         for name in ("variants", "claims", "measures"):
@@ -194,6 +198,30 @@ class Study:
                 for variant, own in self.variants.items():
                     yield Planned(variant, seed, {**shared, **own, **point})
 
+    def show_example(self, seed: int = 0, *, full: bool = False) -> Page:
+        """Train the first variant, and show what it does.
+
+        Args:
+            seed: the seed.
+            full: the full size.
+
+        Raises:
+            ArgumentError: the study has no example.
+
+        Example:
+            >>> from regard.page import Prose
+            >>> def run(setting, seed):
+            ...     return {"accuracy": 0.5}
+            >>> def example(setting, seed):
+            ...     return Page("A coin", (Prose(f"{setting['coin']}, {seed}"),))
+            >>> variants, claims = {"fair": {"coin": "fair"}}, (Claim("fair", 0.25),)
+            >>> Study("coins", "Is it fair?", run, variants, claims, example=example).show_example(7).blocks
+            (Prose(text='fair, 7'),)
+        """
+        if self.example is None:
+            raise ArgumentError(f"`example` must be a function of the study, but {self.name} has none to show.")
+        return self.example(self.planned(seeds=1, full=full)[0].setting, seed)
+
     @property
     def code(self) -> str:
         """A digest of the function that runs it, without its comments: results of another function are stale."""
@@ -202,7 +230,17 @@ class Study:
             tree = ast.parse(textwrap.dedent(inspect.getsource(own)))
         except (OSError, TypeError, SyntaxError):
             return ""
-        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(_form(tree)).encode()).hexdigest()[:12]
+
+
+def _form(node: Any) -> Any:
+    """A syntax tree as lists, equal in all versions of Python, which `ast.dump` isn't: newer ones have more fields."""
+    if isinstance(node, list):
+        return [_form(each) for each in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value is not None and value != [])
+    return [type(node).__name__, *([name, _form(value)] for name, value in fields)]
 
 
 SECONDS = Measure("seconds", falls=True, digits=1)

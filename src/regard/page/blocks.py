@@ -9,11 +9,13 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 from regard.page.chart import Chart, Point, Series
+from regard.page.picture import Box, Picture, Pictures
 
 __all__ = [
     "Bar",
     "Bars",
     "Block",
+    "Box",
     "Chart",
     "ComparedItem",
     "Comparison",
@@ -22,6 +24,8 @@ __all__ = [
     "Item",
     "Items",
     "Page",
+    "Picture",
+    "Pictures",
     "Point",
     "Prose",
     "Ranking",
@@ -269,7 +273,7 @@ class HeatMap:
             raise ArgumentError(f"`high` must be a finite number above 0, but is {self.high}.")
 
 
-Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap | Chart
+Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap | Chart | Pictures
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ import math
 from html import escape
 
 from regard.errors import ArgumentError
-from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Pictures, Prose, Table
 from regard.page.chart_numbers import numbers_table
 from regard.page.downsampling import downsample, downsampling_note
 from regard.page.html_chart import chart_html
+from regard.page.html_pictures import pictures_html
 from regard.page.numbers import percent, plural
 from regard.page.style import style_of
 from regard.page.visible import visible
@@ -84,6 +85,8 @@ def _block(block: Block) -> str:
             return _heat_map(block)
         case Chart():
             return chart_html(block, _table(numbers_table(block)))
+        case Pictures():
+            return pictures_html(block)
 
 
 def _text(text: str) -> str:

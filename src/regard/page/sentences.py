@@ -16,6 +16,7 @@ from regard.page.blocks import (
     Item,
     Items,
     Page,
+    Pictures,
     Point,
     Prose,
     Ranking,
@@ -24,6 +25,7 @@ from regard.page.blocks import (
 )
 from regard.page.chart_numbers import interval_text
 from regard.page.numbers import counted, percent
+from regard.page.picture_numbers import picture_text
 from regard.page.visible import visible
 
 __all__ = ["sentences"]
@@ -79,6 +81,12 @@ def _block(block: Block) -> Iterator[str]:
             yield _axes(block)
             for series in block.series:
                 yield _series(series, block)
+        case Pictures():
+            if block.title:
+                yield _ended(block.title)
+            for number, picture in enumerate(block.pictures, start=1):
+                name = f"Picture {number}, {picture.caption}" if picture.caption else f"Picture {number}"
+                yield _ended(_number_words(f"{name}: {picture_text(picture)}"))
 
 
 def _item(item: Item, position: int, noun: str) -> str:

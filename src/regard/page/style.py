@@ -1,7 +1,8 @@
 """The style sheet of the offline page: light or dark by the reader's setting, legible at 400 %, printable."""
 
-from regard.page.blocks import Chart, Page
+from regard.page.blocks import Chart, Page, Pictures
 from regard.page.html_chart import CHART_STYLE
+from regard.page.html_pictures import PICTURES_STYLE
 
 __all__ = ["STYLE", "style_of"]
 
@@ -59,10 +60,11 @@ thead th { color: var(--quiet); font-weight: 400 }
 
 
 def style_of(page: Page) -> str:
-    """The style sheet of a page, with what charts need if it has one.
+    """The style sheet of a page, with what charts and pictures need if it has any.
 
     Example:
         >>> style_of(Page("", ())) == STYLE
         True
     """
-    return STYLE + CHART_STYLE if any(isinstance(block, Chart) for block in page.blocks) else STYLE
+    further = ((Chart, CHART_STYLE), (Pictures, PICTURES_STYLE))
+    return STYLE + "".join(style for kind, style in further if any(isinstance(each, kind) for each in page.blocks))

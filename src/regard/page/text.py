@@ -7,13 +7,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Prose, Table
+from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Pictures, Prose, Table
 from regard.page.sentences import sentences
 from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
 from regard.page.text_chart import chart_lines
 from regard.page.text_comparison import comparison_lines
 from regard.page.text_map import map_lines
+from regard.page.text_pictures import pictures_lines
 from regard.page.visible import clip, visible
 from regard.page.wrapping import wrap
 
@@ -108,6 +109,8 @@ def _block(block: Block, terminal: Terminal) -> list[Text]:
             return map_lines(block, terminal)
         case Chart():
             return chart_lines(block, terminal)
+        case Pictures():
+            return pictures_lines(block, terminal)
 
 
 def _items(block: Items, terminal: Terminal) -> list[Text]:
