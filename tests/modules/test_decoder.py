@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention import INPUT_POSITIONS, POSITIONS, Lengths, Sinusoidal
+from regard.attention import INPUT_POSITIONS, POSITIONS, Causal, Lengths, Sinusoidal, Window
 from regard.errors import ArgumentError
 from regard.modules import MultiHeadAttention
 from regard.modules.decoder import Decoder
@@ -34,6 +34,26 @@ def test_step_by_step_equals_all_at_once(position, sizes):
         caches = decoder.start(source, lengths)
         steps = [decoder.step(part, caches) for part in targets.split(sizes, dim=1)]
         torch.testing.assert_close(torch.cat(steps, 1), decoder(targets, source, mask=Lengths(key=lengths)))
+
+
+@pytest.mark.parametrize("mask", [Causal(), Causal() & Window(2, 0), Window(1, 1) & Causal()], ids=str)
+def test_other_causal_masks_have_steps_as_well(mask):
+    decoder, targets, source, lengths = make(target_mask=mask), vectors(7), vectors(5), torch.tensor([5, 5, 5])
+    with torch.no_grad():
+        caches = decoder.start(source, lengths)
+        steps = [decoder.step(part, caches) for part in targets.split(1, dim=1)]
+        torch.testing.assert_close(torch.cat(steps, 1), decoder(targets, source))
+
+
+@pytest.mark.parametrize("mask", [None, Window(1, 1), Causal() | Window(1, 1)], ids=str)
+def test_a_set_has_no_steps(mask):
+    """A step would answer otherwise than all at once."""
+    decoder = make(target_mask=mask)
+    with torch.no_grad():
+        caches = make().start(vectors(5), torch.tensor([5, 5, 5]))
+    for call in (lambda: decoder.start(vectors(5), torch.tensor([5, 5, 5])), lambda: decoder.step(vectors(1), caches)):
+        with pytest.raises(ArgumentError, match="`target_mask` must be causal for decoding step by step, but is"):
+            call()
 
 
 def test_it_sees_the_source_and_its_own_past():

@@ -3,6 +3,7 @@
 from regard.attention.masks import Pairs
 from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention
+from regard.modules.boxes import box_corners, generalised_iou, iou
 from regard.modules.cache import Cache
 from regard.modules.convolution_attention import ConvolutionAttention
 from regard.modules.ctc import CTCHead
@@ -42,7 +43,8 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
-from regard.modules.pictures import ChannelAttention, to_picture, to_vectors
+from regard.modules.object_queries import BoxHead, ObjectQueries
+from regard.modules.pictures import ChannelAttention, GridPositions, to_picture, to_vectors
 from regard.modules.pooling import (
     POOLINGS,
     AttentionPooling,
@@ -56,7 +58,9 @@ from regard.modules.projections import Projections
 from regard.modules.pytorch_masks import torch_masks
 from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
 from regard.modules.rescoring import rescore
+from regard.modules.self_attention_2d import SelfAttention2d
 from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
+from regard.modules.set_matching import Matches, Objects, SetLoss, match_sets
 from regard.modules.transformer_seq2seq import TransformerSeq2Seq
 
 __all__ = [
@@ -69,6 +73,7 @@ __all__ = [
     "AttentionSeq2Seq",
     "BidirectionalNetwork",
     "BigBird",
+    "BoxHead",
     "CTCHead",
     "Cache",
     "ChannelAttention",
@@ -90,16 +95,20 @@ __all__ = [
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
+    "GridPositions",
     "Guide",
     "LinearAttention",
     "LinformerAttention",
     "Longformer",
+    "Matches",
     "MaxPooling",
     "MeanPooling",
     "Memory",
     "MultiHeadAttention",
     "Network",
     "NystromAttention",
+    "ObjectQueries",
+    "Objects",
     "Pairs",
     "PerLayer",
     "PerformerAttention",
@@ -109,7 +118,9 @@ __all__ = [
     "RecurrentSeq2Seq",
     "ReformerAttention",
     "ScaledEmbedding",
+    "SelfAttention2d",
     "Seq2Seq",
+    "SetLoss",
     "SinkhornAttention",
     "Strided",
     "SumPooling",
@@ -117,9 +128,13 @@ __all__ = [
     "TransformerSeq2Seq",
     "WindowNetwork",
     "beam_search",
+    "box_corners",
     "build_network",
+    "generalised_iou",
     "generate_frames",
     "greedy",
+    "iou",
+    "match_sets",
     "monotonic_alignment",
     "rescore",
     "to_picture",

@@ -6,7 +6,9 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attention.masks import And, Causal, Mask, as_mask
 from regard.attention.validation import check_count
+from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.cache import Cache
 from regard.modules.dropout import Dropout
@@ -29,7 +31,11 @@ class DecoderLayer(nn.Module):
     Args:
         width, heads, hidden, dropout, attention_dropout: as in `EncoderLayer`.
         position: the position scheme of self-attention; cross-attention has none.
+        target_mask: which targets each target may attend to; None: all, for targets that are a set and no sequence.
         **parts: other arguments of `MultiHeadAttention`, for both kinds of attention.
+
+    Raises:
+        ArgumentError: an argument that can't be.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
@@ -43,9 +49,12 @@ class DecoderLayer(nn.Module):
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
         position: Any = None,
+        target_mask: Any = "causal",
         **parts: Any,
     ):
         super().__init__()
+        as_mask(target_mask)  # refuses what is no mask, before there is anything to train
+        self.target_mask = target_mask
         self.attention_norm = nn.LayerNorm(width)
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, position=position, **parts)
         self.source_norm = nn.LayerNorm(width)
@@ -61,7 +70,7 @@ class DecoderLayer(nn.Module):
         mask: Any = None,
         caches: LayerCaches | None = None,
     ) -> Float[Tensor, "batch length width"]:
-        """The target vectors after attending to the previous targets and to the source.
+        """The target vectors after attending to the targets that `target_mask` allows, and to the source.
 
         Args:
             vectors: the targets.
@@ -70,7 +79,7 @@ class DecoderLayer(nn.Module):
             caches: the caches of earlier steps; None for all targets at once.
         """
         own = None if caches is None else caches.own
-        attended = self.attention(self.attention_norm(vectors), mask="causal", cache=own)
+        attended = self.attention(self.attention_norm(vectors), mask=self.target_mask, cache=own)
         vectors = vectors + self.dropout(attended)
         known = None if caches is None else caches.source
         attended = self.source_attention(self.source_norm(vectors), source, mask=mask, cache=known)
@@ -81,7 +90,7 @@ class Decoder(nn.Module):
     """A stack of decoder layers over embedded targets.
 
     Args:
-        width, layers, heads, hidden, dropout, position, **parts: as in `Encoder`.
+        width, layers, heads, hidden, dropout, position, **parts: as in `Encoder`; `target_mask` as in `DecoderLayer`.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, right; the notes, 002 and 004, cross-attention.
 
@@ -118,15 +127,48 @@ class Decoder(nn.Module):
         *,
         mask: Any = None,
     ) -> Float[Tensor, "batch length width"]:
-        """Decode all at once, each from the ones before it; `mask` says which source items each may attend to."""
-        if self.position is not None:
-            vectors = self.position(vectors)
+        """Decode all at once, each from the ones that `target_mask` allows: by default those up to itself.
+
+        Args:
+            vectors: the targets.
+            source: the encoded source.
+            mask: which target may attend to which source item.
+        """
+        return self.norm(self._states(vectors, source, mask)[-1])
+
+    def after_each_layer(
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        source: Float[Tensor, "batch source width"],
+        *,
+        mask: Any = None,
+    ) -> list[Float[Tensor, "batch length width"]]:
+        """What `forward` would return if each layer were the last one, for losses on all of them.
+
+        Example:
+            >>> import torch
+            >>> decoder = Decoder(8, layers=3, heads=2, hidden=16)
+            >>> targets, source = torch.randn(1, 4, 8), torch.randn(1, 5, 8)
+            >>> found = decoder.after_each_layer(targets, source)
+            >>> len(found), torch.equal(found[-1], decoder(targets, source))
+            (3, True)
+        """
+        return [self.norm(state) for state in self._states(vectors, source, mask)[1:]]
+
+    def _states(self, vectors: Tensor, source: Tensor, mask: Any) -> list[Tensor]:
+        """The vectors before the first layer and after each one."""
+        states = [vectors if self.position is None else self.position(vectors)]
         for layer in self.layers:
-            vectors = layer(vectors, source, mask=mask)
-        return self.norm(vectors)
+            states.append(layer(states[-1], source, mask=mask))
+        return states
 
     def start(self, source: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> list[LayerCaches]:
-        """The caches that `step` needs: for each layer the source's keys and values, and an empty cache for targets."""
+        """The caches that `step` needs: for each layer the source's keys and values, and an empty cache for targets.
+
+        Raises:
+            ArgumentError: the target mask isn't causal, so that a target would need the later ones.
+        """
+        self._check_causal()
         layers: list[Any] = list(self.layers)
         return [LayerCaches(Cache(), layer.source_attention.remember(source, lengths=lengths)) for layer in layers]
 
@@ -134,6 +176,9 @@ class Decoder(nn.Module):
         self, vectors: Float[Tensor, "batch length width"], caches: list[LayerCaches], *, mask: Any = None
     ) -> Float[Tensor, "batch length width"]:
         """Decode the next targets, one or more, as `forward` would after all earlier ones, and add them to the caches.
+
+        Raises:
+            ArgumentError: the target mask isn't causal.
 
         Example:
             >>> import torch
@@ -145,6 +190,7 @@ class Decoder(nn.Module):
             ...     torch.allclose(torch.cat(steps, 1), decoder(targets, source), atol=1e-5)
             True
         """
+        self._check_causal()
         if self.position is not None and caches:
             before = caches[0].own.length
             encodings = self.position.encode(before + vectors.shape[1])[before:]
@@ -152,6 +198,19 @@ class Decoder(nn.Module):
         for layer, known in zip(self.layers, caches, strict=True):
             vectors = layer(vectors, mask=mask, caches=known)
         return self.norm(vectors)
+
+    def _check_causal(self) -> None:
+        layers: list[Any] = list(self.layers)
+        for layer in layers:
+            if not _is_causal(as_mask(layer.target_mask)):
+                raise ArgumentError(
+                    f"`target_mask` must be causal for decoding step by step, but is {layer.target_mask!r:.60}. Decode "
+                    "all targets at once, by calling the decoder."
+                )
+
+
+def _is_causal(mask: Mask) -> bool:
+    return isinstance(mask, Causal) or (isinstance(mask, And) and (_is_causal(mask.left) or _is_causal(mask.right)))
 
 
 def encoder_and_decoder(

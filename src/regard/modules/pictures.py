@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.positional_encodings import PositionalEncoding
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
 
-__all__ = ["ChannelAttention", "to_picture", "to_vectors"]
+__all__ = ["ChannelAttention", "GridPositions", "to_picture", "to_vectors"]
 
 
 def to_vectors(picture: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch pixel channel"]:
@@ -38,6 +41,47 @@ def to_picture(
             f"{vectors.shape[1]}."
         )
     return vectors.transpose(1, 2).unflatten(2, (height, width))
+
+
+class GridPositions(PositionalEncoding):
+    """Adds to the vectors of a grid, row by row, a learned vector for each row and one for each column, concatenated.
+
+    Not inductive, and data-driven, as `Learned`.
+
+    Args:
+        width: the size of the vectors; an even number.
+        rows, columns: those of the grid.
+
+    Raises:
+        ArgumentError: `width` is odd, or the vectors aren't those of the grid.
+
+    Source: Carion et al. 2020 (arXiv 2005.12872), section A.4, spatial positional encoding, with learned vectors.
+
+    Example:
+        >>> GridPositions(8, rows=3, columns=5)(torch.zeros(2, 15, 8)).shape
+        torch.Size([2, 15, 8])
+    """
+
+    inductive, data_driven = False, True
+
+    def __init__(self, width: int, rows: int, columns: int):
+        super().__init__(width)
+        if width % 2:
+            raise ArgumentError(f"`width` must be even, half for the row and half for the column, but is {width}.")
+        check_count("rows", rows, "the number of rows")
+        check_count("columns", columns, "the number of columns")
+        self.rows = nn.Parameter(torch.empty(rows, width // 2))
+        self.columns = nn.Parameter(torch.empty(columns, width // 2))
+        for each in (self.rows, self.columns):
+            nn.init.normal_(each)
+
+    def encode(self, length: int) -> Float[Tensor, "length width"]:
+        rows, columns = len(self.rows), len(self.columns)
+        if length != rows * columns:
+            raise ArgumentError(f"`vectors` must be {rows} x {columns} = {rows * columns}, but are {length}.")
+        # (row feature), (column feature) -> ((row column) (2 feature))
+        pairs = self.rows[:, None].expand(-1, columns, -1), self.columns[None].expand(rows, -1, -1)
+        return torch.cat(pairs, dim=-1).flatten(0, 1)
 
 
 class ChannelAttention(nn.Module):
