@@ -5,10 +5,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import torch
+from jaxtyping import Int64, UInt8
+from torch import Tensor
+
 from regard.errors import UnknownNameError
 from regard.tasks import Recipe, train
 
-__all__ = ["first_examples", "train_and_measure"]
+__all__ = ["first_examples", "real_digits", "train_and_measure"]
 
 
 def train_and_measure(
@@ -59,3 +63,16 @@ def first_examples(data: str, split: str, count: int | None = None, label: str |
     if data not in DATASETS:
         raise UnknownNameError("data", data, DATASETS)
     return list(read(data, split, label))[:count]
+
+
+@cache
+def real_digits(split: str) -> tuple[UInt8[Tensor, "picture 28 28"], Int64[Tensor, " picture"]]:
+    """The pictures of a split of MNIST, from 0, black, to 255, and the digits that they show.
+
+    They are read once in each process; don't modify them.
+
+    Raises:
+        DataError: the files of MNIST aren't there; says how to get them.
+    """
+    examples = first_examples("mnist", split)
+    return torch.stack([each.source for each in examples]), torch.tensor([int(each.target) for each in examples])

@@ -5,8 +5,10 @@ from regard.lab.studies import (
     convolution,
     data,
     depth,
+    detector,
     diagonal,
     edges,
+    generator,
     guided,
     heads,
     normalisers,
@@ -52,6 +54,7 @@ _MODULES = (
     data,
     convolution,
     receptive,
+    generator,
     translation,
     guided,
     edges,
@@ -61,6 +64,7 @@ _MODULES = (
     place,
     verbs,
     sentiment,
+    detector,
 )
 
 STUDIES: dict[str, Study] = {module.study.name: module.study for module in _MODULES}

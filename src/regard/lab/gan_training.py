@@ -1,0 +1,128 @@
+"""The training of a generator of digits and a discriminator against each other, by the hinge loss."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int64, UInt8
+from torch import Tensor
+from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from regard.attention.validation import check_count
+from regard.errors import ArgumentError, DivergedError
+from regard.lab.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
+
+__all__ = ["discriminator_loss", "generator_loss", "train_generator"]
+
+_BETAS = (0.0, 0.9)
+
+
+def discriminator_loss(real: Float[Tensor, " batch"], generated: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """The hinge loss of scores: the mean of max(0, 1 - real) plus the mean of max(0, 1 + generated).
+
+    Source: Zhang et al. 2019 (arXiv 1805.08318), equation 4.
+
+    Example:
+        >>> discriminator_loss(torch.tensor([2.0, 0.0]), torch.tensor([-2.0, 1.0]))
+        tensor(1.5000)
+    """
+    return functional.relu(1 - real).mean() + functional.relu(1 + generated).mean()
+
+
+def generator_loss(generated: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """The mean score of generated pictures, negated.
+
+    Source: Zhang et al. 2019 (arXiv 1805.08318), equation 4.
+    """
+    return -generated.mean()
+
+
+def train_generator(
+    pictures: UInt8[Tensor, "example 28 28"],
+    digits: Int64[Tensor, " example"],
+    seed: int,
+    *,
+    block: str,
+    width: int,
+    steps: int,
+    batch: int,
+    rates: Sequence[float],
+    average: float,
+    device: str | None = None,
+) -> DigitGenerator:
+    """Train a generator of digits.
+
+    Each step updates the discriminator by a batch of real and one of generated digits, and the generator by the scores
+    that the updated discriminator gives to the same generated digits. Adam has beta 0.0 and 0.9.
+
+    Args:
+        pictures: real ones, from 0, black, to 255.
+        digits: what they show.
+        seed: of the weights, the noise and the batches.
+        block: what both networks have at 14 x 14, a name in `BLOCKS`.
+        width: the number of channels at 14 x 14.
+        steps: the number of updates.
+        batch: the number of real digits in a step.
+        rates: the learning rates of the generator and of the discriminator.
+        average: the decay, from 0 to 1, of the exponential moving average of the generator's weights. The mean and
+            variance of its batch normalisation aren't averaged: they are those of the last generator.
+        device: where it is trained; None: on the first GPU that CUDA finds, or else on the CPU.
+
+    Returns:
+        the generator with the averaged weights, on that device, in evaluation mode.
+
+    Raises:
+        ArgumentError: there are no pictures, or not one digit from 0 to 9 for each; or `width`, `steps`, `batch`,
+            `rates` or `average` isn't possible.
+        UnknownNameError: there is no such block.
+        DivergedError: a loss isn't finite.
+
+    Source: Zhang et al. 2019 (arXiv 1805.08318): the losses, section 3; spectral normalisation in both networks and
+        two learning rates, section 4; Yazıcı et al. 2019 (arXiv 1806.04498): the average.
+    """
+    _check(pictures, digits, steps, batch, rates, average)
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    pictures, digits = pictures.to(place), digits.to(place)
+    torch.manual_seed(seed)
+    generator, discriminator = DigitGenerator(width, block).to(place), DigitDiscriminator(width, block).to(place)
+    averaged = AveragedModel(generator, multi_avg_fn=get_ema_multi_avg_fn(average))
+    generator_update, discriminator_update = (
+        torch.optim.Adam(network.parameters(), lr=rate, betas=_BETAS)
+        for network, rate in zip((generator, discriminator), rates, strict=True)
+    )
+    for _ in range(steps):
+        # Drawn on the CPU, so that all devices draw the same.
+        which = torch.randint(len(digits), (batch,)).to(place)
+        noise, wanted = torch.randn(batch, NOISE).to(place), torch.randint(CLASSES, (batch,)).to(place)
+        real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
+        scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
+        loss = discriminator_loss(*scores.chunk(2))
+        discriminator_update.zero_grad()
+        loss.backward()
+        discriminator_update.step()
+        opposed = generator_loss(discriminator(generated, wanted))
+        generator_update.zero_grad()
+        opposed.backward()
+        generator_update.step()
+        averaged.update_parameters(generator)
+        if not (loss + opposed).isfinite():
+            raise DivergedError("a loss isn't finite", "Try smaller `rates`.")
+    generator.load_state_dict(averaged.module.state_dict())
+    return generator.eval()
+
+
+def _check(pictures: Tensor, digits: Tensor, steps: int, batch: int, rates: Sequence[float], average: float) -> None:
+    if not len(pictures):
+        raise ArgumentError("`pictures` must hold at least one picture, but holds none.")
+    if len(digits) != len(pictures):
+        raise ArgumentError(f"`digits` must be one for each of {len(pictures)} pictures, but are {len(digits)}.")
+    if not 0 <= digits.min() <= digits.max() < CLASSES:
+        raise ArgumentError(f"`digits` must be from 0 to 9, but are from {int(digits.min())} to {int(digits.max())}.")
+    check_count("steps", steps, "the number of updates", 0)
+    check_count("batch", batch, "the number of real digits in a step")
+    if len(rates) != 2 or not all(rate >= 0 for rate in rates):
+        raise ArgumentError(
+            f"`rates` must be the learning rates of the generator and the discriminator, but are {rates}."
+        )
+    if not 0 <= average <= 1:
+        raise ArgumentError(f"`average` must be a decay from 0 to 1, but is {average}.")

@@ -1,0 +1,43 @@
+"""The picture of generated digits in the documents, and how it is drawn."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.page import Box, Page, Picture, Pictures, Prose
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def generator_picture():
+    pytest.importorskip("PIL.Image")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("generator_picture")
+
+
+def test_it_is_there_and_small(generator_picture):
+    content = generator_picture.PATH.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n")
+    assert len(content) < 120_000
+
+
+def test_samples_stand_above_weights_and_boxes(generator_picture):
+    samples = Pictures("", (Picture.of(np.ones((4, 10))), Picture.of(np.zeros((4, 10)))))
+    weights = np.zeros((2, 2))
+    weights[1, 0] = 0.5
+    looks = Pictures("", (Picture.of(np.zeros((4, 4)), "", weights, [Box(2, 0, 4, 2)]),))
+    pixels = np.asarray(generator_picture.drawn(Page("", (samples, Prose("Between."), looks))))
+    # Twice as large, 8 apart; with weights six times as large.
+    assert pixels.shape == (8 + 8 + 24, 20 + 8 + 20, 3)
+    assert (pixels[:8, :28] == 255).all()
+    assert (pixels[:8, 28:] == 0).all()
+    below = pixels[16:]
+    assert (below[12:, :12] == np.round(0.72 * generator_picture.BLUE)).all()
+    assert (below[12:, 12:24] == 0).all()
+    assert (below[:12, 12:14] == generator_picture.ORANGE).all()
+    assert (below[2:10, 14:22] == 0).all()
+    assert (below[:, 24:] == 255).all()
