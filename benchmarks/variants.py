@@ -15,6 +15,8 @@ of training, relative to a Transformer that holds all weights, on text of 4 K by
 """
 
 import argparse
+import functools
+import inspect
 import json
 import subprocess
 import sys
@@ -76,16 +78,19 @@ def made(name: str, size: int, training: bool) -> Callable[[], Any]:
     """A call of the variant on inputs that depend on the seed."""
     from regard import attend
     from regard.modules.efficient import APPROXIMATIONS
-    from regard.modules.make_part import make_part
+    from regard.modules.make_part import PerLayer, make_part
 
     torch.manual_seed(0)
     query, key, value = (torch.randn(1, HEADS, size, FEATURE, requires_grad=training) for _ in range(3))
-    if name == "reformer":
-        # It attends by one set of vectors.
-        key = query
     wanted = [query, key, value]
     if name in APPROXIMATIONS:
-        module = make_part("approximation", name, APPROXIMATIONS, head_size=FEATURE, heads=HEADS).train(training)
+        make = APPROXIMATIONS[name]
+        if make.shared_query_key:
+            wanted[1] = key = query
+        if "max_length" in inspect.signature(make).parameters:
+            make = functools.partial(make, max_length=size)
+        part = make_part("approximation", PerLayer(make), APPROXIMATIONS, head_size=FEATURE, heads=HEADS)
+        module = part.train(training)
         wanted += module.parameters()
 
         def call() -> torch.Tensor:

@@ -11,9 +11,10 @@ NAME is one of
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
-- `parts`, `combinations`, `input positions`: tables of the operator's parts,
+- `parts`, `combinations`, `input positions`: tables of the operator's parts; `approximations`: of those of attention,
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
+- `arena`, the variants for long sequences, of docs/arena_tables.py,
 - `claims: table` and `claims: sections`, the lab's questions with their answers, of docs/claim_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
 
@@ -36,6 +37,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import arena_tables
 import claim_tables
 import note_tables
 import part_tables
@@ -128,9 +130,11 @@ KINDS: dict[str, Callable[[str], str]] = {
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),
+    "approximations": lambda _: part_tables.approximations(),
     "notes": note_tables.table,
     "tasks": task_tables.table,
     "calibration": lambda _: task_tables.calibration(),
+    "arena": lambda _: arena_tables.table(),
     "claims": lambda which: {"table": claim_tables.table, "sections": claim_tables.sections}[which](),
     "part": part_tables.page,
     "engines": part_tables.engines_of,
@@ -164,6 +168,9 @@ def figures() -> Iterator[tuple[str, str]]:
             save_figure(record, path, view)
             yield view, path.read_text(encoding="utf-8")
 
+
+CHARTS = {"arena": arena_tables, "claims": claim_tables}
+"""The charts of studies, by their folder in docs/pictures."""
 
 TERMINAL_PICTURES = {"see.svg": ('regard see english-pos "I saw a saw ." --no-map', 64)}
 
@@ -269,14 +276,15 @@ def stale_pictures() -> Iterator[str]:
         path = ROOT / "docs" / "pictures" / "figures" / f"{view}.svg"
         if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
             yield str(path.relative_to(ROOT))
-    drawn = dict(claim_tables.pictures())
-    for name, svg in drawn.items():
-        path = ROOT / "docs" / "pictures" / "claims" / f"{name}.svg"
-        if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
-            yield str(path.relative_to(ROOT))
-    for path in (ROOT / "docs" / "pictures" / "claims").glob("*.svg"):
-        if path.stem not in drawn:
-            yield str(path.relative_to(ROOT))
+    for folder, room in CHARTS.items():
+        drawn = dict(room.pictures())
+        for name, svg in drawn.items():
+            path = ROOT / "docs" / "pictures" / folder / f"{name}.svg"
+            if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(svg)):
+                yield str(path.relative_to(ROOT))
+        for path in (ROOT / "docs" / "pictures" / folder).glob("*.svg"):
+            if path.stem not in drawn:
+                yield str(path.relative_to(ROOT))
     for name, draw in LECTURE_PICTURES.items():
         path = ROOT / "docs" / "pictures" / "lecture" / f"{name}.svg"
         if not path.exists() or not same(_words_of(path.read_text(encoding="utf-8")), _words_of(draw())):
@@ -303,14 +311,15 @@ def main(arguments: list[str]) -> int:
         if new != text:
             path.write_text(new, encoding="utf-8")
     pictures = ROOT / "docs" / "pictures"
-    for folder in ("claims", "figures", "lecture", "parts"):
+    for folder in (*CHARTS, "figures", "lecture", "parts"):
         (pictures / folder).mkdir(parents=True, exist_ok=True)
     for name, (command, columns) in TERMINAL_PICTURES.items():
         (pictures / name).write_text(picture(command, columns), encoding="utf-8")
     for view, svg in figures():
         (pictures / "figures" / f"{view}.svg").write_text(svg, encoding="utf-8")
-    for name, svg in claim_tables.pictures():
-        (pictures / "claims" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    for folder, room in CHARTS.items():
+        for name, svg in room.pictures():
+            (pictures / folder / f"{name}.svg").write_text(svg, encoding="utf-8")
     for name, draw in LECTURE_PICTURES.items():
         (pictures / "lecture" / f"{name}.svg").write_text(draw(), encoding="utf-8")
     for name, draw in PART_PICTURES.items():

@@ -1,6 +1,7 @@
 """The studies that come with the package: one file for each question of the lecture notes."""
 
 from regard.lab.studies import (
+    byte_text,
     clue,
     convolution,
     data,
@@ -11,8 +12,10 @@ from regard.lab.studies import (
     generator,
     guided,
     heads,
+    list_operations,
     normalisers,
     one_hot,
+    pixels,
     place,
     positions,
     projections,
@@ -64,6 +67,9 @@ _MODULES = (
     place,
     verbs,
     sentiment,
+    list_operations,
+    byte_text,
+    pixels,
     detector,
 )
 
