@@ -4,8 +4,6 @@ from collections import defaultdict
 from html import escape
 from itertools import groupby
 
-import numpy as np
-
 from regard.page.colours import hexadecimal
 from regard.page.picture import Box, Picture, Pictures
 from regard.page.picture_numbers import picture_text, weight_text
@@ -61,6 +59,8 @@ def _svg(picture: Picture) -> str:
 
 def _pixels(picture: Picture) -> str:
     """A black ground, and on it a path for each grey, of runs of pixels in a row."""
+    import numpy as np
+
     height, width = picture.size
     levels = np.rint(np.clip(np.asarray(picture.pixels), 0.0, 1.0) * _GREYS).astype(int)
     runs: dict[int, list[str]] = defaultdict(list)

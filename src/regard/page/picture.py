@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["MOST_PIXELS", "Box", "Picture", "Pictures"]
 
@@ -40,6 +41,8 @@ class Box:
     label: str = ""
 
     def __post_init__(self) -> None:
+        import numpy as np
+
         edges = self.left, self.top, self.right, self.bottom
         array = _numbers(edges)
         if array is None or not np.isfinite(array).all():
@@ -92,6 +95,7 @@ class Picture:
             ArgumentError: something isn't an array (row, column) of real numbers, or as above.
 
         Example:
+            >>> import numpy as np
             >>> Picture.of(np.zeros((4, 6)), weights=np.ones((2, 3))).size
             (4, 6)
         """
@@ -117,8 +121,10 @@ class Picture:
         return max(map(max, self.weights), default=0.0)
 
     @property
-    def strengths(self) -> np.ndarray:
+    def strengths(self) -> "np.ndarray":
         """How blue each weight is, from 0 to 1: the root of its share of the largest, as in a heat map."""
+        import numpy as np
+
         return np.sqrt(np.asarray(self.weights, dtype=float) / (self.highest or 1.0))
 
 
@@ -151,8 +157,10 @@ def _meets(low: float, high: float, size: int) -> bool:
     return low < size and (high > 0 or low >= 0)
 
 
-def _numbers(values: Any) -> np.ndarray | None:
+def _numbers(values: Any) -> "np.ndarray | None":
     """An array of real numbers; None if they aren't."""
+    import numpy as np
+
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         # NumPy has no bfloat16.
@@ -179,6 +187,8 @@ def _grid(name: str, values: Any) -> Grid:
 
 
 def _check_grid(name: str, rows: Grid) -> None:
+    import numpy as np
+
     widths = {len(row) for row in rows}
     if len(widths) != 1:
         raise ArgumentError(f"`{name}` must have rows of one length, but has {sorted(widths) or 'no rows'}.")

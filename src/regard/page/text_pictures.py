@@ -2,8 +2,8 @@
 
 import math
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.style import Style
 from rich.text import Text
 
@@ -12,6 +12,9 @@ from regard.page.picture import Picture, Pictures
 from regard.page.picture_numbers import box_text, weight_text
 from regard.page.terminal import Terminal
 from regard.page.wrapping import wrap
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["pictures_lines"]
 
@@ -44,6 +47,8 @@ def pictures_lines(block: Pictures, terminal: Terminal) -> list[Text]:
 
 def _drawings(picture: Picture, factor: int, terminal: Terminal) -> list[_Drawing]:
     """A drawing of the picture; without colours the weights are a second one."""
+    import numpy as np
+
     height, width = picture.size
     pixels = _averaged(np.clip(np.asarray(picture.pixels), 0.0, 1.0), factor)
     room = max(pixels.shape[1], 16)
@@ -64,15 +69,19 @@ def _drawings(picture: Picture, factor: int, terminal: Terminal) -> list[_Drawin
     return drawings
 
 
-def _averaged(values: np.ndarray, factor: int) -> np.ndarray:
+def _averaged(values: "np.ndarray", factor: int) -> "np.ndarray":
     """The means of squares of so many pixels; the last row and column are repeated where they don't divide it."""
+    import numpy as np
+
     values = np.pad(values, [(0, -size % factor) for size in values.shape], mode="edge")
     rows, columns = (size // factor for size in values.shape)
     return values.reshape(rows, factor, columns, factor).mean((1, 3))
 
 
-def _coloured(picture: Picture, pixels: np.ndarray, strengths: np.ndarray | None, factor: int) -> np.ndarray:
+def _coloured(picture: Picture, pixels: "np.ndarray", strengths: "np.ndarray | None", factor: int) -> "np.ndarray":
     """The colours (row, column, 3), from 0 to 255."""
+    import numpy as np
+
     colours = np.repeat(255 * pixels[..., None], 3, axis=2)
     if strengths is not None:
         cover = _COVER * strengths[..., None]
@@ -96,7 +105,7 @@ def _cells(low: float, high: float, size: int, factor: int) -> tuple[slice, list
     return slice(first, last + 1), [cell for cell, inside in ((first, low >= 0), (last, high <= size)) if inside]
 
 
-def _half_blocks(colours: np.ndarray, terminal: Terminal) -> _Drawing:
+def _half_blocks(colours: "np.ndarray", terminal: Terminal) -> _Drawing:
     """The upper half of a character is one row and the lower half the next."""
     lines = []
     for top in range(0, len(colours), 2):
@@ -109,8 +118,10 @@ def _half_blocks(colours: np.ndarray, terminal: Terminal) -> _Drawing:
     return lines
 
 
-def _shades(values: np.ndarray, shades: str) -> _Drawing:
+def _shades(values: "np.ndarray", shades: str) -> _Drawing:
     """A character is as high as two rows."""
+    import numpy as np
+
     if len(values) % 2:
         values = np.concatenate([values, values[-1:]])
     pairs = values.reshape(len(values) // 2, 2, -1).mean(1)
