@@ -174,12 +174,8 @@ _FIXED = {
     "task": "since candidates of other tasks can't be compared",
     "task.kind": "since candidates of other tasks can't be compared",
 }
-_OF_ATTENTION = (
-    "score",
-    "weights",
+_OF_SELF_ATTENTION = (
     "position",
-    "heads",
-    "attention_dropout",
     "projections",
     "mask",
     "attention_window",
@@ -188,6 +184,7 @@ _OF_ATTENTION = (
     "max_length",
     "residual",
 )
+_OF_ATTENTION = ("score", "weights", "heads", "attention_dropout", *_OF_SELF_ATTENTION)
 
 
 def _unused(recipe: Recipe, chosen: Mapping[str, Any]) -> tuple[str, ...]:
@@ -269,18 +266,7 @@ def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -
 
 _BY_ARCHITECTURE = {
     "transformer": ("network", "cell"),
-    "attentive": (
-        "network",
-        "hidden",
-        "position",
-        "projections",
-        "mask",
-        "attention_window",
-        "approximation",
-        "approximation_size",
-        "max_length",
-        "residual",
-    ),
+    "attentive": ("network", "hidden", *_OF_SELF_ATTENTION),
     "recurrent": ("network", "hidden", *_OF_ATTENTION),
 }
 

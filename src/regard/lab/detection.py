@@ -16,6 +16,7 @@ from regard.lab.detectors import DETECTORS
 from regard.lab.digit_canvases import Canvases, mnist_canvases
 from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative
+from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]
 
@@ -57,7 +58,7 @@ def train_detector(
         epochs: their number.
         learning_rate: of AdamW, after a warm-up; it falls to 0 along a cosine.
         batch: the canvases of a step, at most those of an epoch.
-        device: "auto": CUDA if it is there.
+        device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
         others: arguments of the detector.
 
     Raises:
@@ -75,7 +76,7 @@ def train_detector(
     if batch > _EPOCH:
         raise ArgumentError(f"`batch` must be at most the {_EPOCH} canvases of an epoch, but is {batch}.")
     torch.manual_seed(seed)
-    device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    device = choose_accelerator(device)
     model = DETECTORS[detector](**others).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=1e-4)
     steps = epochs * (_EPOCH // batch)

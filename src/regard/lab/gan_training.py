@@ -11,6 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError
 from regard.lab.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
+from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["discriminator_loss", "generator_loss", "train_generator"]
 
@@ -48,7 +49,7 @@ def train_generator(
     batch: int,
     rates: Sequence[float],
     average: float,
-    device: str | None = None,
+    device: str = "auto",
 ) -> DigitGenerator:
     """Train a generator of digits.
 
@@ -66,7 +67,7 @@ def train_generator(
         rates: the learning rates of the generator and of the discriminator.
         average: the decay, from 0 to 1, of the exponential moving average of the generator's weights. The mean and
             variance of its batch normalisation aren't averaged: they are those of the last generator.
-        device: where it is trained; None: on the first GPU that CUDA finds, or else on the CPU.
+        device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
 
     Returns:
         the generator with the averaged weights, on that device, in evaluation mode.
@@ -81,7 +82,7 @@ def train_generator(
         two learning rates, section 4; Yazıcı et al. 2019 (arXiv 1806.04498): the average.
     """
     _check(pictures, digits, steps, batch, rates, average)
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    place = torch.device(choose_accelerator(device))
     pictures, digits = pictures.to(place), digits.to(place)
     torch.manual_seed(seed)
     generator, discriminator = DigitGenerator(width, block).to(place), DigitDiscriminator(width, block).to(place)

@@ -81,7 +81,7 @@ def examples_of(source: str, count: int) -> tuple[Sequence[Any], Sequence[Any], 
 
     Args:
         source: "lists": expressions of 500 to 1,000 characters, and their values; those for training have 8 to 1,000,
-            because nothing is learned from long ones alone in this time; "bytes": hotel reviews, cut off after 1,024
+            because no variant learns from long ones alone in this time; "bytes": hotel reviews, cut off after 1,024
             bytes of UTF-8, and their sentiment; "pixels": the 784 pixels of a written digit, row by row.
         count: the number of examples for training.
     """

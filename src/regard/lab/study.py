@@ -219,7 +219,7 @@ class Study:
             (Prose(text='fair, 7'),)
         """
         if self.example is None:
-            raise ArgumentError(f"`example` must be a function of the study, but {self.name} has none to show.")
+            raise ArgumentError(f"`example` must be a function, but the study {self.name!r} has none.")
         return self.example(self.planned(seeds=1, full=full)[0].setting, seed)
 
     @property

@@ -32,11 +32,11 @@ class ObjectQueries(nn.Module):
     """Finds a set of objects: a decoder whose targets are learned queries, all decoded at once.
 
     The queries attend to each other, so that two of them needn't find the same object, and to the items of a picture,
-    such as its feature map. From each one follow the scores of its class, of which the last is "no object", and its
-    box. `SetLoss` trains it.
+    such as its feature map. Each query gives the scores of its classes, of which the last is "no object", and a box.
+    `SetLoss` trains them.
 
     Unlike in the paper, the layers are pre-norm, the queries enter the first layer only, and each query has a learned
-    box of its own, which the decoder changes. It trains faster so, as each query has its own region from the start.
+    box of its own, which the decoder changes. Training is faster, because each query has its region from the start.
 
     Args:
         width: the size of the vectors.

@@ -29,10 +29,10 @@ class SelfAttention2d(nn.Module):
     Raises:
         ArgumentError: a number of channels isn't a positive integer, or the input isn't a map with that many channels.
 
-    Source: Zhang et al. 2019 (SAGAN, arXiv 1805.08318), section 3, equations 1 to 3. Queries and keys have
-        channels / 8 there, too; values have as many in the paper, but channels / 2 in its code, which also pools keys
-        and values over 2 x 2 positions to save memory. Without gamma it is the non-local block of Wang et al. 2018
-        (arXiv 1711.07971), in its form "embedded Gaussian".
+    Source: Zhang et al. 2019 (SAGAN, arXiv 1805.08318), section 3, equations 1 to 3. In the paper queries, keys and
+        values have channels / 8. In the authors' code values have channels / 2, as here; it also pools keys and values
+        over 2 x 2 positions to save memory. Without gamma the layer is the non-local block of Wang et al. 2018 (arXiv
+        1711.07971) in its form "embedded Gaussian".
 
     Example:
         >>> layer = SelfAttention2d(16)

@@ -1,10 +1,32 @@
-"""How a computation grows with the length: multiply-adds of its matrix products, and memory that autograd keeps."""
+"""How a computation grows with the length: its matrix products, its largest tensor, and what autograd keeps."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
+
+
+class Largest(TorchDispatchMode):
+    """Keeps the size of the largest tensor that an operation gives; a subclass may count more in `see`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for each in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(each, Tensor):
+                # An expanded tensor takes no memory.
+                self.largest = max(self.largest, min(each.numel(), each.untyped_storage().nbytes() // each.itemsize))
+        self.see(func.__name__.split(".")[0], args, result)
+        return result
+
+    def see(self, name: str, args: tuple[Any, ...], result: Any) -> None:
+        """Called after each operation, with its name."""
 
 
 def operations(approximation: nn.Module, length: int, **options: object) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from modules.efficient.growth import Largest
 from regard.attention import Causal, Lengths
 from regard.errors import ArgumentError
 from regard.modules import APPROXIMATIONS, Approximation, MultiHeadAttention, PerLayer, Projections
@@ -244,20 +244,6 @@ def test_no_gradient_comes_from_earlier_outputs(name):
             assert each is None or not each[:, :, position + 1 :].any()
 
 
-class Largest(TorchDispatchMode):
-    """The largest tensor that an operation gives."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for each in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(each, torch.Tensor):
-                # An expanded tensor takes no memory.
-                self.numbers = max(self.numbers, min(each.numel(), each.untyped_storage().nbytes() // each.itemsize))
-        return result
-
-
 @pytest.mark.parametrize(("name", "causal"), CAUSAL)
 def test_no_tensor_is_of_all_pairs(name, causal):
     largest = []
@@ -266,7 +252,7 @@ def test_no_tensor_is_of_all_pairs(name, causal):
     for length in (1024, 2048):
         with Largest() as mode:
             with_gradients(module, drawn(name, 1, length), causal=causal)
-        largest.append(mode.numbers)
+        largest.append(mode.largest)
     assert largest[1] <= 2.2 * largest[0]
     assert largest[1] < 2048 * 2048
 

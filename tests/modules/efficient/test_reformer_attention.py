@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from modules.efficient.growth import Largest
 from regard.errors import ArgumentError
 from regard.modules.efficient import ReformerAttention
 
@@ -194,20 +194,14 @@ def test_gradients(causal):
     assert torch.autograd.gradcheck(lambda x, v: attention(x, x, v, causal=causal), (query, value))
 
 
-class Work(TorchDispatchMode):
-    """Counts the multiplications of matrix products, and the largest tensor that is made."""
+class Work(Largest):
+    """Counts the multiplications of matrix products, too."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.multiplications, self.largest = 0, 0
+    multiplications = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
-            self.largest = max(self.largest, result.numel())
-            if func.__name__.split(".")[0] in ("mm", "bmm", "baddbmm_", "baddbmm", "addmm"):
-                self.multiplications += result.numel() * args[-1].shape[-2]
-        return result
+    def see(self, name, args, result):
+        if name in ("mm", "bmm", "baddbmm_", "baddbmm", "addmm"):
+            self.multiplications += result.numel() * args[-1].shape[-2]
 
 
 def test_the_work_grows_linearly_but_for_sorting():

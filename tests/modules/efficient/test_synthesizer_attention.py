@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from modules.efficient.growth import Largest
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.efficient import SynthesizerAttention
 
@@ -128,19 +128,6 @@ def test_gradients_reach_every_parameter(kind, causal):
     assert torch.autograd.gradcheck(lambda *_: attention(query, query, value, causal=causal), inputs)
     gradients = torch.autograd.grad(attention(query, query, value).square().sum(), inputs)
     assert all(gradient.abs().max() > 0 for gradient in gradients)
-
-
-class Largest(TorchDispatchMode):
-    """Keeps the size of the largest tensor that is made."""
-
-    largest = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for each in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(each, torch.Tensor):
-                self.largest = max(self.largest, each.numel())
-        return result
 
 
 @KINDS

@@ -21,7 +21,7 @@ study = Study(
     full={**FULL_SIZE, "examples": 96_000},
     source="001, the picture of the Long Range Arena; Tay et al. 2021, section 2.2.1",
     note="Expressions such as >29<47]0] (the maximum of 2, 9, the minimum of 4 and 7, and 0) have 500 to 1,000 "
-    "characters, and ten values. The best guess from the outermost operator alone is right in 35 % of them: "
-    "who scores 35 % has found the first character, and evaluates nothing. Training also has short ones, because in "
-    "this time nothing is learned from long ones alone. Times include drawing the lists.",
+    "characters, and ten values. The best guess from the outermost operator alone is right in 35 % of them, so "
+    "that a network with this score may know nothing but the first character. Training also has short expressions, "
+    "because no variant learns from long ones alone in this time. Times include drawing the expressions.",
 )

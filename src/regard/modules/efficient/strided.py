@@ -25,8 +25,8 @@ class Strided(Mask):
     `Strided(stride) & "causal"` is the paper's pattern.
 
     On a CPU, only the allowed pairs are computed, along edges, unless the items of a batch have lengths of their own.
-    Otherwise 16 to 256 neighbouring queries, fewer in longer sequences, are computed together, with all keys that any
-    of them sees. These keys are few only if the stride is larger than the number of these queries.
+    Otherwise up to 256 neighbouring queries (1,024 on a GPU), fewer in longer sequences, are computed together, with
+    all keys that any of them sees. These keys are few only if the stride is larger than the number of these queries.
 
     Args:
         stride: the number of positions between two keys, and how far the neighbours of a query reach.
