@@ -2,6 +2,7 @@
 
 import pytest
 
+from regard.errors import UnknownNameError
 from regard.lab.long_range import SETTINGS, VARIANTS, claims, examples_of
 from regard.tasks import Recipe
 
@@ -36,6 +37,11 @@ def test_reviews_are_cut_off_between_characters():
         sizes = [len(text.encode()) for text, _ in split]
         assert max(sizes) in (1022, 1023, 1024)
         assert not any("�" in text for text, _ in split)
+
+
+def test_a_source_that_there_is_not():
+    with pytest.raises(UnknownNameError, match="Did you mean 'pixels'"):
+        examples_of("pixel", 3)
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from regard.errors import UnknownNameError
 from regard.lab.list_operations import list_operations
 from regard.lab.study import Claim, Setting
 from regard.lab.training import first_examples, train_and_measure
@@ -84,7 +85,12 @@ def examples_of(source: str, count: int) -> tuple[Sequence[Any], Sequence[Any], 
             because no variant learns from long ones alone in this time; "bytes": hotel reviews, cut off after 1,024
             bytes of UTF-8, and their sentiment; "pixels": the 784 pixels of a written digit, row by row.
         count: the number of examples for training.
+
+    Raises:
+        UnknownNameError: there is no such source.
     """
+    if source not in _INPUTS:
+        raise UnknownNameError("source", source, _INPUTS)
     if source == "lists":
         drawn = ((count, 8), (250, 500), (2000, 500))
         splits = enumerate(drawn)
