@@ -97,9 +97,11 @@ def test_the_first_chart_is_a_figure(regard_, tmp_path, ending, begin):
 
 
 def test_an_example_is_trained_once_shown_and_written(regard_, tmp_path):
-    found = regard_("lab", "drawn", "--example", "new/a.html")
+    found = regard_("lab", "drawn", "--example", "new/a.html", "--progress", "none")
     assert found.code == 0, found.err
     assert found.err == "Training the example of drawn, which can take minutes.\nWrote new/a.html.\n"
+    shown = regard_("lab", "drawn", "--example", "new/a.html").err
+    assert [line.split("  ")[0] for line in shown.splitlines()[1:-1]] == ["step 1/2", "step 2/2"]
     assert found.out.startswith("A line\n\nIts slope is 0.5.\n\nPixels\n")
     assert "n = [1, 2, 3],\nseed 0" in found.out
     page = (tmp_path / "new" / "a.html").read_text()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from regard.errors import DivergedError
 from regard.lab import Along, Claim, Study
+from regard.lab.progress import progress_over
 from regard.page import Page, Picture, Pictures, Prose
 from regard.tasks.measure import ACCURACY, Measure
 
@@ -59,8 +60,10 @@ LINES = Study(
 )
 
 
-def drawn_line(setting, seed):
-    """Shows a setting as pixels, as bright as its slope."""
+def drawn_line(setting, seed, progress):
+    """Shows a setting as pixels, as bright as its slope, after a training of two steps."""
+    with progress_over(range(2), 2, progress) as steps:
+        assert list(steps) == [0, 1]
     picture = Picture(((0.0, setting["slope"]), (1.0, 0.0)), f"n = {setting['n']}, seed {seed}")
     return Page("A line", (Prose(f"Its slope is {setting['slope']}."), Pictures("Pixels", (picture,))))
 

@@ -353,7 +353,7 @@ def test_the_study_has_an_example(blots):
     study = STUDIES["detector"]
     setting = {**study.planned()[0].setting, "epochs": 1}
     assert study.planned()[0].variant == "object queries"
-    assert study.example(setting, 0).title == "A detector by object queries"
+    assert study.example(setting, 0, "none").title == "A detector by object queries"
 
 
 def test_true_objects_leave_out_padding():

@@ -45,7 +45,7 @@ def test_runs_in_several_processes_are_those_of_one(tmp_path):
 
 
 def test_an_example_need_not_be_sent_to_other_processes():
-    study = dataclasses.replace(COINS, example=lambda setting, seed: None)
+    study = dataclasses.replace(COINS, example=lambda setting, seed, progress: None)
     assert values(run_study(study, processes=2, progress="none")) == EXPECTED
 
 

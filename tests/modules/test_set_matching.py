@@ -307,6 +307,18 @@ def test_what_cannot_be_matched_is_refused(monkeypatch):
     for given in (None, matches):
         with pytest.raises(ArgumentError, match="`boxes` must be finite for all objects"):
             SetLoss()(objects, labels, infinite, given)
+    # Else an index of -1 would count from the end, and one too high would be PyTorch's error, without a name.
+    queries = objects.scores.shape[1]
+    for wrong, said in (
+        (Matches([3], [0], [0]), "`item` of `matches` must be from 0 to 2"),
+        (Matches([0], [queries], [0]), f"`query` of `matches` must be from 0 to {queries - 1}"),
+        (Matches([0], [0], [-1]), "`target` of `matches` must be from 0 to"),
+        (Matches(*(labels < 0).nonzero()[:1, [0, 0, 1]].T), "`target` of `matches` must be a true object everywhere"),
+        (Matches([0, 1], [0], [0]), "`matches` must be an item, a query and a target for each pair, but are 2, 1 and"),
+        (Matches([0.5], [0], [0]), "`matches` of SetLoss must be three lists of whole numbers"),
+    ):
+        with pytest.raises(ArgumentError, match=said):
+            SetLoss()(objects, labels, boxes, wrong)
 
     def missing(name):
         raise ModuleNotFoundError(name=name)

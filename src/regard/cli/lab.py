@@ -108,7 +108,7 @@ def lab(
         given = [option for option, value in others.items() if value not in (None, False)]
         if given or format is Format.json:
             raise ArgumentError(f"`--example` runs no study, so it can't go with {(*given, '--format json')[0]}.")
-        page = _example(study, example, full=full, force=force)
+        page = _example(study, example, progress, full=full, force=force)
         show_page(page, output_console(width=width, colour=color), plain=plain)
         return
     page_file = None if html is None else HtmlPage(html, force=force)
@@ -125,7 +125,7 @@ def lab(
     show_page(report(study, held, all_runs=runs), output_console(width=width, colour=color), plain=plain)
 
 
-def _example(study: "Study", path: str, *, full: bool, force: bool) -> "Page":
+def _example(study: "Study", path: str, progress: Shown, *, full: bool, force: bool) -> "Page":
     """Make the example of a study, and write it to a file."""
     from regard.cli.html_page import HtmlPage
     from regard.lab import STUDIES
@@ -138,7 +138,7 @@ def _example(study: "Study", path: str, *, full: bool, force: bool) -> "Page":
         )
     page_file = HtmlPage(path, force=force, option="--example")
     typer.echo(f"Training the example of {study.name}, which can take minutes.", err=True)
-    page = study.show_example(full=full)
+    page = study.show_example(full=full, progress=progress.value)
     page_file.add(page, heading=False)
     page_file.write(page.title, f"the example of {study.name}")
     return page

@@ -14,6 +14,7 @@ from regard.errors import ArgumentError, DivergedError, UnknownNameError
 from regard.lab.average_precision import Detections, average_precision
 from regard.lab.detectors import DETECTORS
 from regard.lab.digit_canvases import Canvases, mnist_canvases
+from regard.lab.progress import progress_over
 from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative
 from regard.tasks.training.compute import choose_accelerator
@@ -48,7 +49,15 @@ def detector_scores(setting: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def train_detector(
-    detector: str, seed: int, *, epochs: int, learning_rate: float, batch: int = 32, device: str = "auto", **others: Any
+    detector: str,
+    seed: int,
+    *,
+    epochs: int,
+    learning_rate: float,
+    batch: int = 32,
+    device: str = "auto",
+    progress: str = "none",
+    **others: Any,
 ) -> Any:
     """Train a detector on canvases of MNIST's training digits, of which each epoch draws 3,200 new ones.
 
@@ -59,10 +68,11 @@ def train_detector(
         learning_rate: of AdamW, after a warm-up; it falls to 0 along a cosine.
         batch: the canvases of a step, at most those of an epoch.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
+        progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
         others: arguments of the detector.
 
     Raises:
-        UnknownNameError: there is no such detector.
+        UnknownNameError: there is no such detector or progress.
         ArgumentError: a number that can't be.
         DivergedError: the loss isn't finite any more.
         DataError: MNIST isn't there; says how to get it.
@@ -83,20 +93,21 @@ def train_detector(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1, (step + 1) / _WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
     )
-    for number, (pixels, labels, boxes) in enumerate(islice(_batches(seed, batch, device), steps), start=1):
-        optimizer.zero_grad()
-        found = model(pixels)
-        # Nothing can be assigned to what isn't finite.
-        loss = model.loss(found, labels, boxes) if _finite(found) else torch.tensor(math.nan)
-        if not loss.isfinite():
-            raise DivergedError(
-                f"the loss became {loss.item()} in step {number}",
-                f"Try a smaller `learning_rate` than {learning_rate}.",
-            )
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
-        optimizer.step()
-        schedule.step()
+    with progress_over(islice(_batches(seed, batch, device), steps), steps, progress) as batches:
+        for number, (pixels, labels, boxes) in enumerate(batches, start=1):
+            optimizer.zero_grad()
+            found = model(pixels)
+            # Nothing can be assigned to what isn't finite.
+            loss = model.loss(found, labels, boxes) if _finite(found) else torch.tensor(math.nan)
+            if not loss.isfinite():
+                raise DivergedError(
+                    f"the loss became {loss.item()} in step {number}",
+                    f"Try a smaller `learning_rate` than {learning_rate}.",
+                )
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
+            optimizer.step()
+            schedule.step()
     return model.eval()
 
 

@@ -19,9 +19,10 @@ __all__ = ["detection_page", "query_weights", "show_detections"]
 _SHOWN, _CLOSER, _COUNTED, _SURE = 6, 2, 200, 0.5
 
 
-def detection_page(setting: Mapping[str, Any], seed: int) -> Page:
+def detection_page(setting: Mapping[str, Any], seed: int, progress: str) -> Page:
     """Train a detector by object queries, with a setting as of `detector_scores`, and show what it does on dev."""
-    model = train_detector(seed=seed, **{name: setting[name] for name in ("detector", "epochs", "learning_rate")})
+    given = {name: setting[name] for name in ("detector", "epochs", "learning_rate")}
+    model = train_detector(seed=seed, **given, progress=progress)
     return show_detections(model.cpu(), mnist_canvases("dev", _COUNTED))
 
 

@@ -11,6 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError
 from regard.lab.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
+from regard.lab.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["discriminator_loss", "generator_loss", "train_generator"]
@@ -50,6 +51,7 @@ def train_generator(
     rates: Sequence[float],
     average: float,
     device: str = "auto",
+    progress: str = "none",
 ) -> DigitGenerator:
     """Train a generator of digits.
 
@@ -68,6 +70,7 @@ def train_generator(
         average: the decay, from 0 to 1, of the exponential moving average of the generator's weights. The mean and
             variance of its batch normalisation aren't averaged: they are those of the last generator.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
+        progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
 
     Returns:
         the generator with the averaged weights, on that device, in evaluation mode.
@@ -75,7 +78,7 @@ def train_generator(
     Raises:
         ArgumentError: there are no pictures, or not one digit from 0 to 9 for each; or `width`, `steps`, `batch`,
             `rates` or `average` isn't possible.
-        UnknownNameError: there is no such block.
+        UnknownNameError: there is no such block or progress.
         DivergedError: a loss isn't finite.
 
     Source: Zhang et al. 2019 (arXiv 1805.08318): the losses, section 3; spectral normalisation in both networks and
@@ -91,23 +94,24 @@ def train_generator(
         torch.optim.Adam(network.parameters(), lr=rate, betas=_BETAS)
         for network, rate in zip((generator, discriminator), rates, strict=True)
     )
-    for _ in range(steps):
-        # Drawn on the CPU, so that all devices draw the same.
-        which = torch.randint(len(digits), (batch,)).to(place)
-        noise, wanted = torch.randn(batch, NOISE).to(place), torch.randint(CLASSES, (batch,)).to(place)
-        real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
-        scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
-        loss = discriminator_loss(*scores.chunk(2))
-        discriminator_update.zero_grad()
-        loss.backward()
-        discriminator_update.step()
-        opposed = generator_loss(discriminator(generated, wanted))
-        generator_update.zero_grad()
-        opposed.backward()
-        generator_update.step()
-        averaged.update_parameters(generator)
-        if not (loss + opposed).isfinite():
-            raise DivergedError("a loss isn't finite", "Try smaller `rates`.")
+    with progress_over(range(steps), steps, progress) as every:
+        for _ in every:
+            # Drawn on the CPU, so that all devices draw the same.
+            which = torch.randint(len(digits), (batch,)).to(place)
+            noise, wanted = torch.randn(batch, NOISE).to(place), torch.randint(CLASSES, (batch,)).to(place)
+            real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
+            scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
+            loss = discriminator_loss(*scores.chunk(2))
+            discriminator_update.zero_grad()
+            loss.backward()
+            discriminator_update.step()
+            opposed = generator_loss(discriminator(generated, wanted))
+            generator_update.zero_grad()
+            opposed.backward()
+            generator_update.step()
+            averaged.update_parameters(generator)
+            if not (loss + opposed).isfinite():
+                raise DivergedError("a loss isn't finite", "Try smaller `rates`.")
     generator.load_state_dict(averaged.module.state_dict())
     return generator.eval()
 

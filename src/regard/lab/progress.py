@@ -1,17 +1,22 @@
-"""Progress of a study: a bar with the time left on a terminal, a line for each run elsewhere, or nothing."""
+"""Progress of a study or of one training: a bar with the time left on a terminal, lines elsewhere, or nothing."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, track
 
 from regard.errors import UnknownNameError
 from regard.lab.results import Run
 from regard.tasks.training.progress import PROGRESS, clock
 
-__all__ = ["RunProgress", "choose_run_progress"]
+__all__ = ["RunProgress", "choose_run_progress", "progress_over"]
+
+Step = TypeVar("Step")
+
+_LINES = 10
 
 
 class RunProgress:
@@ -86,9 +91,63 @@ def choose_run_progress(name: str) -> RunProgress:
     Raises:
         UnknownNameError: there is none of this name.
     """
+    console = Console(stderr=True)
+    name = _chosen(name, console)
+    return {"bar": _Bar, "lines": _Lines}[name](console) if name != "none" else RunProgress()
+
+
+@contextmanager
+def progress_over(steps: Iterable[Step], total: int, progress: str) -> Iterator[Iterator[Step]]:
+    """The steps of one training, with its progress on standard error: a bar, ten lines, or nothing.
+
+    Args:
+        steps: the steps.
+        total: their number.
+        progress: as in `choose_run_progress`.
+
+    Yields:
+        the same steps.
+
+    Raises:
+        UnknownNameError: there is no progress of this name.
+
+    Example:
+        >>> with progress_over("abc", 3, "none") as steps:
+        ...     print(*steps)
+        a b c
+    """
+    console = Console(stderr=True)
+    name = _chosen(progress, console)
+    if name == "bar":
+        passing = track(steps, "training", total=total, console=console, transient=True)
+    else:
+        passing = _in_lines(steps, total, console) if name == "lines" else iter(steps)
+    try:
+        yield iter(passing)
+    finally:
+        # An error in a step would else be told while the bar still moves.
+        if isinstance(passing, Generator):
+            passing.close()
+
+
+def _in_lines(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
+    start = time.monotonic()
+    for number, step in enumerate(steps, start=1):
+        yield step
+        if number * _LINES // total > (number - 1) * _LINES // total:
+            elapsed = time.monotonic() - start
+            text = f"step {number}/{total}  elapsed {clock(elapsed)}  left {clock(elapsed / number * (total - number))}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _chosen(name: str, console: Console) -> str:
+    """The name of a progress other than "auto".
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
     if name not in PROGRESS:
         raise UnknownNameError("progress", str(name), PROGRESS)
-    console = Console(stderr=True)
     if name == "auto":
-        name = "bar" if console.is_terminal else "lines"
-    return {"bar": _Bar, "lines": _Lines}[name](console) if name != "none" else RunProgress()
+        return "bar" if console.is_terminal else "lines"
+    return name

@@ -114,8 +114,9 @@ class Study:
         data: the names of the data sets that it reads.
         source: the passage of the lecture notes, or the paper, that raises the question.
         note: what a reader should know of how it is answered, in a sentence or two.
-        example: a function (setting, seed) that trains the variant of a setting once and shows on a page what it does,
-            such as what it attends to; None: there is nothing to show.
+        example: a function (setting, seed, progress) that trains the variant of a setting once, with its progress as
+            in `show_example`, and shows on a page what it does, such as what it attends to; None: there is nothing to
+            show.
 
     Raises:
         ArgumentError: there are no variants or claims, or too few seeds for an interval.
@@ -146,7 +147,7 @@ class Study:
     data: tuple[str, ...] = ()
     source: str = ""
     note: str = ""
-    example: Callable[[Setting, int], Page] | None = None
+    example: Callable[[Setting, int, str], Page] | None = None
 
     def __post_init__(self) -> None:
         for name in ("variants", "claims", "measures"):
@@ -198,21 +199,24 @@ class Study:
                 for variant, own in self.variants.items():
                     yield Planned(variant, seed, {**shared, **own, **point})
 
-    def show_example(self, seed: int = 0, *, full: bool = False) -> Page:
+    def show_example(self, seed: int = 0, *, full: bool = False, progress: str = "none") -> Page:
         """Train the first variant, and show what it does.
 
         Args:
             seed: the seed.
             full: the full size.
+            progress: how the progress of the training is shown on standard error: "bar", "lines", "none", or "auto": a
+                bar on a terminal, else lines.
 
         Raises:
             ArgumentError: the study has no example.
+            UnknownNameError: there is no progress of this name.
 
         Example:
             >>> from regard.page import Prose
             >>> def run(setting, seed):
             ...     return {"accuracy": 0.5}
-            >>> def example(setting, seed):
+            >>> def example(setting, seed, progress):
             ...     return Page("A coin", (Prose(f"{setting['coin']}, {seed}"),))
             >>> variants, claims = {"fair": {"coin": "fair"}}, (Claim("fair", 0.25),)
             >>> Study("coins", "Is it fair?", run, variants, claims, example=example).show_example(7).blocks
@@ -220,7 +224,7 @@ class Study:
         """
         if self.example is None:
             raise ArgumentError(f"`example` must be a function, but the study {self.name!r} has none.")
-        return self.example(self.planned(seeds=1, full=full)[0].setting, seed)
+        return self.example(self.planned(seeds=1, full=full)[0].setting, seed, progress)
 
     @property
     def code(self) -> str:

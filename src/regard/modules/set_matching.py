@@ -140,14 +140,17 @@ class SetLoss:
             matches: which prediction is assigned to which object; None: the assignment of least cost.
 
         Raises:
-            ArgumentError: the shapes don't fit each other, a label isn't a class or stands after a -1, or a box isn't
-                finite.
+            ArgumentError: the shapes don't fit each other, a label isn't a class or stands after a -1, a box isn't
+                finite, or a match isn't of a prediction and a true object.
         """
         labels = _checked_labels(objects, labels, boxes)
         classes = objects.scores.shape[2] - 1
         if not objects.scores.numel():
             return objects.scores.sum() + objects.boxes.sum()  # 0, with gradients
-        matches = self.match(objects, labels, boxes) if matches is None else matches
+        if matches is None:
+            matches = self.match(objects, labels, boxes)
+        else:
+            _check_matches(matches, objects, labels)
         wanted = labels.new_full(objects.scores.shape[:2], classes)
         wanted[matches.item, matches.query] = labels[matches.item, matches.target]
         weights = objects.scores.new_ones(classes + 1)
@@ -206,3 +209,20 @@ def _checked_labels(objects: Objects, labels: Any, boxes: Any) -> Tensor:
     if not boxes[real].isfinite().all():
         raise ArgumentError("`boxes` must be finite for all objects, but aren't.")
     return labels
+
+
+def _check_matches(matches: Matches, objects: Objects, labels: Tensor) -> None:
+    item, query, target = (
+        integer_tensor(each, "matches", "SetLoss", "three lists of whole numbers", (1,)) for each in matches
+    )
+    if not len(item) == len(query) == len(target):
+        raise ArgumentError(
+            f"`matches` must be an item, a query and a target for each pair, but are {len(item)}, {len(query)} and "
+            f"{len(target)} of them."
+        )
+    sizes = (*objects.scores.shape[:2], labels.shape[1])
+    for name, numbers, size in zip(Matches._fields, (item, query, target), sizes, strict=True):
+        if ((numbers < 0) | (numbers >= size)).any():
+            raise ArgumentError(f"`{name}` of `matches` must be from 0 to {size - 1}, but isn't everywhere.")
+    if (labels[item, target] < 0).any():
+        raise ArgumentError("`target` of `matches` must be a true object everywhere, but the label of one is -1.")

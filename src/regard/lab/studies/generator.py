@@ -16,10 +16,10 @@ def run(setting: Setting, seed: int) -> dict[str, float]:
     return digit_quality(train_generator(*real_digits("train"), seed, **setting), *real_digits(split), seed)
 
 
-def example(setting: Setting, seed: int) -> Page:
+def example(setting: Setting, seed: int, progress: str) -> Page:
     """Train a generator, and show its digits and what it attends to."""
     del setting["split"]
-    return digits_page(train_generator(*real_digits("train"), seed, **setting), seed)
+    return digits_page(train_generator(*real_digits("train"), seed, **setting, progress=progress), seed)
 
 
 study = Study(
