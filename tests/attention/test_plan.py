@@ -22,7 +22,7 @@ def test_the_estimate_is_at_least_what_the_tiles_hold(mask, size):
     request = request_of(Case(mask=mask).make(size=SIZES[size].alone(0))).expanded
     count = request.query.shape[1]
     exact = sum(tile.pairs for tile in tiles(request.parts.mask, request.spans, request.sizes, count))
-    assert extent(request.spans, request.edges, request.sizes, count).pairs >= exact
+    assert extent(request.parts.mask, request.spans, request.edges, request.sizes, count).pairs >= exact
 
 
 @pytest.mark.parametrize("mask", [None, "causal", Window(300, 20), Window(1, 1), "no_self"])
@@ -33,7 +33,7 @@ def test_where_rows_see_neighbours_the_estimate_is_exact(mask):
         query, query, query, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
     )
     listed = list(tiles(request.parts.mask, request.spans, request.sizes, 2))
-    found = extent(request.spans, request.edges, request.sizes, 2)
+    found = extent(request.parts.mask, request.spans, request.edges, request.sizes, 2)
     assert found.pairs == sum(tile.pairs for tile in listed)
     assert len(listed) / 8 <= found.tiles <= len(listed) * 8
 
@@ -45,7 +45,7 @@ def test_an_edge_is_at_most_one_key_of_its_tile():
     request = type(request).of(
         query, query, query, score="dot", weights="softmax", mask=Edges(graph), position=None, dropout=0.0, seed=0
     )
-    found = extent(request.spans, request.edges, request.sizes, 2)
+    found = extent(request.parts.mask, request.spans, request.edges, request.sizes, 2)
     assert found.pairs <= 2 * 8000 * 256
 
 

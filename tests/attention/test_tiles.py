@@ -12,12 +12,13 @@ from attention.cases import covering, kernels, pairwise, rotation
 from attention.comparing import OTHERS, Cut, compare, explained, gaps, outcome
 from attention.test_spans import BATCH, SIZES, drawn
 from regard import attend
-from regard.attention import Causal, Dense, Position, Prefix, Window
+from regard.attention import Causal, Dense, Edges, Position, Prefix, Window
 from regard.attention.engines.blocked.tile import take
 from regard.attention.positions import RelativeKeys
 from regard.attention.request import Request
 from regard.attention.sizes import Sizes
 from regard.errors import RefusedError
+from regard.modules import BigBird, Longformer
 
 # The name in the package is that of the function in it.
 tiles = importlib.import_module("regard.attention.engines.blocked.tiles")
@@ -133,6 +134,40 @@ def test_tiles_of_few_keys_are_tall():
     listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2))
     assert len(listed) <= 2 * 100_000 * 8 / 256**2 + 2
     assert all(tile.pairs <= tiles.ON_CPU.budget for tile in listed)
+
+
+def rows_of_tiles(mask, length=4096):
+    inputs = torch.zeros(1, 2, length, 4)
+    request = Request.of(
+        inputs, inputs, inputs, score="dot", weights="relu", mask=mask, position=None, dropout=0.0, seed=0
+    )
+    listed = list(tiles.tiles(request.parts.mask, request.spans, request.sizes, 2))
+    return {tile.rows.stop - tile.rows.start for tile in listed}, sum(tile.pairs for tile in listed) / 2
+
+
+@pytest.mark.parametrize(
+    ("mask", "pairs"),
+    [
+        (Window(32, 32), 64 + 64),
+        # The first rows see everything: 64 of them 4096 keys.
+        (Longformer(32, global_tokens=5), 64 + 64 + 5 + 64),
+        (Longformer(32, global_tokens=[0, 9]), 64 + 64 + 2 + 64),
+        # Two blocks of a tile, one on each side, the global one, and a random one of each.
+        (BigBird(32, 3, global_blocks=1, random_blocks=1), 32 * (2 + 2 + 1 + 2) + 64),
+        (Edges(torch.stack([torch.arange(4096), torch.arange(4096) * 7 % 4096])), 64),
+    ],
+    ids=str,
+)
+def test_rows_that_share_few_keys_are_in_short_tiles(mask, pairs):
+    """A tile holds the keys of all its rows, however few rows see everything."""
+    rows, found = rows_of_tiles(mask)
+    assert rows == {64}
+    assert found <= 4096 * pairs
+
+
+@pytest.mark.parametrize("mask", [None, "causal", Window(1000, 1000), Prefix(10) | Causal()], ids=str)
+def test_rows_that_share_most_keys_are_in_tall_tiles(mask):
+    assert rows_of_tiles(mask)[0] == {256}
 
 
 # A GPU adds what index_add and the gradient of an embedding give in any order.

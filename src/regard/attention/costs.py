@@ -59,7 +59,8 @@ def seconds(name: str, request: Request) -> float:
         return CALL + 2 * fused.pairs(request) * features / KERNEL
     found = Extent(groups * queries * keys, 1)
     if name != "dense":
-        found = extent(request.spans, request.edges, request.sizes, heads, tile_size(request.query.device))
+        size = tile_size(request.query.device)
+        found = extent(request.parts.mask, request.spans, request.edges, request.sizes, heads, size)
     if name == "banded":
         return CALL + 2 * found.pairs * features / KERNEL
     additive = type(request.parts.score) is Additive

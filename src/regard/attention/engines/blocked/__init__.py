@@ -145,6 +145,9 @@ def _add_at(total: Tensor, groups: slice, positions: slice | Tensor, grad: Tenso
     """Add a tile's gradient to its rows or keys."""
     if isinstance(positions, slice):
         total[groups, positions] += grad
+    elif total.device.type == "cpu" and total.stride(-1) != 1:
+        # `index_add_` adds key by key, which takes ten times as long where a key's numbers aren't neighbours.
+        total[groups].mT.scatter_add_(2, positions.expand_as(grad.mT), grad.mT)
     else:
         # No key occurs twice, so the order of addition is the same on every device.
         total[groups].index_add_(1, positions.to(total.device), grad)

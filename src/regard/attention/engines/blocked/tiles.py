@@ -18,6 +18,7 @@ __all__ = ["MIN_ROWS", "ON_CPU", "ON_GPU", "Extent", "Tile", "TileSize", "extent
 MIN_ROWS = 16  # fewer make the products slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
 MAX_WIDTHS = 64  # different widths of contiguous tiles: few, so that memory and compiled products are reused
 MAX_GAP = 64  # intervals of keys with a smaller gap are merged, which costs less than a copy
+_WORTH_HALVING = 0.8  # half the rows are taken if they have at most this share of the keys
 
 
 class TileSize(NamedTuple):
@@ -26,7 +27,7 @@ class TileSize(NamedTuple):
     Attributes:
         rows: the most rows.
         budget: numbers in one matrix of a tile.
-        narrow: the most rows in a narrow window: a tile holds the keys of all its rows, so short ones compute less.
+        narrow: the rows that a tile has at least if they share few keys: it holds the keys of all of them.
     """
 
     rows: int = 256
@@ -99,7 +100,7 @@ def tiles(mask: Mask, spans: Spans, sizes: Sizes, heads: int, size: TileSize = O
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return
     widest = _widest(spans)
-    rows_per_tile = _rows_per_tile(sizes, widest, size)
+    rows_per_tile = _rows_per_tile(mask, spans, sizes, widest, size)
     row_starts = list(range(0, sizes.queries, rows_per_tile))
     outer = [_bounds(interval, row_starts, sizes.batch, widest=True) for interval in spans.outer]
     inner = [_bounds(interval, row_starts, sizes.batch, widest=False) for interval in spans.inner]
@@ -140,12 +141,12 @@ class Extent:
     tiles: int
 
 
-def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int, size: TileSize = ON_CPU) -> Extent:
+def extent(mask: Mask, spans: Spans, edges: Csr | None, sizes: Sizes, heads: int, size: TileSize = ON_CPU) -> Extent:
     """The extent of the tiles without listing them: at most what the spans allow, and at most one key per edge."""
     if 0 in (sizes.batch, heads, sizes.queries, sizes.keys):
         return Extent(0, 0)
     widest = _widest(spans)
-    rows_per_tile, step = _rows_per_tile(sizes, widest, size), _column_step(widest)
+    rows_per_tile, step = _rows_per_tile(mask, spans, sizes, widest, size), _column_step(widest)
     cuts = torch.arange(0, sizes.queries + rows_per_tile, rows_per_tile, device="cpu").clamp(max=sizes.queries)
     hulls = [_hulls_of_blocks(interval, rows_per_tile) for interval in spans.outer]
     counts = [(stop - start).clamp(min=0) for start, stop in hulls]
@@ -162,15 +163,37 @@ def extent(spans: Spans, edges: Csr | None, sizes: Sizes, heads: int, size: Tile
     return Extent(pairs, max(len(cuts) - 1, pairs // size.budget))
 
 
-def _rows_per_tile(sizes: Sizes, widest: int, size: TileSize) -> int:
+def _rows_per_tile(mask: Mask, spans: Spans, sizes: Sizes, widest: int, size: TileSize) -> int:
     """How many rows a tile has: fewer where rows are long, and where they are so short that they would share few keys.
 
-    If there are few keys in all, a tile has as many rows as give it the usual size.
+    If there are few keys in all, a tile has as many rows as give it the usual size. Where only some rows are long,
+    those in the middle decide: the first ones are often special, since they are cut off or see everything.
     """
     rows, budget, narrow = size
     if widest == sizes.keys < rows:
         return max(1, min(sizes.queries, rows * rows // max(widest, 1), budget // max(widest, 1)))
-    return max(1, min(rows, sizes.queries, max(MIN_ROWS, budget // max(widest, 1)), max(narrow, (widest + 1) // 2)))
+    rows = max(1, min(rows, sizes.queries, max(MIN_ROWS, budget // max(widest, 1)), max(narrow, (widest + 1) // 2)))
+    keys = _keys_in_the_middle(mask, spans, sizes, rows) if rows > narrow else 0
+    while rows > narrow:
+        fewer = max(narrow, rows // 2)
+        keys_of_fewer = _keys_in_the_middle(mask, spans, sizes, fewer)
+        if keys_of_fewer > _WORTH_HALVING * keys:
+            break
+        rows, keys = fewer, keys_of_fewer
+    return rows
+
+
+def _keys_in_the_middle(mask: Mask, spans: Spans, sizes: Sizes, rows: int) -> int:
+    """How many keys a tile of so many rows in the middle would have."""
+    start = (sizes.queries - rows) // 2
+    middle = slice(start, start + rows)
+    picked = mask.columns(sizes, middle)
+    if picked is not None:
+        return len(picked)
+    intervals = [Interval(one.start[:, middle], one.stop[:, middle]) for one in spans.outer]
+    outer = [_bounds(interval, [0], sizes.batch, widest=True) for interval in intervals]
+    hulls = [_hulls(outer, 0, slice(item, item + 1)) for item in range(sizes.batch)]
+    return max(sum(stop - start for start, stop in each) for each in hulls)
 
 
 def _hulls_of_blocks(interval: Interval, rows_per_tile: int) -> tuple[Tensor, Tensor]:
