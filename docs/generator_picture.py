@@ -56,4 +56,4 @@ def _coloured(picture: Picture) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    drawn(STUDIES["generator"].show_example()).save(PATH, optimize=True)
+    drawn(STUDIES["generator"].show_example(progress="auto")).save(PATH, optimize=True)

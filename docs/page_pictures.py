@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "MOST_BYTES", "PICTURES", "Picture"]
+__all__ = ["FOLDER", "MOST_BYTES", "PICTURES", "Picture", "compressed", "launched"]
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures" / "page"
@@ -151,6 +151,13 @@ def compressed(shot: bytes, sentence: str) -> bytes:
     raise SystemExit(f"docs: a picture takes more than {MOST_BYTES} bytes")
 
 
+def launched(driver: Any) -> Any:
+    """Chromium, which the environment variable CHROMIUM may name."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or driver.chromium.executable_path
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return driver.chromium.launch(executable_path=path, args=["--disable-gpu", *sandbox])
+
+
 def drawn(browser: Any, paths: dict[str, Path], names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """The pictures, one after the other."""
     for name in names:
@@ -189,9 +196,7 @@ def main(names: list[str]) -> None:
         for each in dict.fromkeys(PICTURES[name].page for name in names):
             paths[each] = Path(folder, f"{each}.html")
             save_page(PAGES[each](Path(folder)), paths[each])
-        path = os.environ.get("CHROMIUM") or shutil.which("chromium") or driver.chromium.executable_path
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        browser = driver.chromium.launch(executable_path=path, args=["--disable-gpu", *sandbox])
+        browser = launched(driver)
         for name, picture in drawn(browser, paths, names):
             write_bytes(FOLDER / f"{name}.png", picture)
         browser.close()
