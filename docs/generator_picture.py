@@ -13,12 +13,12 @@ import numpy as np
 
 from regard.lab import STUDIES
 from regard.page import Page, Picture, Pictures
+from regard.page.colours import BOX, COVER, WEIGHT
 
 __all__ = ["PATH", "drawn"]
 
 PATH = Path(__file__).parent / "pictures" / "generator.png"
 ZOOM, GAP = 2, 8
-BLUE, ORANGE = np.array([77, 148, 255]), np.array([255, 159, 64])
 
 
 def drawn(page: Page) -> Any:
@@ -44,13 +44,13 @@ def _coloured(picture: Picture) -> np.ndarray:
     pixels = 255 * np.asarray(picture.pixels)[..., None].repeat(3, axis=2)
     if picture.weights:
         cell = len(picture.pixels) // len(picture.weights)
-        cover = 0.72 * np.kron(picture.strengths, np.ones((cell, cell)))[..., None]
-        pixels = (1 - cover) * pixels + cover * BLUE
+        cover = COVER * np.kron(picture.strengths, np.ones((cell, cell)))[..., None]
+        pixels = (1 - cover) * pixels + cover * np.array(WEIGHT)
     pixels = np.kron(pixels, np.ones((zoom, zoom, 1)))
     for box in picture.boxes:
         left, top, right, bottom = (round(zoom * edge) for edge in (box.left, box.top, box.right, box.bottom))
         inside = pixels[top + 2 : bottom - 2, left + 2 : right - 2].copy()
-        pixels[top:bottom, left:right] = ORANGE
+        pixels[top:bottom, left:right] = BOX
         pixels[top + 2 : bottom - 2, left + 2 : right - 2] = inside
     return pixels.round().astype(np.uint8)
 

@@ -9,7 +9,19 @@ Source: Björn Ottosson, "A perceptual color space for image processing" (2020),
 
 import math
 
-__all__ = ["MASKED", "NOT_A_NUMBER", "SCALE", "ZERO", "Colour", "colour_of", "hexadecimal", "ink_on"]
+__all__ = [
+    "BOX",
+    "COVER",
+    "MASKED",
+    "NOT_A_NUMBER",
+    "SCALE",
+    "WEIGHT",
+    "ZERO",
+    "Colour",
+    "colour_of",
+    "hexadecimal",
+    "ink_on",
+]
 
 Colour = tuple[int, int, int]
 
@@ -21,6 +33,11 @@ _STEPS = 64
 ZERO: Colour = (18, 18, 18)
 MASKED: Colour = (110, 110, 110)
 NOT_A_NUMBER: Colour = (230, 20, 60)
+
+# What lies on a grey picture: weights, of which the largest hides so much of it, and the edges of boxes.
+WEIGHT: Colour = (77, 148, 255)
+COVER = 0.72
+BOX: Colour = (255, 159, 64)
 
 
 def _srgb(lightness: float, green_red: float, blue_yellow: float) -> Colour:

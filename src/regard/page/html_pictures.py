@@ -4,15 +4,13 @@ from collections import defaultdict
 from html import escape
 from itertools import groupby
 
-from regard.page.colours import hexadecimal
+from regard.page.colours import BOX, COVER, WEIGHT, hexadecimal
 from regard.page.picture import Box, Picture, Pictures
 from regard.page.picture_numbers import picture_text, weight_text
 from regard.page.visible import visible
 
 __all__ = ["PICTURES_STYLE", "pictures_html"]
 
-# How much of the picture the blue of the largest weight hides.
-_COVER = 0.72
 _GREYS = 63
 
 # The longer side of a picture is 14rem, but a pixel at least 2px, as far as the page is wide enough.
@@ -27,10 +25,12 @@ PICTURES_STYLE = """\
   print-color-adjust: exact; forced-color-adjust: none }
 .pictures figure figcaption { font-size: .9rem; overflow-wrap: anywhere }
 .pictures .quiet { display: block; color: var(--quiet); font-size: .8rem }
-.pictures .weight { fill: #4d94ff }
-.pictures .box { fill: none; stroke: #ff9f40; vector-effect: non-scaling-stroke; stroke-width: 2px }
+.pictures .box { fill: none; vector-effect: non-scaling-stroke; stroke-width: 2px }
 .pictures text { font-weight: 600; fill: #ffb366; paint-order: stroke; stroke: #000; stroke-linejoin: round }
 """
+PICTURES_STYLE += (
+    f".pictures .weight {{ fill: {hexadecimal(WEIGHT)} }}\n.pictures .box {{ stroke: {hexadecimal(BOX)} }}\n"
+)
 
 
 def pictures_html(block: Pictures) -> str:
@@ -89,7 +89,7 @@ def _weights(picture: Picture) -> str:
     tall, wide = height / strengths.shape[0], width / strengths.shape[1]
     cells = [
         f'<rect x="{_n(column * wide)}" y="{_n(row * tall)}" width="{_n(wide)}" height="{_n(tall)}" '
-        f'fill-opacity="{_n(_COVER * value)}"/>'
+        f'fill-opacity="{_n(COVER * value)}"/>'
         for row, line in enumerate(strengths.tolist())
         for column, value in enumerate(line)
         if value >= 0.02

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 from rich.text import Text
 
-from regard.page.colours import Colour
+from regard.page.colours import BOX, COVER, WEIGHT
 from regard.page.picture import Picture, Pictures
 from regard.page.picture_numbers import box_text, weight_text
 from regard.page.terminal import Terminal
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["pictures_lines"]
 
-_WEIGHT: Colour = (77, 148, 255)
-_BOX: Colour = (255, 159, 64)
-_COVER = 0.72
 _GAP = 2
 # So that two drawings stand beside each other in a terminal of 80 columns.
 _WIDEST = 39
@@ -84,14 +81,14 @@ def _coloured(picture: Picture, pixels: "np.ndarray", strengths: "np.ndarray | N
 
     colours = np.repeat(255 * pixels[..., None], 3, axis=2)
     if strengths is not None:
-        cover = _COVER * strengths[..., None]
-        colours = (1 - cover) * colours + cover * np.asarray(_WEIGHT)
+        cover = COVER * strengths[..., None]
+        colours = (1 - cover) * colours + cover * np.asarray(WEIGHT)
     height, width = picture.size
     for box in picture.boxes_inside:
         rows, horizontal = _cells(box.top, box.bottom, height, factor)
         columns, vertical = _cells(box.left, box.right, width, factor)
-        colours[horizontal, columns] = _BOX
-        colours[rows, vertical] = _BOX
+        colours[horizontal, columns] = BOX
+        colours[rows, vertical] = BOX
     return np.rint(colours).astype(int)
 
 
