@@ -16,6 +16,7 @@ from regard.lab.studies import (
     normalisers,
     one_hot,
     pixels,
+    pixels_longer,
     place,
     positions,
     projections,
@@ -70,6 +71,7 @@ _MODULES = (
     list_operations,
     byte_text,
     pixels,
+    pixels_longer,
     detector,
 )
 
