@@ -1,23 +1,17 @@
 """The picture of the detector's queries in the documents, and how it is drawn."""
 
-import importlib
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from regard.page import Page, Picture, Pictures, Prose
 
-ROOT = Path(__file__).parent.parent.parent
-
 
 @pytest.fixture(scope="module")
-def detector_picture():
+def detector_picture(docs_module):
     pytest.importorskip("PIL.Image")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("detector_picture")
+    return docs_module("detector_picture")
 
 
 def test_it_is_there_and_says_what_was_found(detector_picture):

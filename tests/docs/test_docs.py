@@ -1,6 +1,5 @@
 """The documents run: every Python block, and every generated block says what the project says."""
 
-import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -28,10 +27,8 @@ RUN = re.compile(r"<!-- generated: (?:output|learned|here: .+?) -->")
 
 
 @pytest.fixture(scope="module")
-def generate():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("generate")
+def generate(docs_module):
+    return docs_module("generate")
 
 
 def shows_what_it_runs(path: Path) -> bool:

@@ -1,22 +1,15 @@
 """The picture of generated digits in the documents, and how it is drawn."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from regard.page import Box, Page, Picture, Pictures, Prose
 
-ROOT = Path(__file__).parent.parent.parent
-
 
 @pytest.fixture(scope="module")
-def generator_picture():
+def generator_picture(docs_module):
     pytest.importorskip("PIL.Image")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("generator_picture")
+    return docs_module("generator_picture")
 
 
 def test_it_is_there_and_small(generator_picture):

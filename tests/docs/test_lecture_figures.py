@@ -1,7 +1,6 @@
 """The lecture's figures: shown in words too, legible, with the numbers of NumPy, and changed by a changed operator."""
 
 import functools
-import importlib
 import math
 import re
 from pathlib import Path
@@ -28,10 +27,8 @@ QUERY, KEY, VALUE = (
 
 
 @pytest.fixture(scope="module")
-def lecture():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("lecture_figures")
+def lecture(docs_module):
+    return docs_module("lecture_figures")
 
 
 def words_of(svg: str) -> list[str]:

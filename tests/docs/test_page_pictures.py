@@ -19,10 +19,8 @@ DARK = re.compile(r'<source media="\(prefers-color-scheme: dark\)" srcset="([^"]
 
 
 @pytest.fixture(scope="module")
-def pictures():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("page_pictures")
+def pictures(docs_module):
+    return docs_module("page_pictures")
 
 
 def test_all_are_there_and_small(pictures):
@@ -47,11 +45,10 @@ def test_each_is_embedded_and_told_in_words(pictures):
 @pytest.mark.parametrize(
     "name", ["readme", "readme-dark", "first", "first-dark", "narrow", "map", "translation", "picture"]
 )
-def test_the_sentence_of_a_picture_is_still_that_of_its_page(pictures, name, tmp_path, monkeypatch):
+def test_the_sentence_of_a_picture_is_still_that_of_its_page(pictures, name, tmp_path, docs_module):
     image = pytest.importorskip("PIL.Image").open(pictures.FOLDER / f"{name}.png")
     record = pictures.PAGES[pictures.PICTURES[name].page](tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    same = importlib.import_module("generate").same
+    same = docs_module("generate").same
     paragraphs = as_text(story(record), width=400).splitlines()
     assert any(same(image.text["Description"], each) for each in paragraphs)
 

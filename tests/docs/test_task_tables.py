@@ -1,7 +1,6 @@
 """The tables of tasks, from runs made up here: only those of today's recipe count, whatever their order."""
 
 import dataclasses
-import importlib
 import json
 from pathlib import Path
 
@@ -14,10 +13,8 @@ ROWS = {"speaker": {"title": "who", "shares": "all", "percent": True, "floor": 9
 
 
 @pytest.fixture(scope="module")
-def tables():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs")
-        yield importlib.import_module("task_tables")
+def tables(docs_module):
+    return docs_module("task_tables")
 
 
 def run(seed: int, test: float, **changes):

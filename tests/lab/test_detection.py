@@ -245,7 +245,7 @@ def test_what_cannot_be_trained_is_refused(blots):
         train_detector("convolutions", 0, epochs=1, learning_rate=1e-3)
     for given, said in (
         ({"epochs": 0}, "`epochs` must be how many epochs it is trained for, 1 or more, but is 0"),
-        ({"seed": -1}, "`seed` must be a whole number, 0 or more, but is -1"),
+        ({"seed": -1}, "`seed` must be an integer, 0 or more, but is -1"),
         ({"batch": 0}, "`batch` must be how many canvases a step has, 1 or more, but is 0"),
         ({"batch": 65}, "`batch` must be at most the 64 canvases of an epoch, but is 65"),
         ({"learning_rate": -1.0}, r"`learning_rate` must be a number, 0 or more, but is -1\.0"),
@@ -273,7 +273,7 @@ def test_the_page_shows_detections_and_weights(blots):
         model.finder.scores.bias[7] = 20.0
         model.finder.boxes.layers[-1].weight.zero_()
         model.finder.boxes.layers[-1].bias.zero_()
-        model.finder.own_boxes[:] = torch.tensor([0.25, 0.25, 0.5, 0.5]).logit()
+        model.finder.reference_boxes[:] = torch.tensor([0.25, 0.25, 0.5, 0.5]).logit()
     page = show_detections(model, canvases)
     quarter = query_weights(model, canvases.pixels)[1][..., :4, :4].sum((-2, -1)).mean()
     assert f"has {100 * float(quarter):.0f}% of its weight in the cells of its own box" in page.blocks[0].text
@@ -299,7 +299,7 @@ def test_the_page_draws_the_last_layer_where_it_looks(blots):
         model.finder.scores.bias[7] = 20.0
         model.finder.boxes.layers[-1].weight.zero_()
         model.finder.boxes.layers[-1].bias.zero_()
-        model.finder.own_boxes[:] = torch.tensor([0.7, 0.2, 0.3, 0.2]).logit()
+        model.finder.reference_boxes[:] = torch.tensor([0.7, 0.2, 0.3, 0.2]).logit()
     last = model.finder.decoder.layers[1].source_attention
     heard = []
     handle = last.register_forward_hook(lambda module, given, output: heard.append(given))

@@ -237,8 +237,8 @@ LABELS, TRUE = torch.zeros(2, 3).long(), torch.full((2, 3, 4), 0.5)
         ((SCORES, BOXES, LABELS, TRUE[:1]), r"`boxes` must be \(2, 3, 4\), .* but are \(1, 3, 4\)"),
         ((SCORES, BOXES, LABELS, TRUE[:, :2]), r"`boxes` must be \(2, 3, 4\), .* but are \(2, 2, 4\)"),
         ((SCORES, BOXES, LABELS, TRUE[..., :3]), r"four numbers for each label, but are \(2, 3, 3\)"),
-        ((SCORES, BOXES, LABELS[0], TRUE), r"`labels` of SetLoss must be whole numbers \(batch, target\)"),
-        ((SCORES, BOXES, LABELS.float(), TRUE), r"`labels` of SetLoss must be whole numbers .* is torch\.float32"),
+        ((SCORES, BOXES, LABELS[0], TRUE), r"`labels` of SetLoss must be integers \(batch, target\)"),
+        ((SCORES, BOXES, LABELS.float(), TRUE), r"`labels` of SetLoss must be integers .* is torch\.float32"),
         ((SCORES, BOXES, LABELS, TRUE > 0), r"`boxes` must hold real numbers, but holds torch\.bool"),
     ],
 )
@@ -254,9 +254,9 @@ def test_what_does_not_fit_is_refused(unchecked, given, said):
     [
         (torch.zeros(2, 2), [1, 1], r"`cost` must be \(batch, query, target\), but is \(2, 2\)"),
         ([[[1.0]]], [1], r"`cost` must be a tensor \(batch, query, target\), but is a list"),
-        (torch.zeros(1, 2, 2), [1.0], "`counts` of match_sets must be a whole number for each item"),
-        (torch.zeros(1, 2, 2), ["two"], "`counts` of match_sets must be a whole number for each item"),
-        (torch.zeros(1, 2, 2), [[1]], "`counts` of match_sets must be a whole number for each item"),
+        (torch.zeros(1, 2, 2), [1.0], "`counts` of match_sets must be an integer for each item"),
+        (torch.zeros(1, 2, 2), ["two"], "`counts` of match_sets must be an integer for each item"),
+        (torch.zeros(1, 2, 2), [[1]], "`counts` of match_sets must be an integer for each item"),
         (torch.zeros(1, 2, 2), [-1], "`counts` must be 1 numbers of targets from 0 to 2"),
         (torch.zeros(2, 2, 2), [1], "`counts` must be 2 numbers of targets from 0 to 2"),
     ],
@@ -284,7 +284,7 @@ def test_given_matches_are_used():
 
 def test_what_cannot_be_matched_is_refused(monkeypatch):
     objects, labels, boxes = sets()
-    with pytest.raises(ArgumentError, match="`labels` must be from 0 to 2, or -1 for none"):
+    with pytest.raises(ArgumentError, match=r"`labels` must be from 0 to 2, or -1 for none, but one is [3-5]"):
         SetLoss()(objects, labels + 3, boxes)
     with pytest.raises(ArgumentError, match="`labels` must be -1 only after the last object"):
         SetLoss()(objects, labels.flip(1), boxes)
@@ -310,12 +310,15 @@ def test_what_cannot_be_matched_is_refused(monkeypatch):
     # Else an index of -1 would count from the end, and one too high would be PyTorch's error, without a name.
     queries = objects.scores.shape[1]
     for wrong, said in (
-        (Matches([3], [0], [0]), "`item` of `matches` must be from 0 to 2"),
+        (Matches([3], [0], [0]), "`item` of `matches` must be from 0 to 2, but one is 3"),
         (Matches([0], [queries], [0]), f"`query` of `matches` must be from 0 to {queries - 1}"),
-        (Matches([0], [0], [-1]), "`target` of `matches` must be from 0 to"),
-        (Matches(*(labels < 0).nonzero()[:1, [0, 0, 1]].T), "`target` of `matches` must be a true object everywhere"),
+        (Matches([0], [0], [-1]), "`target` of `matches` must be from 0 to 2, but one is -1"),
+        (
+            Matches(*(labels < 0).nonzero()[:1, [0, 0, 1]].T),
+            "`target` of `matches` must be numbers of true objects, but the label of one is -1",
+        ),
         (Matches([0, 1], [0], [0]), "`matches` must be an item, a query and a target for each pair, but are 2, 1 and"),
-        (Matches([0.5], [0], [0]), "`matches` of SetLoss must be three lists of whole numbers"),
+        (Matches([0.5], [0], [0]), "`matches` of SetLoss must be three lists of integers"),
     ):
         with pytest.raises(ArgumentError, match=said):
             SetLoss()(objects, labels, boxes, wrong)

@@ -35,7 +35,7 @@ class HtmlPage:
     def __init__(self, path: str, *, force: bool = False, sources: int = 0, option: str = "--html"):
         if sources > _MOST:
             raise ArgumentError(
-                f"`--html` takes up to {_MOST} sources, but there are {sources}. Give fewer, or leave it out."
+                f"`{option}` takes up to {_MOST} sources, but there are {sources}. Give fewer, or leave it out."
             )
         self.path, self.force, self._option = path, force, option
         self._check()

@@ -88,8 +88,15 @@ def lab(
     from regard.page import show as show_page
 
     if name is None:
-        named = {"--show": show, "--full": full, "--runs": runs, "--html": html, "--figure": figure, "--seeds": seeds}
-        named["--example"] = example
+        named = {
+            "--show": show,
+            "--full": full,
+            "--runs": runs,
+            "--html": html,
+            "--figure": figure,
+            "--seeds": seeds,
+            "--example": example,
+        }
         for option, given in named.items():
             if given not in (None, False):
                 raise ArgumentError(f"`{option}` needs the name of a study. The names: {', '.join(STUDIES)}.")
@@ -103,11 +110,19 @@ def lab(
         raise UnknownNameError("NAME", name, STUDIES, see="regard lab")
     study = STUDIES[name]
     if example is not None:
-        others = {"--show": show, "--runs": runs, "--html": html, "--figure": figure, "--out": out, "--seeds": seeds}
-        others["--processes"] = processes
+        others = {
+            "--show": show,
+            "--runs": runs,
+            "--html": html,
+            "--figure": figure,
+            "--out": out,
+            "--seeds": seeds,
+            "--processes": processes,
+            "--format json": format is Format.json,
+        }
         given = [option for option, value in others.items() if value not in (None, False)]
-        if given or format is Format.json:
-            raise ArgumentError(f"`--example` runs no study, so it can't go with {(*given, '--format json')[0]}.")
+        if given:
+            raise ArgumentError(f"`--example` runs no study, so it can't go with {given[0]}. Leave one of the two out.")
         page = _example(study, example, progress, full=full, force=force)
         show_page(page, output_console(width=width, colour=color), plain=plain)
         return
@@ -134,7 +149,7 @@ def _example(study: "Study", path: str, progress: Shown, *, full: bool, force: b
         those = [each.name for each in STUDIES.values() if each.example is not None]
         raise ArgumentError(
             f"`--example` needs a study that has an example, but {study.name} has none. "
-            f"Those that have: {', '.join(those) or '(none)'}."
+            f"Those that have: {', '.join(those)}."
         )
     page_file = HtmlPage(path, force=force, option="--example")
     typer.echo(f"Training the example of {study.name}, which can take minutes.", err=True)

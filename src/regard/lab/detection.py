@@ -19,10 +19,10 @@ from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative
 from regard.tasks.training.compute import choose_accelerator
 
-__all__ = ["detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]
+__all__ = ["TRAINING", "detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]
 
 _EPOCH, _WARM_UP, _CLIP = 3200, 100, 1.0
-_TRAINING = ("detector", "epochs", "learning_rate")
+TRAINING = ("detector", "epochs", "learning_rate")
 
 
 def detector_scores(setting: Mapping[str, Any], seed: int) -> dict[str, float]:
@@ -37,7 +37,7 @@ def detector_scores(setting: Mapping[str, Any], seed: int) -> dict[str, float]:
         the average precision over all overlaps, "AP", and at an overlap of a half, "AP50"; the "duplicates" of a canvas
         and the number of parameters.
     """
-    model = train_detector(seed=seed, **{name: setting[name] for name in _TRAINING})
+    model = train_detector(seed=seed, **{name: setting[name] for name in TRAINING})
     canvases = mnist_canvases(setting["split"], setting["canvases"])
     found, true = detect(model, canvases.pixels), true_objects(canvases)
     return {
@@ -73,13 +73,13 @@ def train_detector(
 
     Raises:
         UnknownNameError: there is no such detector or progress.
-        ArgumentError: a number that can't be.
+        ArgumentError: a number is out of its range.
         DivergedError: the loss isn't finite any more.
         DataError: MNIST isn't there; says how to get it.
     """
     if detector not in DETECTORS:
         raise UnknownNameError("detector", detector, DETECTORS)
-    check_count("seed", seed, "a whole number", least=0)
+    check_count("seed", seed, "an integer", least=0)
     check_count("epochs", epochs, "how many epochs it is trained for")
     check_count("batch", batch, "how many canvases a step has")
     check_non_negative("learning_rate", learning_rate)

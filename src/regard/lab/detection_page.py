@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.inspection import watch
-from regard.lab.detection import detect, train_detector
+from regard.lab.detection import TRAINING, detect, train_detector
 from regard.lab.detectors import GRID, QueryDetector
 from regard.lab.digit_canvases import SIDE, Canvases, mnist_canvases
 from regard.modules import Objects, box_corners
@@ -21,7 +21,7 @@ _SHOWN, _CLOSER, _COUNTED, _SURE = 6, 2, 200, 0.5
 
 def detection_page(setting: Mapping[str, Any], seed: int, progress: str) -> Page:
     """Train a detector by object queries, with a setting as of `detector_scores`, and show what it does on dev."""
-    given = {name: setting[name] for name in ("detector", "epochs", "learning_rate")}
+    given = {name: setting[name] for name in TRAINING}
     model = train_detector(seed=seed, **given, progress=progress)
     return show_detections(model.cpu(), mnist_canvases("dev", _COUNTED))
 

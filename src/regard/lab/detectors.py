@@ -66,7 +66,7 @@ class QueryDetector(nn.Module):
 
     def forward(self, pixels: Num[Tensor, "canvas row column"]) -> list[Objects]:
         """The objects after each layer of the decoder, the last of which are the answer."""
-        # The places are added once more, so that the queries can find them in what the encoder made of the features.
+        # The positions are added again, so that the queries can find them in the encoder's output.
         return self.finder(self.positions(self.encoder(to_vectors(self.backbone(pixels)))))
 
     def loss(self, found: Sequence[Objects], labels: Int[Tensor, "canvas digit"], boxes: Tensor) -> Tensor:

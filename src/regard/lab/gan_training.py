@@ -85,10 +85,10 @@ def train_generator(
         two learning rates, section 4; Yazıcı et al. 2019 (arXiv 1806.04498): the average.
     """
     _check(pictures, digits, steps, batch, rates, average)
-    place = torch.device(choose_accelerator(device))
-    pictures, digits = pictures.to(place), digits.to(place)
+    device = choose_accelerator(device)
+    pictures, digits = pictures.to(device), digits.to(device)
     torch.manual_seed(seed)
-    generator, discriminator = DigitGenerator(width, block).to(place), DigitDiscriminator(width, block).to(place)
+    generator, discriminator = DigitGenerator(width, block).to(device), DigitDiscriminator(width, block).to(device)
     averaged = AveragedModel(generator, multi_avg_fn=get_ema_multi_avg_fn(average))
     generator_update, discriminator_update = (
         torch.optim.Adam(network.parameters(), lr=rate, betas=_BETAS)
@@ -97,8 +97,8 @@ def train_generator(
     with progress_over(range(steps), steps, progress) as every:
         for _ in every:
             # Drawn on the CPU, so that all devices draw the same.
-            which = torch.randint(len(digits), (batch,)).to(place)
-            noise, wanted = torch.randn(batch, NOISE).to(place), torch.randint(CLASSES, (batch,)).to(place)
+            which = torch.randint(len(digits), (batch,)).to(device)
+            noise, wanted = torch.randn(batch, NOISE).to(device), torch.randint(CLASSES, (batch,)).to(device)
             real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
             scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
             loss = discriminator_loss(*scores.chunk(2))

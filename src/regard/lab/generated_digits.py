@@ -29,10 +29,10 @@ def generated_digits(
     generator: DigitGenerator, digits: Int64[Tensor, " picture"], seed: int
 ) -> UInt8[Tensor, "picture 28 28"]:
     """Pictures of these digits, from 0, black, to 255, on the CPU."""
-    place = next(generator.parameters()).device
+    device = next(generator.parameters()).device
     noise = torch.randn(len(digits), NOISE, generator=torch.Generator().manual_seed(seed))
     pictures = [
-        generator(some.to(place), wanted.to(place)).squeeze(1).cpu()
+        generator(some.to(device), wanted.to(device)).squeeze(1).cpu()
         for some, wanted in zip(noise.split(_BATCH), digits.split(_BATCH), strict=True)
     ]
     return ((torch.cat(pictures) + 1) * 127.5).round().to(torch.uint8)
@@ -115,11 +115,11 @@ def _attended(digit: int, picture: Tensor, weights: Float[Tensor, "query key"]) 
     bright = functional.avg_pool2d(picture[None], pixels)[0].flatten()
     white = (bright >= 0.8 * bright.max()).nonzero().flatten()
     found = []
-    for name, place in (("first", int(white[0])), ("last", int(white[-1]))):
-        row, column = (pixels * at for at in divmod(place, side))
+    for name, position in (("first", int(white[0])), ("last", int(white[-1]))):
+        row, column = (pixels * at for at in divmod(position, side))
         box = Box(column, row, column + pixels, row + pixels)
         caption = f"a{'n' if digit == 8 else ''} {digit}, from its {name} white position"
-        found.append(Picture.of(picture, caption, weights[place].view(side, side), [box]))
+        found.append(Picture.of(picture, caption, weights[position].view(side, side), [box]))
     return found
 
 

@@ -29,7 +29,7 @@ class Measured(NamedTuple):
 def measured(call: Callable[[], Any]) -> Measured:
     """Time a call, and measure the memory that its process took from the system above what it held before.
 
-    If the call takes memory of a GPU, it is that.
+    If there is a GPU, the memory is that of the GPU instead.
 
     Example:
         >>> measured(lambda: 7).value
@@ -90,14 +90,12 @@ def machine() -> str:
 
 
 def machine_with_gpu() -> str:
-    """The same, and the GPU that PyTorch finds."""
+    """The processor, the number of its cores, and the GPU if PyTorch finds one."""
     return f"{machine()}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else machine()
 
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
-    import torch
-
     return {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 

@@ -8,9 +8,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, track
 
-from regard.errors import UnknownNameError
 from regard.lab.results import Run
-from regard.tasks.training.progress import PROGRESS, clock
+from regard.tasks.training.progress import clock, resolve_progress
 
 __all__ = ["RunProgress", "choose_run_progress", "progress_over"]
 
@@ -92,7 +91,7 @@ def choose_run_progress(name: str) -> RunProgress:
         UnknownNameError: there is none of this name.
     """
     console = Console(stderr=True)
-    name = _chosen(name, console)
+    name = resolve_progress(name, console)
     return {"bar": _Bar, "lines": _Lines}[name](console) if name != "none" else RunProgress()
 
 
@@ -117,7 +116,7 @@ def progress_over(steps: Iterable[Step], total: int, progress: str) -> Iterator[
         a b c
     """
     console = Console(stderr=True)
-    name = _chosen(progress, console)
+    name = resolve_progress(progress, console)
     if name == "bar":
         passing = track(steps, "training", total=total, console=console, transient=True)
     else:
@@ -125,7 +124,7 @@ def progress_over(steps: Iterable[Step], total: int, progress: str) -> Iterator[
     try:
         yield iter(passing)
     finally:
-        # An error in a step would else be told while the bar still moves.
+        # Stop the bar before an error of a step is printed.
         if isinstance(passing, Generator):
             passing.close()
 
@@ -138,16 +137,3 @@ def _in_lines(steps: Iterable[Step], total: int, console: Console) -> Iterator[S
             elapsed = time.monotonic() - start
             text = f"step {number}/{total}  elapsed {clock(elapsed)}  left {clock(elapsed / number * (total - number))}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _chosen(name: str, console: Console) -> str:
-    """The name of a progress other than "auto".
-
-    Raises:
-        UnknownNameError: there is none of this name.
-    """
-    if name not in PROGRESS:
-        raise UnknownNameError("progress", str(name), PROGRESS)
-    if name == "auto":
-        return "bar" if console.is_terminal else "lines"
-    return name

@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention.masks import And, Causal, Mask, as_mask
+from regard.attention.masks import Causal, as_mask, conjuncts
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.modules.attention import MultiHeadAttention
@@ -35,7 +35,7 @@ class DecoderLayer(nn.Module):
         **parts: other arguments of `MultiHeadAttention`, for both kinds of attention.
 
     Raises:
-        ArgumentError: an argument that can't be.
+        ArgumentError: an argument is invalid.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
@@ -202,15 +202,11 @@ class Decoder(nn.Module):
     def _check_causal(self) -> None:
         layers: list[Any] = list(self.layers)
         for layer in layers:
-            if not _is_causal(as_mask(layer.target_mask)):
+            if not any(isinstance(each, Causal) for each in conjuncts(as_mask(layer.target_mask))):
                 raise ArgumentError(
                     f"`target_mask` must be causal for decoding step by step, but is {layer.target_mask!r:.60}. Decode "
                     "all targets at once, by calling the decoder."
                 )
-
-
-def _is_causal(mask: Mask) -> bool:
-    return isinstance(mask, Causal) or (isinstance(mask, And) and (_is_causal(mask.left) or _is_causal(mask.right)))
 
 
 def encoder_and_decoder(
@@ -225,7 +221,7 @@ def encoder_and_decoder(
         approximation: of the encoder; the decoder attends to the encoder, and has a cache.
 
     Raises:
-        ArgumentError: a number of layers that can't be.
+        ArgumentError: `layers` isn't a positive integer, or another argument is invalid.
     """
     decoder_layers = layers if decoder_layers is None else decoder_layers
     check_count("layers", layers, "how many layers the encoder has", least=0)

@@ -46,7 +46,7 @@ class ObjectQueries(nn.Module):
         target_mask: which queries each query may attend to; None: all.
 
     Raises:
-        ArgumentError: a number or a mask that can't be.
+        ArgumentError: a number isn't a positive integer, or `target_mask` isn't a mask.
 
     Source: Carion et al. 2020 (arXiv 2005.12872), section 3.2; Zhu et al. 2020 (arXiv 2010.04159), section A.3, boxes
         relative to a learned place.
@@ -82,11 +82,11 @@ class ObjectQueries(nn.Module):
         self.decoder = Decoder(width, layers, heads, hidden=hidden, target_mask=target_mask, **parts)
         self.scores = nn.Linear(width, classes + 1)
         self.boxes = BoxHead(width)
-        # Before the sigmoid: places all over the picture, and sizes around a quarter of it.
-        self.own_boxes = nn.Parameter(torch.empty(queries, 4))
-        nn.init.normal_(self.own_boxes)
+        # Before the sigmoid: centres all over the picture, and sizes of about a quarter of it.
+        self.reference_boxes = nn.Parameter(torch.empty(queries, 4))
+        nn.init.normal_(self.reference_boxes)
         with torch.no_grad():
-            self.own_boxes[:, 2:].mul_(0.25).sub_(1.0)
+            self.reference_boxes[:, 2:].mul_(0.25).sub_(1.0)
 
     def forward(self, source: Float[Tensor, "batch item width"], *, mask: Any = None) -> list[Objects]:
         """The objects after each layer, the last of which are the answer; the others are for auxiliary losses.
@@ -97,4 +97,4 @@ class ObjectQueries(nn.Module):
         """
         queries = self.queries.expand(len(source), -1, -1)
         decoded = self.decoder.after_each_layer(queries, source, mask=mask)
-        return [Objects(self.scores(each), (self.own_boxes + self.boxes(each)).sigmoid()) for each in decoded]
+        return [Objects(self.scores(each), (self.reference_boxes + self.boxes(each)).sigmoid()) for each in decoded]

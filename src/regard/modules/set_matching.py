@@ -56,7 +56,7 @@ def match_sets(cost: Float[Tensor, "batch query target"], counts: Sequence[int])
         a pair for each real target, or for each query if there are fewer of them.
 
     Raises:
-        ArgumentError: `cost` hasn't three axes, `counts` aren't whole numbers or don't fit it, or a cost isn't finite.
+        ArgumentError: `cost` hasn't three axes, `counts` aren't integers or don't fit it, or a cost isn't finite.
         MissingExtraError: SciPy is not installed.
 
     Source: Carion et al. 2020 (arXiv 2005.12872), equation 1; Kuhn 1955.
@@ -67,7 +67,7 @@ def match_sets(cost: Float[Tensor, "batch query target"], counts: Sequence[int])
         Matches(item=tensor([0, 0]), query=tensor([0, 1]), target=tensor([1, 0]))
     """
     check_tensor("cost", cost, "(batch, query, target)", (3,))
-    counts = integer_tensor(counts, "counts", "match_sets", "a whole number for each item", (1,)).tolist()
+    counts = integer_tensor(counts, "counts", "match_sets", "an integer for each item", (1,)).tolist()
     if len(counts) != len(cost) or any(not 0 <= count <= cost.shape[2] for count in counts):
         raise ArgumentError(
             f"`counts` must be {len(cost)} numbers of targets from 0 to {cost.shape[2]}, but is {[*counts]!r:.60}."
@@ -89,15 +89,15 @@ def match_sets(cost: Float[Tensor, "batch query target"], counts: Sequence[int])
 class SetLoss:
     """The loss of predicted sets: each true object is compared with the predicted one that is assigned to it.
 
-    Assigned predictions have to tell the class, and the box by its L1 distance and its generalised IoU; all others have
-    to tell that there is no object. The classes are averaged with the weights 1 and `no_object`, the boxes over all
-    true objects of the batch, also those that no prediction is left for. The loss doesn't depend on the order of the
-    queries or of the targets, and is 0 for an empty batch.
+    Assigned predictions are trained to give the class and the box of their object, all others to give "no object". The
+    loss of a box is its L1 distance and 1 - its generalised IoU. The classes are averaged with the weights 1 and
+    `no_object`, the boxes over all true objects of the batch, also those that no prediction is left for. The loss
+    doesn't depend on the order of the queries or of the targets, and is 0 for an empty batch.
 
     Args:
         box: the coefficient of the L1 distance of the boxes.
         overlap: the coefficient of 1 - generalised IoU.
-        no_object: the weight of the predictions without an object, above 0; with 1, they would outnumber the others.
+        no_object: the weight of the predictions without an object, above 0. With 1, they dominate, as they are most.
 
     Raises:
         ArgumentError: a coefficient is negative, or `no_object` isn't above 0.
@@ -193,7 +193,7 @@ def _checked_labels(objects: Objects, labels: Any, boxes: Any) -> Tensor:
             f"`boxes` of the predictions must be {(batch, queries, 4)}, as there are {queries} for each of {batch} "
             f"items, but are {tuple(objects.boxes.shape)}."
         )
-    labels = integer_tensor(labels, "labels", "SetLoss", "whole numbers (batch, target)", (2,))
+    labels = integer_tensor(labels, "labels", "SetLoss", "integers (batch, target)", (2,))
     check_tensor("boxes", boxes, "(batch, target, 4)", (3,))
     if len(labels) != batch:
         raise ArgumentError(f"`labels` must be of the {batch} items of the predictions, but are of {len(labels)}.")
@@ -201,8 +201,9 @@ def _checked_labels(objects: Objects, labels: Any, boxes: Any) -> Tensor:
         raise ArgumentError(
             f"`boxes` must be {(*labels.shape, 4)}, four numbers for each label, but are {tuple(boxes.shape)}."
         )
-    if ((labels < -1) | (labels >= classes - 1)).any():
-        raise ArgumentError(f"`labels` must be from 0 to {classes - 2}, or -1 for none, but aren't all.")
+    wrong = labels[(labels < -1) | (labels >= classes - 1)]
+    if len(wrong):
+        raise ArgumentError(f"`labels` must be from 0 to {classes - 2}, or -1 for none, but one is {int(wrong[0])}.")
     real = labels >= 0
     if (real[:, 1:] & ~real[:, :-1]).any():
         raise ArgumentError("`labels` must be -1 only after the last object of an item, but isn't.")
@@ -213,7 +214,7 @@ def _checked_labels(objects: Objects, labels: Any, boxes: Any) -> Tensor:
 
 def _check_matches(matches: Matches, objects: Objects, labels: Tensor) -> None:
     item, query, target = (
-        integer_tensor(each, "matches", "SetLoss", "three lists of whole numbers", (1,)) for each in matches
+        integer_tensor(each, "matches", "SetLoss", "three lists of integers", (1,)) for each in matches
     )
     if not len(item) == len(query) == len(target):
         raise ArgumentError(
@@ -222,7 +223,8 @@ def _check_matches(matches: Matches, objects: Objects, labels: Tensor) -> None:
         )
     sizes = (*objects.scores.shape[:2], labels.shape[1])
     for name, numbers, size in zip(Matches._fields, (item, query, target), sizes, strict=True):
-        if ((numbers < 0) | (numbers >= size)).any():
-            raise ArgumentError(f"`{name}` of `matches` must be from 0 to {size - 1}, but isn't everywhere.")
+        wrong = numbers[(numbers < 0) | (numbers >= size)]
+        if len(wrong):
+            raise ArgumentError(f"`{name}` of `matches` must be from 0 to {size - 1}, but one is {int(wrong[0])}.")
     if (labels[item, target] < 0).any():
-        raise ArgumentError("`target` of `matches` must be a true object everywhere, but the label of one is -1.")
+        raise ArgumentError("`target` of `matches` must be numbers of true objects, but the label of one is -1.")

@@ -222,7 +222,7 @@ class Guided(Mask):
         if self.centres is None or isinstance(self.width, float):
             raise ArgumentError(
                 "`mask` must not have a Guided that depends on the number of keys where `cache` is given, but has "
-                f"{self!r:.100}. Give it `centres` and a whole number as `width`, or use no cache."
+                f"{self!r:.100}. Give it `centres` and an integer as `width`, or use no cache."
             )
 
     @property

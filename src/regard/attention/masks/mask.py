@@ -25,7 +25,7 @@ from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
 from regard.errors import ArgumentError, nearest
 
-__all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask"]
+__all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask", "conjuncts"]
 
 
 class Mask:
@@ -348,6 +348,11 @@ def as_mask(mask: Any) -> Mask:
         return Predicate(mask)  # pyright: ignore[reportArgumentType]
     hint = f" Did you mean {mask.__name__}(...)?" if isinstance(mask, type) and issubclass(mask, Mask) else ""
     raise ArgumentError(f"`mask` must be a mask or a function of (batch, head, query, key), but is {mask!r}.{hint}")
+
+
+def conjuncts(mask: Mask) -> list[Mask]:
+    """The masks that are joined by &; a mask that isn't joined, alone."""
+    return [*conjuncts(mask.left), *conjuncts(mask.right)] if type(mask) is And else [mask]
 
 
 # Masks without arguments; the others must be constructed, as in Window(2, 2).

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention import Causal, Dense, Lengths, Sizes
-from regard.attention.masks import And, Mask, as_mask
+from regard.attention.masks import as_mask, conjuncts
 from regard.errors import ArgumentError
 from regard.modules.efficient.approximation import Approximation
 
@@ -126,7 +126,7 @@ def simple_mask(mask: Any, batch: int, length: int) -> SimpleMask:
     """
     found, mask = SimpleMask(None, False), as_mask(mask)
     mask.check(Sizes(batch, length, length))
-    for part in _conjuncts(mask):
+    for part in conjuncts(mask):
         if type(part) is Causal:
             found = found._replace(causal=True)
         elif type(part) is Lengths and part.both is not None and part.query is None and part.key is None:
@@ -140,11 +140,6 @@ def simple_mask(mask: Any, batch: int, length: int) -> SimpleMask:
                 f"given, but has {part!r:.60}. {_EXACT}"
             )
     return found
-
-
-def _conjuncts(mask: Mask) -> list[Mask]:
-    """The masks that are joined by &."""
-    return [*_conjuncts(mask.left), *_conjuncts(mask.right)] if type(mask) is And else [mask]
 
 
 def _described(given: Any) -> str:

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from regard.errors import UnknownNameError
 from regard.tasks.measure import ACCURACY, Measure
 
-__all__ = ["PROGRESS", "Bar", "Lines", "Silent", "choose_progress"]
+__all__ = ["PROGRESS", "Bar", "Lines", "Silent", "choose_progress", "resolve_progress"]
 
 
 class Silent:
@@ -93,13 +93,23 @@ def choose_progress(name: str) -> Silent:
         >>> type(choose_progress("none")).__name__
         'Silent'
     """
-    if name not in PROGRESS:
-        raise UnknownNameError("progress", str(name), PROGRESS)
     # On standard error: standard output is for results.
     console = Console(stderr=True)
-    if name == "auto":
-        name = "bar" if console.is_terminal else "lines"
+    name = resolve_progress(name, console)
     return {"bar": Bar, "lines": Lines}[name](console) if name != "none" else Silent()
+
+
+def resolve_progress(name: str, console: Console) -> str:
+    """What "auto" means on a console; other names are returned as they are.
+
+    Raises:
+        UnknownNameError: there is no progress of this name.
+    """
+    if name not in PROGRESS:
+        raise UnknownNameError("progress", str(name), PROGRESS)
+    if name == "auto":
+        return "bar" if console.is_terminal else "lines"
+    return name
 
 
 PROGRESS = ("auto", "bar", "lines", "none")

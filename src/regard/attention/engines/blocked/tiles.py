@@ -18,7 +18,7 @@ __all__ = ["MIN_ROWS", "ON_CPU", "ON_GPU", "Extent", "Tile", "TileSize", "extent
 MIN_ROWS = 16  # fewer make the products slower; beyond 65,536 keys a tile grows with the keys, and memory stays linear
 MAX_WIDTHS = 64  # different widths of contiguous tiles: few, so that memory and compiled products are reused
 MAX_GAP = 64  # intervals of keys with a smaller gap are merged, which costs less than a copy
-_WORTH_HALVING = 0.8  # half the rows are taken if they have at most this share of the keys
+_WORTH_HALVING = 0.8  # half the rows are taken if they have at most this fraction of the keys
 
 
 class TileSize(NamedTuple):
