@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs site site-pages models clean
+.PHONY: help demo test test-all test-exhaustive test-gpu check format bench bench-gpu docs site site-pages models clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,11 +38,14 @@ demo: $(CORE)  ## Tag the notes' two sentences, show what was attended to and wh
 	@$(BIN)/regard see english-pos "I saw a saw." --html demo/english.html --force
 	@$(BIN)/regard see chinese-pos "我 一 进门 就 看见 常威 在 打 来福" --no-map --html demo/chinese.html --force
 
-test: $(READY)  ## The whole suite, without what is marked slow
-	$(TEST) -m "not slow"
+test: $(READY)  ## Every law of the suite on a sample of its cases, without what is marked slow
+	$(TEST) --sample -m "not slow and not exhaustive"
 
-test-all: $(READY)  ## The suite with its slow tests
-	$(TEST)
+test-all: $(READY)  ## Every law on every case, and the slow tests
+	$(TEST) -m "not exhaustive"
+
+test-exhaustive: $(READY)  ## The operator on the whole product of its parts: more than an hour
+	$(TEST) -m exhaustive
 
 # On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing. With
 # pytest-xdist, WORKERS processes share the GPU (make test-gpu WORKERS=14). pytest-benchmark, which some images bring,
@@ -51,7 +54,7 @@ SHARING_IT = $(shell $(PYTHON) -c "import xdist; print('-n $(WORKERS) --dist wor
 test-gpu:  ## The operator's contract on a GPU, with the torch that this Python has
 	$(PYTHON) -c "import torch; assert torch.cuda.is_available(), 'this needs a GPU that torch can see'"
 	$(ONE_THREAD) PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) -m pytest $(SHARING_IT) -p no:benchmark -q \
-		tests/attention -m "not slow" --device cuda
+		tests/attention -m "not slow and not exhaustive" --device cuda
 
 bench-gpu:  ## The operator beside its peers on a GPU, with the torch that this Python has
 	PYTHONPATH="src$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON) benchmarks/peers.py --device cuda --seconds 4

@@ -69,4 +69,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{what}: {count:,}")
 
 
-pytest_plugins = ["page.browser"]
+pytest_plugins = ["page.browser", "sampling"]

@@ -420,6 +420,10 @@ class Arguments:
         return found
 
 
+FACTORS = SCORE_EXAMPLES, WEIGHTS_EXAMPLES, MASK_EXAMPLES, POSITION_EXAMPLES, SIZES, (0.0, 0.3)
+"""What a case is made of, in the order of its fields."""
+
+
 def covering(*factors: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Rows of one value of each factor, such that any two values of any two factors stand in some row together.
 
@@ -455,10 +459,12 @@ def covering(*factors: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 def pairwise() -> list[Case]:
     """The product in which every two parts meet, in some size, with and without dropout."""
-    return [
-        Case(*row)
-        for row in covering(SCORE_EXAMPLES, WEIGHTS_EXAMPLES, MASK_EXAMPLES, POSITION_EXAMPLES, SIZES, (0.0, 0.3))
-    ]
+    return [Case(*row) for row in covering(*FACTORS)]
+
+
+def pairwise_with(values: Iterable[Any]) -> list[tuple[Case, Any]]:
+    """The same with one of these values each, so that every part meets every value."""
+    return [(Case(*row[:-1]), row[-1]) for row in covering(*FACTORS, values)]
 
 
 def rotation(count: int = 42, sizes: Iterable[str] = SIZES, dropout: Iterable[float] = (0.0,)) -> list[Case]:
@@ -491,6 +497,21 @@ def kernels(*sizes: str, step: int = 1) -> list[Case]:
     masks = "dense", "causal", "lengths", "window", "causal & lengths", "window & causal"
     rows = itertools.product(scores, ("softmax", "softmax, cooler"), masks, ("none", "rotary"))
     return [Case(*row, size) for row, size in zip(rows, itertools.cycle(sizes), strict=False)][::step]
+
+
+def any_three() -> list[Case]:
+    """The product in which any three of a score, weights, a mask and a position meet; sizes and dropout take turns.
+
+    Weights, mask and position choose the score, by the sum of their places: as there are no more scores than of any
+    other kind, those that leave one of the three open meet every score, too.
+    """
+    scores = list(SCORE_EXAMPLES)
+    places = itertools.product(*map(enumerate, (WEIGHTS_EXAMPLES, MASK_EXAMPLES, POSITION_EXAMPLES)))
+    turns = itertools.cycle(itertools.product(SIZES, (0.0, 0.3)))
+    return [
+        Case(scores[sum(place for place, _ in row) % len(scores)], *(name for _, name in row), *turn)
+        for row, turn in zip(places, turns, strict=False)
+    ]
 
 
 def whole_product(score: str, weights: str) -> list[Case]:

@@ -31,6 +31,7 @@ from regard.attention.masks import (
 from regard.attention.parts import flatten_part, map_operands, unflatten_part
 from regard.attention.request import Parts
 from regard.errors import ArgumentError
+from sampling import examples
 
 
 def placed(mask: Mask) -> Mask:
@@ -318,7 +319,7 @@ def build(recipe: tuple) -> Mask:
             return ~build(rest[0])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(recipes(lengths=False), recipes(lengths=False))
 def test_the_algebra(recipe, recipe2):
     """`&` is intersection, `|` union, `~` complement, and De Morgan holds.
@@ -335,7 +336,7 @@ def test_the_algebra(recipe, recipe2):
             assert e == f
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(recipes())
 def test_twice_not_is_nothing(recipe):
     """Also where lengths decide from which end positions are counted."""

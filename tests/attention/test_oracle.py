@@ -12,8 +12,6 @@ from attention.attack import assault
 from attention.cases import ALL_SIZES, MASK_EXAMPLES, Case, Size, each_part, kernels, pairwise, seeded
 from attention.oracle import Rule
 from regard.attention import attend, weigh
-from regard.attention.engines import ENGINES
-from regard.errors import RefusedError
 
 
 def _graph(size: Size, item: int = 0) -> list[tuple[int, int]]:
@@ -115,19 +113,15 @@ def test_the_oracle_gives_the_notes_own_numbers():
 
 
 @pytest.mark.parametrize("case", [*pairwise()[::2], *kernels("self", "even", "grouped", step=2)], ids=str)
-def test_every_engine_equals_the_oracle(case):
+def test_the_definition_equals_the_oracle(case):
+    """The other engines are held to the definition, by test_product.py."""
     arguments = case.make()
     wanted = expected(case, arguments)
     assert np.isfinite(wanted).all()
-    for engine in ENGINES:
-        with torch.no_grad():
-            try:
-                output = arguments(attend, engine=engine)
-            except RefusedError:
-                assert engine not in ("dense", "blocked")
-                continue
-        gap = np.abs(output.cpu().numpy() - wanted).max(initial=0.0)
-        assert gap <= 1e-11 * max(1.0, np.abs(wanted).max(initial=0.0)), f"{engine}: {gap:.2g}"
+    with torch.no_grad():
+        output = arguments(attend, engine="dense")
+    gap = np.abs(output.cpu().numpy() - wanted).max(initial=0.0)
+    assert gap <= 1e-11 * max(1.0, np.abs(wanted).max(initial=0.0)), f"{gap:.2g}"
 
 
 @pytest.mark.parametrize("mask", RULES)
@@ -165,9 +159,9 @@ def shift(arguments, place: int, step: torch.Tensor) -> None:
         list(arguments.named.values())[place].add_(step)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(24))
 def test_a_sample_of_the_attack(seed, record_property):
     """Random calls; `python tests/attention/attack.py --cases 5000` runs as many as one likes."""
-    done, found = assault(range(seed * 12, seed * 12 + 12))
+    done, found = assault(range(seed * 4, seed * 4 + 4))
     record_property("contract: random calls held to the oracle", done)
     assert not found, "\n".join(found)

@@ -1,5 +1,7 @@
-"""Every engine against the definition: over all parts two by two, and by `make test-all` over the whole product."""
+"""Every engine against the definition: over all parts two by two, by `make test-all` three by three, and by
+`make test-exhaustive` over the whole product."""
 
+import dataclasses
 import itertools
 from collections import Counter
 
@@ -7,18 +9,22 @@ import pytest
 import torch
 
 from attention.cases import (
+    FACTORS,
     MASK_EXAMPLES,
     POSITION_EXAMPLES,
     SCORE_EXAMPLES,
     SIZES,
     WEIGHTS_EXAMPLES,
+    Case,
+    any_three,
     covering,
     kernels,
     pairwise,
+    pairwise_with,
     tensors,
     whole_product,
 )
-from attention.comparing import OTHERS, compare, request_of
+from attention.comparing import OTHERS, ROUNDING, compare, request_of
 from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Dot, attend
 from regard.attention.engines import ENGINES
 
@@ -40,18 +46,19 @@ def test_every_part_in_the_dicts_has_an_example():
 
 
 def test_any_two_parts_meet():
-    factors = SCORE_EXAMPLES, WEIGHTS_EXAMPLES, MASK_EXAMPLES, POSITION_EXAMPLES, SIZES, (0.0, 0.3)
-    cases = pairwise()
-    rows = [(case.score, case.weights, case.mask, case.position, case.size, case.dropout) for case in cases]
+    cases = pairwise_with(ROUNDING)
+    rows = [(*dataclasses.astuple(case), dtype) for case, dtype in cases]
+    factors = *FACTORS, ROUNDING
     for a, b in itertools.combinations(range(len(factors)), 2):
         assert {(row[a], row[b]) for row in rows} == set(itertools.product(factors[a], factors[b]))
-    assert cases == pairwise()
+    assert cases == pairwise_with(ROUNDING)
     assert covering("ab", "cd") == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
 
 
-@pytest.mark.parametrize("case", pairwise(), ids=str)
-def test_every_engine_equals_the_definition(case, record_property):
-    counted(record_property, compare(case))
+@pytest.mark.every_case
+@pytest.mark.parametrize(("case", "dtype"), pairwise_with(ROUNDING), ids=str)
+def test_every_engine_equals_the_definition(case, dtype, record_property):
+    counted(record_property, compare(case, [dtype]))
 
 
 @pytest.mark.parametrize("case", kernels("self", "even", "grouped", "even", "even, long"), ids=str)
@@ -80,12 +87,33 @@ def test_every_engine_has_something_to_do():
     assert all(done[engine] >= 8 for engine in OTHERS), done
 
 
+def test_any_three_parts_meet():
+    factors = FACTORS[:4]
+    assert min(map(len, factors)) == len(SCORE_EXAMPLES)
+    rows = [dataclasses.astuple(case)[:4] for case in any_three()]
+    for places in itertools.combinations(range(4), 3):
+        met = {tuple(row[place] for place in places) for row in rows}
+        assert met == set(itertools.product(*(factors[place] for place in places)))
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("weights", WEIGHTS_EXAMPLES)
+@pytest.mark.parametrize("position", POSITION_EXAMPLES)
+def test_any_three_parts_equal_the_definition(position, weights, record_property):
+    hold([case for case in any_three() if (case.position, case.weights) == (position, weights)], record_property)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("weights", WEIGHTS_EXAMPLES)
 @pytest.mark.parametrize("score", SCORE_EXAMPLES)
 def test_the_whole_product(score, weights, record_property):
+    hold(whole_product(score, weights), record_property)
+
+
+def hold(cases: list[Case], record_property) -> None:
+    """Compare many, and tell of all that are too far off."""
     counts, wrong = Counter(), []
-    for case in whole_product(score, weights):
+    for case in cases:
         try:
             counts += compare(case)
         except AssertionError as error:

@@ -29,6 +29,7 @@ from regard.attention.masks import (
     Window,
 )
 from regard.modules.efficient import BigBird, Longformer, Strided
+from sampling import examples
 
 BATCH, HEADS = 2, 3
 # The shapes of the four indices of a pair: each along its own axis.
@@ -161,7 +162,7 @@ def drawn(data: st.DataObject, size: tuple[int, int]) -> tuple[Mask, Sizes, Tens
 SIZES = st.sampled_from([(11, 11), (7, 11), (11, 7), (1, 11), (11, 1)])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data(), SIZES)
 def test_spans_never_lie(data, size):
     """Random expressions of every mask, ragged batches, queries and keys of different number."""
@@ -173,7 +174,7 @@ def test_spans_never_lie(data, size):
         assert not every.all()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data(), SIZES)
 def test_columns_never_lie(data, size):
     """Every key that one of the rows may see in some item is among them."""
@@ -197,7 +198,7 @@ def by_head(seed: int, queries: int, keys: int) -> Pairs:
     return Pairs(table & (torch.rand(items, HEADS, queries, 1, generator=seeded(seed + 1)) < 0.7))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.data(), SIZES)
 def test_together_they_allow_what_the_tables_do(data, size):
     """Intervals, blocks, lists and tables, by item and by head: `&`, `|`, `~` of masks are those of their tables, and
@@ -253,7 +254,7 @@ def test_together_they_allow_what_the_tables_do(data, size):
         assert torch.equal(found.expand(shape), expected)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.data(), SIZES)
 def test_two_stretches_of_exact_masks_stay_exact(data, size):
     """Whatever two exact masks make: where no query has more than two intervals, it is exact too."""
@@ -404,7 +405,7 @@ def mask_of(mask: Edges) -> Tensor:
     return torch.stack([mask.csr.keys, row])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.data(), SIZES, st.integers(0, 2**16))
 def test_edges_are_the_pairs_one_by_one(data, size, seed):
     """Of a graph and any other mask: row by row and column by column, or None where items or heads differ."""

@@ -19,6 +19,7 @@ from regard.attention.request import Request
 from regard.attention.sizes import Sizes
 from regard.errors import RefusedError
 from regard.modules import BigBird, Longformer
+from sampling import examples
 
 # The name in the package is that of the function in it.
 tiles = importlib.import_module("regard.attention.engines.blocked.tiles")
@@ -64,7 +65,7 @@ def test_many_more_tiles_equal_the_definition(case):
     compare(case)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data(), SIZES)
 def test_tiles_never_lie(data, size):
     """Each allowed pair stands in one tile, no pair in two, no tile beyond the keys; what is open is allowed to all."""

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,13 @@ def shows_what_it_runs(path: Path) -> bool:
     return bool(RUN.search(path.read_text(encoding="utf-8"))) or path.parent.parent == ROOT / "docs" / "zh"
 
 
+def marked(path: Path) -> Any:
+    """A document as a parameter: slow if its blocks train."""
+    trains = "<!-- generated: learned -->" in path.read_text(encoding="utf-8")
+    is_run = path.parent.parent != ROOT / "docs" / "zh"
+    return pytest.param(path, id=path.name, marks=[pytest.mark.slow] if trains and is_run else [])
+
+
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if not shows_what_it_runs(p)], ids=lambda path: path.name)
 def test_python_blocks_run(path, generate):
     """The blocks of one document run in order, in one namespace, in an empty folder."""
@@ -43,7 +51,8 @@ def test_python_blocks_run(path, generate):
     generate.outputs(path.read_text(encoding="utf-8"), path)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.every_case
+@pytest.mark.parametrize("path", map(marked, DOCUMENTS))
 def test_generated_blocks_are_fresh(path, generate):
     text = path.read_text(encoding="utf-8")
     new = generate.generated(text, path)
