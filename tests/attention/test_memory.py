@@ -25,6 +25,7 @@ from attention.cases import (
 )
 from attention.peaks import peak, printed
 from regard.attention import Bilinear, Causal, Edges, attend, plan
+from sampling import examples
 
 pytestmark = [
     pytest.mark.usefixtures("only_on_a_cpu"),
@@ -97,7 +98,7 @@ def peaks(**arguments) -> str:
 CALLS = {
     "of a forward pass": "planned(4096)",
     "of pairs by themselves": "careful(256)",
-    "auto": "report(length=3072, engine='auto', orders=1, count=6)",
+    "auto": f"report(length=3072, engine='auto', orders=1, count={examples(6)})",
     "second order": "report(length=3072, engine='auto', orders=2, count=1)",
     "dense": "report(length=2048, engine='dense', orders=1, count=1)",
 }
@@ -124,7 +125,7 @@ def most(report: str) -> int:
 
 def test_the_peak_is_far_below_all_pairs(said):
     found = said["auto"]
-    assert len(found.splitlines()) == 6
+    assert len(found.splitlines()) == examples(6)
     assert most(found) < 120, found
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, rotation, seeded
+from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, pairwise_with, rotation, seeded
 from attention.comparing import Cut, gaps, outcome
 from regard.attention import Bias, Causal, Cosine, Dot, Lengths, Sigmoid, Softmax, Window, attend, weigh
 from regard.attention.engines import ENGINES, fused
@@ -83,8 +83,16 @@ def test_what_is_hidden_cannot_matter_to_a_kernel(case, poison, place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("poison", POISONS)
+def test_what_is_hidden_cannot_matter_whatever_meets(poison):
+    for case, (own, place) in pairwise_with(covering(POISONS, PLACES)):
+        if own == poison:
+            hold(case, poison, place)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("poison", POISONS)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_hidden_cannot_matter_whatever_meets(place, poison):
+def test_what_is_hidden_cannot_matter_in_any_place_whatever_meets(place, poison):
     for case in pairwise():
         hold(case, poison, place)
 

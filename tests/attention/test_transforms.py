@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import filelock
 import pytest
 import torch
 from torch import Tensor
@@ -450,8 +451,16 @@ def _results(names: list[str]) -> dict[str, str | None]:
 
 
 @pytest.fixture(scope="module")
-def compiled_results() -> dict[str, str | None]:
-    return _results([*compiled_checks.COMPILED, *compiled_checks.EXPORTED])
+def compiled_results(request, tmp_path_factory) -> dict[str, str | None]:
+    """Those of the checks that this run has, made once, whichever of its processes asks first."""
+    law = test_compiled_and_exported.__name__
+    names = [item.callspec.params["name"] for item in request.session.items if item.originalname == law]
+    folder = tmp_path_factory.getbasetemp()
+    path = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "compiled_results.json"
+    with filelock.FileLock(f"{path}.lock"):
+        if not path.exists():
+            path.write_text(json.dumps(_results(names)), encoding="utf-8")
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", [*compiled_checks.COMPILED, *compiled_checks.EXPORTED])

@@ -104,6 +104,7 @@ print(entmax.entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0).tolist(), end=" ")
 WEIGHTS = "[[0.75, 0.25, 0.0]]"
 
 
+@pytest.mark.slow
 def test_machine_code_is_kept_on_disk(tmp_path):
     code = SPARSEMAX + "print(sum(entmax._entmax.stats.cache_hits.values()))"
     assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == f"{WEIGHTS} 0"
