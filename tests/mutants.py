@@ -1,17 +1,17 @@
 """Does the suite notice a mistake? Mutants of the source, drawn by a seed, and how many of them the tests kill.
 
     python tests/mutants.py draw mutants.json --count 60 --seed 1
-    python tests/mutants.py trace mutants.json
+    python tests/mutants.py trace mutants.json --sample
     python tests/mutants.py judge mutants.json --sample --column sample
-    python tests/mutants.py judge mutants.json --column every
+    python tests/mutants.py judge mutants.json --column every --part sample
     python tests/mutants.py table mutants.json
 
 A mutant is the source with one small change: `<` for `<=`, `+` for `-`, a condition negated, a number one higher, a
-call left out (DeMillo, Lipton and Sayward 1978). `draw` chooses as many in each room. `trace` runs the suite once
-with every place reported that a mutant would change, so that `judge` runs only tests that come by there, until one
+call left out (DeMillo, Lipton and Sayward 1978). `draw` chooses as many in each room. `trace` runs the suite once with
+every place reported that a mutant would change, so that `judge` runs only the laws that come by there, until one
 fails; a change in what is compiled, or made while modules are imported, is judged by all tests of its room. With
-`--tests FOLDER` another checkout's suite is traced and judged, as that of an earlier commit. Copies of the project
-are changed, never the project itself.
+`--tests FOLDER` another checkout's suite is the judge, as that of an earlier commit. `judge` goes on where it was
+stopped. Copies of the project are changed, never the project itself.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -78,7 +78,8 @@ OPERATIONS = {
 class Mutant:
     """One change: the source text between two places, and what stands there instead.
 
-    Lines count from 1, columns in bytes from 0, as those of `ast` do. `tests` are the tests that come by, by suite.
+    Lines count from 1, columns in bytes from 0, as those of `ast` do. `laws` are the test functions and files of tests
+    that come by; None if all may.
     """
 
     path: str
@@ -88,7 +89,7 @@ class Mutant:
     new: str
     line: str
     compiled: bool
-    tests: dict[str, list[str] | None] = field(default_factory=dict)
+    laws: list[str] | None = None
     killed_by: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -227,8 +228,8 @@ def report(number, value):
 """
 
 
-def trace(mutants: list[Mutant], suite: Path, workers: int) -> None:
-    """Run the suite once, and note for each mutant which tests come by; None where all may."""
+def trace(mutants: list[Mutant], suite: Path, sample: bool, workers: int) -> None:
+    """Run the suite once, and note for each mutant which laws come by."""
     with tempfile.TemporaryDirectory() as folder:
         to, said = copied(suite, Path(folder, "copy")), Path(folder, "said")
         said.mkdir()
@@ -239,8 +240,8 @@ def trace(mutants: list[Mutant], suite: Path, workers: int) -> None:
                 path = to / mutant.path
                 new = f'__import__("regard._reporter", fromlist=["report"]).report({number}, {mutant.old})'
                 path.write_text(replaced(path.read_text(encoding="utf-8"), mutant, new), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "worksteal", "-m", "not slow"]
-        subprocess.run([*command, "-p", "no:cacheprovider"], cwd=to, env=environment(to), check=False)
+        command = [sys.executable, "-m", "pytest", *options(sample), "-n", str(workers), "--dist", "worksteal"]
+        subprocess.run(command, cwd=to, env=environment(to), check=False)
         by: dict[int, set[str]] = collections.defaultdict(set)
         for path in said.iterdir():
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -248,35 +249,43 @@ def trace(mutants: list[Mutant], suite: Path, workers: int) -> None:
                 by[int(number)].add(ast.literal_eval(test))
     for number, mutant in enumerate(mutants):
         tests = by[number]
-        everywhere = mutant.compiled or "" in tests
-        names = set()
+        laws = set()
         for test in tests:
             name, _, phase = test.rpartition(" ")
             # What a fixture comes by may matter to all tests that use it, and those stand in the same file.
-            names.add(name if phase == "(call)" else name.split("::")[0])
-        mutant.tests[str(suite)] = None if everywhere else sorted(names)
+            laws.add(name.partition("[")[0] if phase == "(call)" else name.partition("::")[0])
+        mutant.laws = None if mutant.compiled or "" in tests or not tests else sorted(laws)
+
+
+def options(sample: bool) -> list[str]:
+    """Those of pytest for the suite of `make test`, or all of its cases."""
+    return ["-q", "-p", "no:cacheprovider", "-m", "not slow and not exhaustive", *(["--sample"] if sample else [])]
 
 
 class Selection:
-    """Runs these tests alone; a name without "::" is a whole file."""
+    """Runs these laws and files of tests alone."""
 
-    def __init__(self, names: list[str]):
-        self.names = set(names)
+    def __init__(self, laws: list[str]):
+        self.laws = set(laws)
 
     def pytest_collection_modifyitems(self, items: list) -> None:
-        items[:] = [item for item in items if item.nodeid in self.names or item.nodeid.split("::")[0] in self.names]
+        items[:] = [
+            item for item in items if {item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]} & self.laws
+        ]
 
 
 def run_selected(arguments: list[str]) -> int:
-    """In a process of its own: pytest with the tests that a file names."""
+    """In a process of its own: pytest with the laws that a file names."""
     import pytest
 
-    names = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    return pytest.main(arguments[1:], plugins=[Selection(names)])
+    laws = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+    return pytest.main(arguments[1:], plugins=[Selection(laws)])
 
 
-def judge(mutants: list[Mutant], suite: Path, column: str, sample: bool, workers: int, seconds: int) -> None:
-    """Which test fails first, of those that come by; "" where none does."""
+def judge(
+    mutants: list[Mutant], suite: Path, column: str, sample: bool, workers: int, seconds: int, keep: Callable[[], None]
+) -> None:
+    """Which test fails first, of those that come by; "" where none does. `keep` is called after each verdict."""
     with tempfile.TemporaryDirectory() as folder:
         copies: queue.Queue[Path] = queue.Queue()
         for worker in range(workers):
@@ -293,28 +302,25 @@ def judge(mutants: list[Mutant], suite: Path, column: str, sample: bool, workers
                 path.write_text(before, encoding="utf-8")
                 copies.put(to)
             print(f"{mutant.killed_by[column] or 'survived'}: {mutant}", flush=True)
+            keep()
 
         def killer(mutant: Mutant, to: Path) -> str:
-            names = mutant.tests[str(suite)]
             own = f"tests/{mutant.room}"
-            files = [own] if names is None else sorted({name.split("::")[0] for name in names})
-            if not files:
-                return ""
+            files = [own] if mutant.laws is None else sorted({law.partition("::")[0] for law in mutant.laws})
             # Its own room's tests first: they are the likeliest to notice.
-            files.sort(key=lambda name: (not name.startswith(own), name))
-            options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *(["--sample"] if sample else [])]
-            command = [sys.executable, "-m", "pytest", *options, *files]
-            if names is not None:
+            files = sorted((name for name in files if (to / name).exists()), key=lambda name: not name.startswith(own))
+            command = [sys.executable, "-m", "pytest", "-x", *options(sample), *files]
+            if mutant.laws is not None:
                 listed = to / "selected.json"
-                listed.write_text(json.dumps(names), encoding="utf-8")
-                command = [sys.executable, str(Path(__file__)), "selected", str(listed), *options, *files]
+                listed.write_text(json.dumps(mutant.laws), encoding="utf-8")
+                command = [sys.executable, str(Path(__file__)), "selected", str(listed), "-x", *options(sample), *files]
             try:
                 ran = subprocess.run(
                     command, cwd=to, env=environment(to), capture_output=True, text=True, timeout=seconds, check=False
                 )
             except subprocess.TimeoutExpired:
                 return f"no end within {seconds} s"
-            if ran.returncode in (0, 5):
+            if ran.returncode in (0, 5):  # 5: no test is left
                 return ""
             failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
             return failed[1] if failed else f"pytest ended with {ran.returncode}"
@@ -347,8 +353,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", type=Path, default=ROOT, help="the checkout whose suite runs")
-    parser.add_argument("--sample", action="store_true", help="judge by the sample of `make test`")
+    parser.add_argument("--sample", action="store_true", help="run the sample of `make test`, not every case")
     parser.add_argument("--column", default="killed", help="under which name the verdicts are kept")
+    parser.add_argument("--part", help="the column of a suite that is a part of this one: what it kills, this one does")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=900, help="how long a mutant may take")
     given = parser.parse_args(arguments)
@@ -357,13 +364,20 @@ def main(arguments: list[str]) -> int:
     else:
         mutants = [Mutant(**each) for each in json.loads(given.file.read_text(encoding="utf-8"))]
     suite = given.tests.resolve()
+
+    def keep() -> None:
+        given.file.write_text(json.dumps([asdict(mutant) for mutant in mutants], indent=1), encoding="utf-8")
+
     if given.step == "trace":
-        trace(mutants, suite, given.workers)
+        trace(mutants, suite, given.sample, given.workers)
     if given.step == "judge":
-        judge(mutants, suite, given.column, given.sample, given.workers, given.seconds)
+        for mutant in mutants:
+            if given.part and mutant.killed_by.get(given.part):
+                mutant.killed_by.setdefault(given.column, mutant.killed_by[given.part])
+        judge(mutants, suite, given.column, given.sample, given.workers, given.seconds, keep)
     if given.step == "table":
         print(table(mutants))
-    given.file.write_text(json.dumps([asdict(mutant) for mutant in mutants], indent=1), encoding="utf-8")
+    keep()
     return 0
 
 
