@@ -1,10 +1,12 @@
 # Everything runs in .venv, which the first target makes; `make demo` and `make test` are all a fresh clone needs.
 PYTHON ?= python3
-VENV := .venv
+# make test TORCH=2.15.0 tests with that PyTorch, in an environment of its own.
+VENV := .venv$(TORCH:%=-torch-%)
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.site
+CONSTRAINTS := $(VENV)/constraints.txt
 SITE ?= build/site
 SPHINX := $(BIN)/python -m sphinx
 # Bytecode is written even where the environment says not to: the tests start many processes, and each would compile
@@ -22,15 +24,19 @@ TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(CORE): pyproject.toml constraints.txt
+$(CONSTRAINTS): constraints.txt
+	@mkdir -p $(VENV)
+	@sed 's/^torch==.*/$(or $(TORCH:%=torch==%),&)/' constraints.txt > $@
+
+$(CORE): pyproject.toml $(CONSTRAINTS)
 	@echo "Setting up $(VENV) for using regard: PyTorch is most of it."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable .
 	@touch $@
 
 $(READY): $(CORE)
 	@echo "Adding what training, tests and docs need."
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable '.[dev]'
 	@touch $@
 
 # The pages are made anew, whatever wrote those that are there.
@@ -71,7 +77,7 @@ format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## Measure, and write benchmarks/results; `make docs` then puts the tables into the documents
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/requirements.txt
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --requirement benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks
@@ -85,7 +91,7 @@ site: $(SITE_READY)  ## Build the pages and the API reference as a site, English
 
 $(SITE_READY): $(READY)
 	@echo "Adding what the site needs."
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev,site]'
+	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable '.[dev,site]'
 	@touch $@
 
 # The pages alone, with the Sphinx that SPHINX names. A warning is an error.
@@ -99,5 +105,5 @@ models: $(READY)  ## Train the bundled models anew (needs the data: regard data 
 	$(BIN)/python benchmarks/diagonal.py
 	$(BIN)/python benchmarks/effects.py
 
-clean:  ## Remove the environment, and what demos and the site wrote
-	rm -rf $(VENV) demo build .pytest_cache .ruff_cache
+clean:  ## Remove the environments, and what demos and the site wrote
+	rm -rf .venv .venv-torch-* demo build .pytest_cache .ruff_cache

@@ -347,11 +347,19 @@ def what_is_made_inside_and_captures_is_refused() -> None:
         gate = query.sum()
         return attend(query, key, value, score=lambda one, other: one @ other.mT * gate)
 
+    def captures_a_number(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        gate = 0.5
+        return attend(query, key, value, score=lambda one, other: one @ other.mT * gate)
+
     def makes(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return attend(query, key, value, score=Fixed(2.0))
 
     inputs = [tensor.detach() for tensor in tensors()]
-    for function, words in ((captures, "captures a variable of it"), (makes, "can't keep a part of type Fixed")):
+    for function, words in (
+        (captures, "captures a variable of it"),
+        (captures_a_number, "captures a variable of it"),
+        (makes, "can't keep a part of type Fixed"),
+    ):
         raises(torch._dynamo.exc.Unsupported, words, lambda f=function: compiled(f)[0](*inputs))
         torch._dynamo.reset()
         # With a graph break it runs as it stands.
@@ -542,7 +550,9 @@ def derivatives_that_a_compiled_function_has_not() -> None:
     torch._dynamo.reset()
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(x, x)
-        raises(Exception, "forward mode", lambda: compiled(run)[0](dual))
+        # PyTorch 2.14 or newer refuses by itself, before it traces the call: it writes "forward-mode".
+        with pytest.raises(Exception, match=r"forward[- ]mode"):
+            compiled(run)[0](dual)
 
 
 @check(COMPILED)
@@ -550,10 +560,12 @@ def operators_keep_what_they_promise() -> None:
     task = call_text.as_text(("dot", "softmax", "causal", positions.RelativeKeys(torch.ones(3, 6))), 0.0, "auto")[0]
     plain = call_text.as_text(("dot", "softmax", "causal", None), 0.0, "auto")[0]
     inputs = tensors()
-    torch.library.opcheck(
-        torch.ops.regard.attend.default, (*inputs, [torch.randn(3, 6, requires_grad=True)], None, task)
-    )
-    torch.library.opcheck(torch.ops.regard.attend.default, (*inputs, [], None, plain))
+    table = torch.randn(3, 6, requires_grad=True)
+    with warnings.catch_warnings():
+        # PyTorch 2.14 or newer checks copies, which aren't leaves, and warns of itself.
+        warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf", UserWarning)
+        torch.library.opcheck(torch.ops.regard.attend.default, (*inputs, [table], None, task))
+        torch.library.opcheck(torch.ops.regard.attend.default, (*inputs, [], None, plain))
     bare = [tensor.detach() for tensor in inputs]
     kept = torch.ops.regard.attend_forward(*bare, [], None, plain)
     assert kept[1].numel()

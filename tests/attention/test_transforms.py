@@ -63,8 +63,9 @@ def one_by_one(function, *samples: Tensor) -> Tensor:
     return torch.stack([function(*sample) for sample in zip(*samples, strict=True)])
 
 
-# PyTorch's own: the first use of its forward mode.
-@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
+# PyTorch's own: the first use of its forward mode. The warning's category depends on the version of PyTorch, and its
+# second half on that of Python.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is ")
 class TestDerivatives:
     @pytest.mark.parametrize("call", CALLS)
     def test_grad(self, call, three):

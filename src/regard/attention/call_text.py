@@ -92,14 +92,18 @@ def _function_name(function: Any) -> str:
 
 
 def _made_outside(function: Any) -> bool:
-    """Whether the function was made outside of the traced code: one made inside has no closure or no access to it."""
-    if not hasattr(function, "__closure__"):
+    """Whether the function was made outside of the traced code.
+
+    Before PyTorch 2.14, one made inside has no closure or no access to it. From then on it has no attributes if what it
+    captures has no value yet, and otherwise it is made anew each time that it leaves the traced code.
+    """
+    if not hasattr(function, "__closure__") or not hasattr(function, "__qualname__"):
         return False
     try:
         function.__closure__  # noqa: B018
     except AttributeError:
         return False
-    return True
+    return _register_function(function) == _register_function(function)
 
 
 def _object_name(thing: Any) -> str:

@@ -1,7 +1,6 @@
 """All of PyTorch that the operator needs and that isn't public: the place to look when a release changes it.
 
-PyTorch has no public way to any of these. Tested with PyTorch 2.11.0 and 2.13.0; for
-2.14.1 see docs/explanation/decisions.md.
+PyTorch has no public way to any of these. Tested with PyTorch 2.11.0, 2.13.0, 2.14.1 and 2.15.0.
 """
 
 import contextlib
