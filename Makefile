@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.site
 SITE ?= build/site
 SPHINX := $(BIN)/python -m sphinx
+# What installs. uv has an option for PyTorch's CPU build: INSTALL='uv pip install --python .venv --torch-backend cpu'
+INSTALL ?= $(BIN)/python -m pip install
 # Bytecode is written even where the environment says not to: the tests start many processes, and each would compile
 # regard anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,7 +19,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs site site-pages models clean
+.PHONY: help demo test test-all test-gpu check format bench bench-gpu docs site site-pages models dist clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,12 +27,13 @@ help:  ## Say what there is
 $(CORE): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) for using regard: PyTorch is most of it."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --constraint constraints.txt --editable .
+	$(INSTALL) --constraint constraints.txt --editable .
 	@touch $@
 
 $(READY): $(CORE)
 	@echo "Adding what training, tests and docs need."
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) --constraint constraints.txt 'pip>=25.1'  # --group is new in 25.1
+	$(INSTALL) --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
 # The pages are made anew, whatever wrote those that are there.
@@ -68,7 +71,7 @@ format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## Measure, and write benchmarks/results; `make docs` then puts the tables into the documents
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/requirements.txt
+	$(INSTALL) --quiet --constraint constraints.txt --requirement benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks
@@ -82,13 +85,19 @@ site: $(SITE_READY)  ## Build the pages and the API reference as a site, English
 
 $(SITE_READY): $(READY)
 	@echo "Adding what the site needs."
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev,site]'
+	$(INSTALL) --constraint constraints.txt --group site
 	@touch $@
 
 # The pages alone, with the Sphinx that SPHINX names. A warning is an error.
 site-pages:
 	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees docs $(SITE)
 	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees-zh -c docs -t zh docs/zh $(SITE)/zh
+
+# The wheel is built from the sdist.
+dist: $(READY)  ## Build the sdist and the wheel in dist/, and check what they hold
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(ONE_THREAD) REGARD_DIST=dist $(BIN)/python -m pytest -q tests/test_distribution.py
 
 models: $(READY)  ## Train the bundled models anew (needs the data: regard data get NAME)
 	$(BIN)/python benchmarks/models.py
@@ -97,4 +106,4 @@ models: $(READY)  ## Train the bundled models anew (needs the data: regard data 
 	$(BIN)/python benchmarks/effects.py
 
 clean:  ## Remove the environment, and what demos and the site wrote
-	rm -rf $(VENV) demo build .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache
