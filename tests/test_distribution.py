@@ -74,11 +74,8 @@ def tracked(*under: str) -> set[str] | None:
 
 
 class TestTheWheel:
-    @pytest.fixture(scope="class")
-    def names(self, wheel) -> set[str]:
-        return set(zipfile.ZipFile(wheel).namelist())
-
-    def test_it_holds_the_package_and_nothing_else(self, names):
+    def test_it_holds_the_package_and_nothing_else(self, wheel):
+        names = set(zipfile.ZipFile(wheel).namelist())
         about = f"regard-{regard.__version__}.dist-info/"
         assert {name for name in names if not name.startswith(about)} == {
             path.relative_to(SOURCE).as_posix()
@@ -123,15 +120,12 @@ class TestTheWheel:
 
 
 class TestTheSdist:
-    @pytest.fixture(scope="class")
-    def names(self, sdist) -> set[str]:
+    def test_it_holds_the_clone_and_nothing_else(self, sdist):
         with tarfile.open(sdist) as held:
             names = {member.name for member in held.getmembers() if member.isfile()}
         above = f"regard-{regard.__version__}/"
         assert all(name.startswith(above) for name in names)
-        return {name.removeprefix(above) for name in names}
-
-    def test_it_holds_the_clone_and_nothing_else(self, names):
+        names = {name.removeprefix(above) for name in names}
         assert not [name for name in names if JUNK.search(name)]
         clone = tracked()
         if clone is None:
