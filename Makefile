@@ -9,6 +9,8 @@ SITE_READY := $(VENV)/.site
 CONSTRAINTS := $(VENV)/constraints.txt
 SITE ?= build/site
 SPHINX := $(BIN)/python -m sphinx
+# What installs. uv has an option for PyTorch's CPU build: INSTALL='uv pip install --python .venv --torch-backend cpu'
+INSTALL ?= $(BIN)/python -m pip install
 # Bytecode is written even where the environment says not to: the tests start many processes, and each would compile
 # regard anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +21,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-exhaustive test-gpu check format bench bench-gpu docs site site-pages models clean
+.PHONY: help demo test test-all test-exhaustive test-gpu check format bench bench-gpu docs site site-pages models dist clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,12 +33,13 @@ $(CONSTRAINTS): constraints.txt
 $(CORE): pyproject.toml $(CONSTRAINTS)
 	@echo "Setting up $(VENV) for using regard: PyTorch is most of it."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable .
+	$(INSTALL) --constraint $(CONSTRAINTS) --editable .
 	@touch $@
 
 $(READY): $(CORE)
 	@echo "Adding what training, tests and docs need."
-	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable '.[dev]'
+	$(INSTALL) --constraint $(CONSTRAINTS) 'pip>=25.1'  # --group is new in 25.1
+	$(INSTALL) --constraint $(CONSTRAINTS) --editable '.[all]' --group dev
 	@touch $@
 
 # The pages are made anew, whatever wrote those that are there.
@@ -77,7 +80,7 @@ format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## Measure, and write benchmarks/results; `make docs` then puts the tables into the documents
-	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --requirement benchmarks/requirements.txt
+	$(INSTALL) --quiet --constraint $(CONSTRAINTS) --requirement benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## Generate what is generated in the docs, and run their code blocks
@@ -91,13 +94,19 @@ site: $(SITE_READY)  ## Build the pages and the API reference as a site, English
 
 $(SITE_READY): $(READY)
 	@echo "Adding what the site needs."
-	$(BIN)/python -m pip install --constraint $(CONSTRAINTS) --editable '.[dev,site]'
+	$(INSTALL) --constraint $(CONSTRAINTS) --group site
 	@touch $@
 
 # The pages alone, with the Sphinx that SPHINX names. A warning is an error.
 site-pages:
 	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees docs $(SITE)
 	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees-zh -c docs -t zh docs/zh $(SITE)/zh
+
+# The wheel is built from the sdist.
+dist: $(READY)  ## Build the sdist and the wheel in dist/, and check what they hold
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(ONE_THREAD) REGARD_DIST=dist $(BIN)/python -m pytest -q tests/test_distribution.py
 
 models: $(READY)  ## Train the bundled models anew (needs the data: regard data get NAME)
 	$(BIN)/python benchmarks/models.py
@@ -106,4 +115,4 @@ models: $(READY)  ## Train the bundled models anew (needs the data: regard data 
 	$(BIN)/python benchmarks/effects.py
 
 clean:  ## Remove the environments, and what demos and the site wrote
-	rm -rf .venv .venv-torch-* demo build .pytest_cache .ruff_cache
+	rm -rf .venv .venv-torch-* demo build dist .mypy_cache .pytest_cache .ruff_cache

@@ -15,6 +15,7 @@ PAGES = {
     ROOT / "README.md": DOCS / "index.md",
     ROOT / "README.zh.md": DOCS / "zh" / "index.md",
     ROOT / "CONTRIBUTING.md": DOCS / "contributing.md",
+    ROOT / "SECURITY.md": DOCS / "security.md",
     ROOT / "CHANGELOG.md": DOCS / "changes.md",
 }
 """The files outside of docs/ that are pages of the site, and the page that includes each."""

@@ -191,11 +191,14 @@ class MissingExtraError(RegardError, ImportError):
 
     Example:
         >>> str(MissingExtraError("conllu", extra="data"))
-        "`conllu` is not installed. It comes with an extra: pip install 'regard[data]'"
+        "`conllu` is not installed. It comes with an extra; in the clone of regard: pip install '.[data]'"
     """
 
     def __init__(self, module: str, *, extra: str):
-        super().__init__(f"`{module}` is not installed. It comes with an extra: pip install 'regard[{extra}]'")
+        # The clone, and not the name: no index has regard, and whoever registered the name would get the installs.
+        super().__init__(
+            f"`{module}` is not installed. It comes with an extra; in the clone of regard: pip install '.[{extra}]'"
+        )
         self._made_of = module, extra
 
     def __reduce__(self) -> Any:

@@ -165,7 +165,7 @@ class TestFlow:
 
     def test_missing_torchdiffeq_names_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "torchdiffeq", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'regard\[flow\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install '\.\[flow\]'"):
             Flow(4)
 
     @pytest.mark.parametrize(

@@ -145,7 +145,10 @@ def test_the_extra_is_asked_for_before_the_work(regard, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = regard("see", "english-pos", SENTENCE, "--figure", "a.svg")
     assert (found.code, found.out) == (1, "")
-    assert found.err == "regard: `matplotlib` is not installed. It comes with an extra: pip install 'regard[figures]'\n"
+    assert found.err == (
+        "regard: `matplotlib` is not installed. It comes with an extra; in the clone of regard: "
+        "pip install '.[figures]'\n"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -538,7 +538,7 @@ def test_without_opencc_what_is_missing_is_named(predict, monkeypatch):
     code, _, err = predict("words", "a", "--script", "simplified")
     assert (code, err) == (
         1,
-        "regard: `opencc` is not installed. It comes with an extra: pip install 'regard[data]'\n",
+        "regard: `opencc` is not installed. It comes with an extra; in the clone of regard: pip install '.[data]'\n",
     )
 
 

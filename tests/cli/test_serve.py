@@ -496,7 +496,7 @@ class TestTheCommand:
         code, err = serve()
         assert code == 1
         assert f"`{module}` is not installed" in err
-        assert "pip install 'regard[serve]'" in err
+        assert "pip install '.[serve]'" in err
 
     def test_ports(self, serve):
         with _bound(0) as taken:

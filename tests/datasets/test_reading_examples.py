@@ -139,7 +139,7 @@ def test_what_comes_with_a_library_needs_no_file(monkeypatch):
     assert fetch("digits").name == "sklearn"
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
     assert find("digits") is None
-    with pytest.raises(MissingExtraError, match=r"`sklearn` is not installed.*regard\[train\]"):
+    with pytest.raises(MissingExtraError, match=r"`sklearn` is not installed.*pip install '\.\[train\]'"):
         fetch("digits")
 
 

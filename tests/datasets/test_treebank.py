@@ -165,7 +165,7 @@ def test_arguments_are_checked(tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match="one label for each of the 2 words, but has 1"):
         TaggedSentence(("I", "saw"), ("PRON",))
     monkeypatch.setitem(__import__("sys").modules, "conllu", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[data\]'"):
         read(tmp_path, SAW)
 
 

@@ -43,7 +43,7 @@ def site(tmp_path_factory) -> Path:
     """The site that REGARD_SITE names, as `make site` has just built it, or one built here."""
     if built := os.environ.get("REGARD_SITE"):
         return ROOT / built
-    pytest.importorskip("sphinx", reason="the site needs the extra `site`")
+    pytest.importorskip("sphinx", reason="the site needs the group `site`")
     folder = tmp_path_factory.mktemp("built") / "site"
     subprocess.run(
         ["make", "--no-print-directory", "site-pages", f"SPHINX={sys.executable} -m sphinx", f"SITE={folder}"],

@@ -259,7 +259,7 @@ def test_json_and_arguments():
 
 def test_without_rdkit_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[molecule\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[molecule\]'"):
         molecule("C")
 
 

@@ -225,5 +225,5 @@ def test_other_channels_and_a_missing_library_are_refused(tmp_path, monkeypatch)
     ):
         read_picture(tmp_path / "a.png", channels="gray")
     monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[image\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[image\]'"):
         read_picture(tmp_path / "a.png")

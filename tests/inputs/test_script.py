@@ -62,7 +62,7 @@ def test_it_is_told_without_opencc_but_not_converted(monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
     script._converter.cache_clear()
     assert detect_script(SENTENCES[0][0]) == "traditional"
-    with pytest.raises(MissingExtraError, match=r"`opencc` is not installed.*regard\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"`opencc` is not installed.*pip install '\.\[data\]'"):
         convert_script("書", "simplified")
 
 

@@ -118,5 +118,5 @@ def test_networkx_that_cannot_be(monkeypatch):
     with pytest.raises(ArgumentError, match="`profiles` must have attributes"):
         from_networkx(networkx.path_graph(3))
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[graph\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[graph\]'"):
         from_networkx(None)

@@ -223,5 +223,5 @@ def test_the_same_rate_changes_nothing():
 
 def test_without_the_libraries_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "soundfile", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[speech\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[speech\]'"):
         read_sound(tmp_path / "a.wav")

@@ -169,7 +169,7 @@ def test_texts_and_sizes_are_checked():
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[text\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[text\]'"):
         Subwords.fit(TEXTS, 300)
 
 

@@ -533,7 +533,7 @@ def test_an_svg_loads_nothing_and_has_no_date(tmp_path):
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"`matplotlib` is not installed.*pip install 'regard\[figures\]'"):
+    with pytest.raises(MissingExtraError, match=r"`matplotlib` is not installed.*pip install '\.\[figures\]'"):
         figure(SAW)
 
 

@@ -1,6 +1,7 @@
 """Folders of `save_pretrained`: what each class of model predicts, against the model itself, and folders that fail."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -187,3 +188,17 @@ def test_which_folders_are_taken(folder, tmp_path):
     assert is_pretrained(folder("next"))
     assert not is_pretrained(tmp_path)
     assert not is_pretrained(tmp_path / "nothing")
+
+
+def test_code_in_the_folder_never_runs_and_nobody_is_asked_to_run_it(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder("whole"), tmp_path / "hostile")
+    hostile = tmp_path / "hostile"
+    config = json.loads((hostile / "config.json").read_text())
+    config |= {"model_type": "mine", "architectures": ["Mine"]}
+    config["auto_map"] = {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.Mine"}
+    (hostile / "config.json").write_text(json.dumps(config))
+    (hostile / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    with pytest.raises(ModelError, match="must hold what save_pretrained wrote, but can't be loaded"):
+        pretrained_case(hostile, "I saw .")
+    assert not (tmp_path / "ran").exists()

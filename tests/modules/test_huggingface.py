@@ -14,7 +14,7 @@ from regard.attention.masks import KeyRange
 from regard.errors import RefusedError
 from regard.modules import huggingface
 
-transformers = pytest.importorskip("transformers", reason="comes with regard[huggingface]")
+transformers = pytest.importorskip("transformers", reason="comes with the extra huggingface")
 
 LENGTH = 11
 SMALL = {
@@ -345,5 +345,5 @@ def test_without_transformers_the_extra_is_named(monkeypatch):
     from regard.errors import MissingExtraError
 
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"regard\[huggingface\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[huggingface\]'"):
         huggingface.register()

@@ -327,5 +327,5 @@ def test_what_cannot_be_matched_is_refused(monkeypatch):
         raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(regard.extras.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"`scipy` is not installed. .*'regard\[train\]'"):
+    with pytest.raises(MissingExtraError, match=r"`scipy` is not installed. .*'\.\[train\]'"):
         match_sets(torch.zeros(1, 2, 2), [2])

@@ -128,7 +128,8 @@ def _loaded(kind: Any, folder: Path) -> Any:
     # Weights in pickles would run code of whoever wrote them.
     more = {"use_safetensors": True} if hasattr(kind, "_from_config") or kind.__name__.startswith("AutoModel") else {}
     try:
-        return kind.from_pretrained(folder, local_files_only=True, **more)
+        # Left out, transformers would ask whether to run the folder's own code.
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **more)
     except Exception as error:
         # Each library that reads a file of the folder has errors of its own.
         lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from regard.errors import ArgumentError, DataError, RecordWarning
 from regard.inspection.flex_tables import without_functions
@@ -34,6 +34,12 @@ class Seen(Sequence[SeenLayer]):
     layers: list[SeenLayer] = field(default_factory=list)
     nothing: str = ""
     about: dict[str, Any] | None = None
+
+    @overload
+    def __getitem__(self, which: SupportsIndex | str) -> SeenLayer: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[SeenLayer]: ...
 
     def __getitem__(self, which: Any) -> Any:
         """The call of this number, from 0, or the first one in the module of this name."""

@@ -1,6 +1,7 @@
 """Digits of a generator: how good they are, by the bundled classifier of handwritten digits, and what it attends to."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -16,6 +17,7 @@ from regard.modules import SelfAttention2d
 from regard.page import Box, Page, Picture, Pictures, Prose
 from regard.page.picture import MOST_PIXELS
 from regard.tasks import load
+from regard.tasks.targets import Label
 
 __all__ = ["digit_quality", "digits_page", "generated_digits"]
 
@@ -129,7 +131,7 @@ def _pooled(
 ) -> tuple[Float[Tensor, "picture feature"], Int64[Tensor, " picture"]]:
     """What the classifier pools of each picture, and the digit that it takes it for."""
     model = load("written-digit")
-    names = torch.tensor([int(name) for name in model.target.names])
+    names = torch.tensor([int(name) for name in cast(Label, model.target).names])
     vectors, predicted = [], []
     for some in pictures.split(_BATCH):
         batch = model.recipe.input.batch(model.encoder, [model.recipe.input.item(model.encoder, each) for each in some])

@@ -1,6 +1,6 @@
 """Multi-head attention as a module: projections of queries, keys and values, heads, and an output projection."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -68,6 +68,8 @@ class MultiHeadAttention(nn.Module):
         >>> [name for name, _ in MultiHeadAttention(12, heads=1, bias=False, output=False).named_parameters()]
         ['query.weight', 'key.weight', 'value.weight']
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """The decoder: layers of causal self-attention, cross-attention to the source, and a feed-forward network."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ class DecoderLayer(nn.Module):
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,
@@ -101,6 +104,8 @@ class Decoder(nn.Module):
         >>> decoder(torch.zeros(3, 4, 8), torch.zeros(3, 5, 8), mask=Lengths(key=[5, 2, 0])).shape
         torch.Size([3, 4, 8])
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,

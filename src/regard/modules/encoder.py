@@ -1,5 +1,6 @@
 """The encoder: layers of self-attention and a feed-forward network, each with a residual connection."""
 
+from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Float
@@ -33,6 +34,8 @@ class EncoderLayer(nn.Module):
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1; Xiong et al. 2020 (arXiv 2002.04745), pre-norm.
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,
@@ -102,6 +105,8 @@ class Encoder(nn.Module):
         >>> encoder(torch.zeros(3, 5, 8), mask=Lengths([5, 2, 0])).shape
         torch.Size([3, 5, 8])
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Graph attention networks: layers of attention without residual connections and feed-forward networks."""
 
+from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Float
@@ -41,6 +42,8 @@ class GraphAttentionLayer(nn.Module):
         >>> layer(torch.zeros(1, 3, 8), mask=Edges.with_loops([[0, 1], [1, 2]], 3)).shape
         torch.Size([1, 3, 8])
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Attention over pictures: every pixel is a vector of its channels, and each head has a group of channels."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -105,6 +106,8 @@ class ChannelAttention(nn.Module):
         >>> ChannelAttention(6, heads=3)(torch.zeros(2, 6, 5, 7)).shape
         torch.Size([2, 6, 5, 7])
     """
+
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(self, channels: int, heads: int, **parts: Any):
         super().__init__()

@@ -24,6 +24,8 @@ class Pooling(nn.Module):
         width: the size of the vectors.
     """
 
+    __call__: Callable[..., Tensor]  # that of nn.Module gives Any
+
     def __init__(self, width: int):
         super().__init__()
         check_count("width", width, "the size of the vectors")

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -14,6 +14,12 @@ from regard.tasks.model import SEEN
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.store import DESCRIPTION, FILES, read_model
+
+if TYPE_CHECKING:
+    from regard.tasks.classifier.model import Classifier
+    from regard.tasks.seq2seq.model import Seq2SeqModel
+    from regard.tasks.synthesis.model import Synthesizer
+    from regard.tasks.tagger.model import Tagger
 
 __all__ = ["bundled", "load"]
 
@@ -28,6 +34,39 @@ def bundled() -> dict[str, Path]:
         True
     """
     return {folder.name: folder for folder in sorted(_MODELS.glob("*")) if (folder / DESCRIPTION).is_file()}
+
+
+# The bundled models, for type checkers; those in folders may be of any kind.
+@overload
+def load(name_or_folder: Literal["chinese-pos", "chinese-segmentation", "english-pos"]) -> "Tagger": ...
+
+
+@overload
+def load(
+    name_or_folder: Literal[
+        "chinese-sentiment",
+        "english-sentiment",
+        "solubility",
+        "speaker",
+        "spoken-digit",
+        "toxicity",
+        "written-digit",
+    ],
+) -> "Classifier": ...
+
+
+@overload
+def load(
+    name_or_folder: Literal["chinese-english", "german-english", "letters-to-phonemes", "spoken-strings"],
+) -> "Seq2SeqModel": ...
+
+
+@overload
+def load(name_or_folder: Literal["synthesis"]) -> "Synthesizer": ...
+
+
+@overload
+def load(name_or_folder: str | Path) -> Any: ...
 
 
 def load(name_or_folder: str | Path) -> Any:
