@@ -3,12 +3,14 @@
 What the tagger says doesn't matter, only that it says something.
 """
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from regard.cli import training
 from regard.cli.main import main
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
@@ -41,3 +43,14 @@ def regard(tmp_path, capsys, monkeypatch):
         return SimpleNamespace(code=code, out=said.out, err=said.err)
 
     return run
+
+
+@pytest.fixture
+def one_epoch(monkeypatch):
+    """`regard train` ends after one epoch, whatever the recipe that it chose: for what is said of that choice."""
+    real = training.train
+
+    def train(*examples, recipe, **more):
+        return real(*examples, recipe=dataclasses.replace(recipe, epochs=1), **more)
+
+    monkeypatch.setattr(training, "train", train)
