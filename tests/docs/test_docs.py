@@ -52,7 +52,7 @@ def test_python_blocks_run(path, generate):
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("path", map(marked, DOCUMENTS))
+@pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS])
 def test_generated_blocks_are_fresh(path, generate):
     text = path.read_text(encoding="utf-8")
     new = generate.generated(text, path)
