@@ -4,11 +4,13 @@ What the tagger says doesn't matter, only that it says something.
 """
 
 import dataclasses
+import functools
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import typer.main
 
 from regard.cli import training
 from regard.cli.main import main
@@ -18,6 +20,14 @@ from regard.tasks.network import SourceNetwork
 from regard.tasks.targets import Label
 
 LABELS = ("PRON", "VERB", "DET", "NOUN", "PUNCT")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built_once():
+    """The commands are built once, as in a user's process: typer builds all of them anew for each command line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
