@@ -3,12 +3,16 @@
 What the tagger says doesn't matter, only that it says something.
 """
 
+import dataclasses
+import functools
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import typer.main
 
+from regard.cli import training
 from regard.cli.main import main
 from regard.inputs import WordEncoder
 from regard.tasks import Recipe, Tagger
@@ -16,6 +20,14 @@ from regard.tasks.network import SourceNetwork
 from regard.tasks.targets import Label
 
 LABELS = ("PRON", "VERB", "DET", "NOUN", "PUNCT")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built_once():
+    """The commands are built once, as in a user's process: typer builds all of them anew for each command line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +53,14 @@ def regard(tmp_path, capsys, monkeypatch):
         return SimpleNamespace(code=code, out=said.out, err=said.err)
 
     return run
+
+
+@pytest.fixture
+def one_epoch(monkeypatch):
+    """`regard train` ends after one epoch, whatever the recipe that it chose: for what is said of that choice."""
+    real = training.train
+
+    def train(*examples, recipe, **more):
+        return real(*examples, recipe=dataclasses.replace(recipe, epochs=1), **more)
+
+    monkeypatch.setattr(training, "train", train)

@@ -161,6 +161,14 @@ def test_all_texts_are_checked_before_the_first_is_said(trained, tmp_path, capsy
     assert "list.txt, line 201: `sources` must be made of high, low, but 'tone' has 'tone'" in said
 
 
+@pytest.fixture
+def say_one(monkeypatch):
+    """Of sources that are all the same one is said, for what happens around many."""
+    real = Synthesizer.say
+    monkeypatch.setattr(Synthesizer, "say", lambda self, sources: real(self, sources[:1]) * len(sources))
+
+
+@pytest.mark.usefixtures("say_one")
 def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trained, tmp_path, capsys, monkeypatch):
     real, written = Synthesizer.say, []
 
@@ -177,6 +185,7 @@ def test_a_stop_in_the_middle_leaves_nothing_and_no_more_than_some_are_held(trai
     assert [each.name for each in tmp_path.iterdir()] == ["list.txt"]
 
 
+@pytest.mark.usefixtures("say_one")
 def test_progress_is_shown_on_a_terminal(trained, tmp_path, capsys, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):

@@ -19,29 +19,32 @@ uvicorn = pytest.importorskip("uvicorn", reason="regard serve: install the extra
 SENTENCE = "I saw a saw ."
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_at_once_and_without_an_error(ending):
+def ends_at_once(process, port, ending):
+    """Check that a server ends by a signal, while the model runs, with a client that hangs."""
+    hanging, got = socket.create_connection(("127.0.0.1", port)), []
+    slow = threading.Thread(target=lambda: got.append(asked(port, "a " * 2000, effects=True)))
+    slow.start()
+    time.sleep(1)
+    begun = time.monotonic()
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, "Ended.\n", "")
+    assert time.monotonic() - begun < 10
+    slow.join(10)
+    assert got == [(503, {"error": "The server is ending."})]
+    hanging.close()
+    with pytest.raises(OSError, match="refused"):
+        asked(port, SENTENCE)
+
+
+def test_it_ends_at_once_and_without_an_error():
     with running() as (process, port):
         assert asked(port, SENTENCE)[0] == 200
-        # While the model runs, with a client that hangs.
-        hanging, got = socket.create_connection(("127.0.0.1", port)), []
-        slow = threading.Thread(target=lambda: got.append(asked(port, "a " * 2000, effects=True)))
-        slow.start()
-        time.sleep(1)
-        begun = time.monotonic()
-        process.send_signal(ending)
-        out, err = process.communicate(timeout=20)
-        assert (process.returncode, out, err) == (0, "Ended.\n", "")
-        assert time.monotonic() - begun < 10
-        slow.join(10)
-        assert got == [(503, {"error": "The server is ending."})]
-        hanging.close()
-        with pytest.raises(OSError, match="refused"):
-            asked(port, SENTENCE)
+        ends_at_once(process, port, signal.SIGTERM)
 
 
-def test_clients_that_hang_hold_up_nobody():
-    with running() as (_, port):
+def test_clients_that_hang_hold_up_nobody_nor_the_end_by_ctrl_c():
+    with running() as (process, port):
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         for half in silent[10:]:
             half.sendall(b"POST /see HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
@@ -57,6 +60,7 @@ def test_clients_that_hang_hold_up_nobody():
         status, said = asked(port, "x" * 10_000_000)
         assert status == 413
         assert said["error"].startswith("The input must have 100,000 bytes at most")
+        ends_at_once(process, port, signal.SIGINT)
         late.close()
 
 

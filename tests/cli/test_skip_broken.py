@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     (folder / "whole.csv").write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
     rows[10:10], rows[20:20], rows[30:30] = ["one column"], ["empty,"], ["a,b,c"]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
-    (folder / "recipe.json").write_text(json.dumps(RECIPE), "utf-8")
+    (folder / "recipe.json").write_text(json.dumps({**RECIPE, "epochs": 1}), "utf-8")
     assert main(train(folder, "reviews.csv", "out", "--skip-broken", folder / "list.jsonl")) == 0
     return folder
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -389,35 +390,58 @@ def test_each_line_of_a_mixed_file_has_the_model_of_its_language(model, monkeypa
     assert "chinese-pos and english-pos: what each word attended to" in (tmp_path / "a.html").read_text("utf-8")
 
 
+SLOW = ("I saw .", "saw a saw")
+
+
+def asks(sentence, write, read):
+    """Write a line into a pipe, and expect its answer before there is another."""
+    write.write(sentence + "\n")
+    write.flush()
+    # Were the line kept until more come, both would wait for ever.
+    assert select.select([read], [], [], 60)[0], "no answer"
+    assert [item["text"] for item in json.loads(read.readline())["items"]] == sentence.split()
+
+
 @pytest.mark.parametrize("top", ["0", "3"])
-def test_a_slow_pipe_is_answered_line_by_line(model, top):
-    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "-", "-m", model, "--top", top]
-    with subprocess.Popen(
-        [*words, "--format", "json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        for sentence in ("I saw .", "saw a saw"):
-            process.stdin.write(sentence + "\n")
-            process.stdin.flush()
-            # Were the line kept until more come, both would wait for ever.
-            assert select.select([process.stdout], [], [], 60)[0], "no answer"
-            assert [item["text"] for item in json.loads(process.stdout.readline())["items"]] == sentence.split()
-        process.stdin.close()
-        assert process.wait(60) == 0
+def test_a_slow_pipe_is_answered_line_by_line(model, top, monkeypatch):
+    (asked, ask), (answered, answer) = os.pipe(), os.pipe()
+    # Buffered as the streams of a process are.
+    with open(asked) as stdin, open(answer, "w") as stdout, open(answered) as read, ThreadPoolExecutor(1) as other:
+
+        def slowly():
+            # Closed after a failure too, so that nobody waits for more.
+            with open(ask, "w") as write:
+                for sentence in SLOW:
+                    asks(sentence, write, read)
+
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("sys.stdout", stdout)
+        asking = other.submit(slowly)
+        assert main(["tag", "-", "-m", model, "--top", top, "--format", "json"]) == 0
+        asking.result()
 
 
 def test_ctrl_c_while_waiting_is_one_word_and_130(model):
-    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "-", "--model", model]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(1.5)
+    words = ["tag", "-", "--model", model, "--top", "0", "--format", "json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", "from regard.__main__ import run; run()", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        # With an answer it begins to wait for the next line.
+        asks(SLOW[0], process.stdin, process.stdout)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, b"", b"regard: interrupted\n")
+    assert (process.returncode, out, err) == (130, "", "regard: interrupted\n")
 
 
-def test_a_terminal_that_is_not_utf8_shows_escapes(model):
-    words = [sys.executable, "-c", "from regard.__main__ import run; run()", "tag", "看见", "--model", model, "--map"]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(words, capture_output=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert b"\\u770b\\u89c1" in done.stdout
-    done.stdout.decode("ascii")
+def test_a_terminal_that_is_not_utf8_shows_escapes(model, monkeypatch):
+    # As PYTHONIOENCODING=ascii makes it.
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stdout)
+    assert main(["tag", "看见", "--model", model, "--map"]) == 0
+    said = stdout.buffer.getvalue()
+    assert b"\\u770b\\u89c1" in said
+    said.decode("ascii")

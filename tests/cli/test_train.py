@@ -294,6 +294,7 @@ def test_help_teaches(capsys):
     assert "regard train tagger --data" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("one_epoch")
 def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treebank, capsys):
     start, out = words
     path = treebank / "toy-train.conllu"
@@ -304,6 +305,7 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
     assert dict(load(out).recipe.task.auxiliary) == {"feats": 0.3}
 
 
+@pytest.mark.usefixtures("one_epoch")
 def test_one_word_without_xpos_is_not_called_a_column_without_it(words, treebank, capsys):
     start, _ = words
     path = treebank / "toy-train.conllu"
@@ -326,6 +328,7 @@ def test_what_to_type_next_can_be_typed(words, treebank, tmp_path, monkeypatch, 
     assert f"regard evaluate ./{name} --data {treebank} --split dev" in said
 
 
+@pytest.mark.usefixtures("one_epoch")
 def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     people = "".join(f"{place},cook,{place % 2},{split}\n" for place, split in enumerate(SPLITS * 2))
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")

@@ -1,19 +1,18 @@
 """The commands around a classifier: train on a table of one's own, judge, predict, and what is said of bad input."""
 
 import csv
-import dataclasses
 import io
 import json
 import re
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from regard import load
-from regard.cli import training
 from regard.cli.main import main
 from regard.cli.task_data import TaskData
-from regard.datasets import BinaryLabels, Example
+from regard.datasets import BinaryLabels, Example, sentiment
 from regard.errors import ArgumentError
 
 ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
@@ -41,6 +40,14 @@ def trained(tmp_path_factory):
     (folder / "recipe.json").write_text(json.dumps(RECIPE), encoding="utf-8")
     assert main(start(folder)) == 0
     return folder
+
+
+@pytest.fixture
+def start_briefly(trained, tmp_path):
+    """The words of `start` with a recipe of one epoch, for what doesn't depend on the answers that were learned."""
+    path = tmp_path / "brief.json"
+    path.write_text(json.dumps(RECIPE | {"epochs": 1}), encoding="utf-8")
+    return lambda *more: start(trained, "--recipe", str(path), *more)
 
 
 def start(folder, *more):
@@ -112,8 +119,8 @@ def reviews(tmp_path):
     return path
 
 
-def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(trained, reviews, tmp_path, capsys):
-    assert main(start(trained, "--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
+def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(start_briefly, reviews, tmp_path, capsys):
+    assert main(start_briefly("--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
     err = capsys.readouterr().err
     data = TaskData.find("classifier", str(reviews)).with_splits()
     splits = {split: data.read(split) for split in data.splits}
@@ -151,12 +158,12 @@ def test_texts_to_write_are_no_labels(trained, tmp_path, capsys):
     assert re.search(r"labels that repeat, .* are different\. .* use regard train seq2seq\.", capsys.readouterr().err)
 
 
-def test_where_dev_is_lacking_it_is_taken_from_train(trained, reviews, tmp_path, capsys):
+def test_where_dev_is_lacking_it_is_taken_from_train(start_briefly, reviews, tmp_path, capsys):
     own = tmp_path / "own"
     own.mkdir()
     (own / "train.csv").write_bytes(reviews.read_bytes())
     (own / "test.csv").write_text("text,label\ngood,yes\nbad,no\n")
-    assert main(start(trained, "--data", str(own), "--out", str(tmp_path / "new"), "--final")) == 0
+    assert main(start_briefly("--data", str(own), "--out", str(tmp_path / "new"), "--final")) == 0
     assert "50 examples split by a hash of each source" in capsys.readouterr().err
     about = load(tmp_path / "new").about
     assert {split: counts["examples"] for split, counts in about["data"]["splits"].items()} == {"train": 38, "dev": 12}
@@ -192,14 +199,12 @@ def test_each_kind_of_single_file_is_split(trained, tmp_path, ending):
     assert sum(map(len, splits)) == 40
 
 
-def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, capsys):
+def test_a_broken_test_file_is_told_and_a_missing_one_is_not(start_briefly, tmp_path, capsys):
     table = "text,label\ngood,yes\nbad,no\n"
     for split in ("train", "dev"):
         (tmp_path / "own").mkdir(exist_ok=True)
         (tmp_path / "own" / f"{split}.csv").write_text(table, encoding="utf-8")
-    small = tmp_path / "small.json"
-    small.write_text(json.dumps({**RECIPE, "epochs": 1}), encoding="utf-8")
-    words = start(trained, "--data", str(tmp_path / "own"), "--recipe", str(small))
+    words = start_briefly("--data", str(tmp_path / "own"))
     assert main([*words, "--out", str(tmp_path / "first")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "--split dev" in said
@@ -210,14 +215,14 @@ def test_a_broken_test_file_is_told_and_a_missing_one_is_not(trained, tmp_path, 
     assert not (tmp_path / "second").exists()
 
 
-def test_columns_that_are_called_otherwise(trained, tmp_path, capsys):
+def test_columns_that_are_called_otherwise(start_briefly, tmp_path, capsys):
     data, out = tmp_path / "data", str(tmp_path / "out")
     data.mkdir()
     for split in ("train", "dev", "test"):
         with (data / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
             rows = ((review, int(like == "yes"), "") for review, like in ROWS)
             csv.writer(file).writerows([("review", "likes", "buys"), *rows])
-    words = [*start(trained), "--data", str(data), "--out", out, "--column", "text=review"]
+    words = [*start_briefly(), "--data", str(data), "--out", out, "--column", "text=review"]
     assert main([*words, "--column", "labels=likes", "--column", "labels=buys"]) == 0
     assert load(out).target.names == ("likes", "buys")
     # They are known from training, and each side of an example may be called anew.
@@ -268,7 +273,7 @@ def test_what_is_no_column(trained, tmp_path, capsys, given, message):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_run_goes_on_with_columns_of_other_names(trained, tmp_path, capsys):
+def test_a_run_goes_on_with_columns_of_other_names(start_briefly, tmp_path, capsys):
     """The data are the same, so it is the same run; what comes next is said, and done, with the names of now."""
     for names, folder in ((("review", "stars"), "before"), (("text", "label"), "now")):
         (tmp_path / folder).mkdir()
@@ -276,7 +281,7 @@ def test_a_run_goes_on_with_columns_of_other_names(trained, tmp_path, capsys):
             with (tmp_path / folder / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows([names, *ROWS])
     out = str(tmp_path / "out")
-    words = [*start(trained), "--out", out]
+    words = [*start_briefly(), "--out", out]
     called = ["--column", "text=review", "--column", "label=stars"]
     assert main([*words, "--data", str(tmp_path / "before"), *called]) == 0
     assert load(out).about["data"]["columns"] == {"text": "review", "label": "stars"}
@@ -329,6 +334,7 @@ def test_evaluate_on_something_else_is_refused_in_a_sentence(trained, tmp_path, 
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("one_epoch")
 def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     recipe = RECIPE | {"task": {"kind": "classifier", "auxiliary": {"degree": 1.0}}}
     (tmp_path / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
@@ -344,7 +350,10 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("real_data")
-def test_auxiliary_answers_of_a_data_set_by_name():
+def test_auxiliary_answers_of_a_data_set_by_name(monkeypatch):
+    # The first trees stand for the treebank, which would be read and hashed three times.
+    real = sentiment.read_phrases
+    monkeypatch.setattr(sentiment, "read_phrases", lambda *given, **more: islice(real(*given, **more), 20_000))
     data = TaskData.find("classifier", "sst2-phrases")
     examples = data.read("train")
     degrees = dict(zip((each.source for each in examples), data.auxiliary("degree", examples), strict=True))
@@ -409,6 +418,7 @@ def molecules(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("one_epoch")
 @pytest.mark.parametrize(
     ("more", "kind", "said"),
     [
@@ -417,15 +427,7 @@ def molecules(tmp_path):
         (["--recipe", "{}/few.json"], "words", "4 texts -> 2 labels; input: words, as --recipe says.\n"),
     ],
 )
-def test_a_column_of_molecules_is_read_as_molecules_and_training_says_so(
-    molecules, capsys, monkeypatch, more, kind, said
-):
-    real = training.train
-    monkeypatch.setattr(
-        training,
-        "train",
-        lambda *rest, recipe, **more: real(*rest, recipe=dataclasses.replace(recipe, epochs=1), **more),
-    )
+def test_a_column_of_molecules_is_read_as_molecules_and_training_says_so(molecules, capsys, more, kind, said):
     words = ["train", "classifier", "--data", molecules, "--out", molecules / "out", "--progress", "none"]
     assert main([str(word).replace("{}", str(molecules)) for word in [*words, *more]]) == 0
     assert capsys.readouterr().err.startswith(said)

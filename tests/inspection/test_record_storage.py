@@ -14,6 +14,7 @@ import regard
 from regard.errors import DataError
 from regard.inspection import LayerRecord, Record, Seen, load_record, save_record, story, watch
 from regard.page import as_text
+from sampling import examples
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +143,7 @@ def test_changing_any_value_gives_a_record_or_the_one_error(saved, tmp_path):
         target[path[-1]] = draw.choice(values)
 
     refused = 0
-    for _ in range(300):
+    for _ in range(examples(300)):
         target = rewritten(saved.path, change, tmp_path / "changed.safetensors")
         try:
             record = load_record(target)
@@ -150,7 +151,7 @@ def test_changing_any_value_gives_a_record_or_the_one_error(saved, tmp_path):
                 as_text(story(record))
         except DataError:
             refused += 1
-    assert 100 < refused < 300
+    assert examples(100) < refused < examples(300)
 
 
 def test_what_it_is_about_must_be_an_object(saved, tmp_path):
