@@ -1,6 +1,7 @@
 """By name or by path; what stands twice; and the real treebanks."""
 
 import re
+from functools import cache
 
 import pytest
 from treebank_files import SAW, sentence, word
@@ -17,6 +18,8 @@ from regard.datasets import (
 )
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
+
+held = cache(read)  # a treebank is read once, for all tests
 
 
 @pytest.fixture
@@ -143,14 +146,14 @@ def test_the_catalog_is_complete(name):
 
 @pytest.mark.usefixtures("real_data")
 def test_english_is_what_its_authors_published():
-    train = read("ud-english-ewt", "train")
+    train = held("ud-english-ewt", "train")
     assert (len(train), sum(len(each.words) for each in train)) == (12_544, 204_577)
     assert len({label for each in train for label in each.labels}) == 17
     # The notes' example: the treebank has the verb many times, the noun once.
     tags = [label for each in train for text, label in zip(each.words, each.labels, strict=True) if text == "saw"]
     assert (tags.count("VERB"), tags.count("NOUN")) == (25, 1)
     counts = [
-        (len(read("ud-english-ewt", split)), sum(len(each.words) for each in read("ud-english-ewt", split)))
+        (len(held("ud-english-ewt", split)), sum(len(each.words) for each in held("ud-english-ewt", split)))
         for split in ("dev", "test")
     ]
     assert counts == [(2001, 25_147), (2077, 25_094)]
@@ -164,7 +167,7 @@ def test_chinese_halves_agree_once_folded():
     assert len(report.splits[0].labels) == 42
     # Without folding, every comma and stop of dev and test would be a word never seen: 24 % instead of 12 %.
     assert all(0.11 < each.out_of_vocabulary < 0.13 for each in report.splits[1:] if each.out_of_vocabulary is not None)
-    words = {text for each in read("ud-chinese-gsd", "train") for text in each.words}
+    words = {text for each in held("ud-chinese-gsd", "train") for text in each.words}
     assert {"简单", "他们", "着"} <= words
     assert not {"簡單", "他們", "著"} & words
     # Words are converted, not counted anew.
@@ -173,12 +176,12 @@ def test_chinese_halves_agree_once_folded():
         for line in find_source("ud-chinese-gsd").files["train"].read_text("utf-8").splitlines()
         if line[:1].isdigit()
     ]
-    assert [len(text) for text in raw] == [len(text) for each in read("ud-chinese-gsd", "train") for text in each.words]
+    assert [len(text) for text in raw] == [len(text) for each in held("ud-chinese-gsd", "train") for text in each.words]
 
 
 @pytest.mark.usefixtures("real_data")
 def test_english_duplicates_are_counted():
-    found = count_duplicates({split: read("ud-english-ewt", split) for split in SPLITS})
+    found = count_duplicates({split: held("ud-english-ewt", split) for split in SPLITS})
     assert (found.shared["train", "dev"], found.shared["train", "test"]) == (68, 94)
 
 

@@ -32,3 +32,6 @@ def sentences(times=1):
 
 def _tag(word):
     return "yes" if word in "ab" else "no"
+
+
+TEST = [(("a", "c"), ("no", "yes")), (("b", "b"), ("yes", "yes")), (("d", "a"), ("yes", "no"))]

@@ -4,18 +4,16 @@ import dataclasses
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import regard.lab.compare as module
-from lab.sample_grid import RECIPE, VARY, sentences
+from lab.sample_grid import RECIPE, TEST, VARY, sentences
 from regard.errors import ArgumentError, DataError, DivergedError, RegardError
 from regard.lab.compare import compare
 from regard.lab.results import read_runs
@@ -23,7 +21,6 @@ from regard.page import as_text
 from regard.tasks import Recipe, Tagger, load
 
 TESTS = Path(__file__).parent.parent
-TEST = [(("a", "c"), ("no", "yes")), (("b", "b"), ("yes", "yes")), (("d", "a"), ("yes", "no"))]
 TWO = {"recipe": RECIPE, "seeds": 2, "processes": 1, "progress": "none"}
 SHORT = {**TWO, "recipe": dataclasses.replace(RECIPE, epochs=1)}
 
@@ -215,38 +212,52 @@ def test_it_may_stop_between_the_last_round_and_test(tmp_path, quick, monkeypatc
     assert len(reads) == sum(len(each) for each in done.test.values()) > 0
 
 
-def test_a_killed_comparison_goes_on(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the child that is killed is made by fork")
+def test_a_killed_comparison_goes_on(tmp_path, ended):
+    """A child is killed in the middle of its second run: that run's folder is there, and the first is done."""
     folder = tmp_path / "out"
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys, json\n"
-        "from lab.sample_grid import RECIPE, VARY, sentences\n"
+        "import json, os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from lab.sample_grid import RECIPE, TEST, VARY, sentences\n"
+        "from regard.extras import require\n"
         "from regard.lab.compare import compare\n"
-        f"done = compare(sentences(3), sentences(), VARY, out={str(folder)!r}, test=sentences()[:5], recipe=RECIPE,\n"
-        "    seeds=2, processes=1, progress='none')\n"
-        "print(json.dumps([done.winner, dict(done.test)]))\n"
+        "from regard.lab.results import read_runs\n"
+        f"folder = Path({str(folder)!r})\n"
+        "def run():\n"
+        "    return compare(sentences(3), sentences(), VARY, out=folder, test=TEST, recipe=RECIPE, seeds=2,\n"
+        "        processes=1, progress='none')\n"
+        # Paid once, so that neither the child nor who goes on pays for it.
+        "require('lightning_fabric', extra='train')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    run()\n"
+        "    os._exit(0)\n"
+        "deadline = time.monotonic() + 90\n"
+        "while not (folder / 'runs' / '1' / '0' / 'run.json').exists():\n"
+        "    assert time.monotonic() < deadline\n"
+        "    assert os.waitpid(child, os.WNOHANG) == (0, 0)\n"
+        "    time.sleep(0.01)\n"
+        "os.kill(child, signal.SIGKILL)\n"
+        "os.waitpid(child, 0)\n"
+        "kept = len(read_runs(folder / 'runs.jsonl'))\n"
+        "decided = (folder / 'recipe.json').exists()\n"
+        "begun = (folder / 'runs.jsonl').read_text()\n"
+        "done = run()\n"
+        "print(json.dumps([kept, decided, begun, done.winner, dict(done.test)]))\n"
     )
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    process = subprocess.Popen([sys.executable, str(script)], env=settings, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 90
-    # In the middle of the second run: its folder is there, and the first is done.
-    while not (folder / "runs" / "1" / "0" / "run.json").exists():
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    kept = read_runs(folder / "runs.jsonl")
-    assert 1 <= len(kept) < 4
-    assert not (folder / "recipe.json").exists()
-    done = subprocess.run([sys.executable, str(script)], env=settings, check=True, timeout=90, capture_output=True)
-    assert read_runs(folder / "runs.jsonl")[: len(kept)] == kept
+    done = subprocess.run([sys.executable, str(script)], env=settings, check=True, timeout=180, capture_output=True)
+    kept, decided, begun, *found = json.loads(done.stdout)
+    assert 1 <= kept < 4
+    assert not decided
+    assert (folder / "runs.jsonl").read_text().startswith(begun)
     assert tried(folder) == Counter(
         {(each, seed, 8): 1 for each in ("default", "network=attention") for seed in (0, 1)}
     )
     # What a comparison that wasn't killed finds.
-    again = compare(sentences(3), sentences(), VARY, out=tmp_path / "whole", test=sentences()[:5], **TWO)
-    assert json.loads(done.stdout) == [again.winner, again.test]
+    assert found == [ended.winner, ended.test]
 
 
 def test_rounds_leave_out_the_worst_and_keep_the_default(tmp_path, quick, monkeypatch):

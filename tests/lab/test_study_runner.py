@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -38,15 +39,25 @@ def test_runs_are_kept_and_not_repeated(tmp_path):
     assert len(read_runs(path)) == 8
 
 
-def test_runs_in_several_processes_are_those_of_one(tmp_path):
-    runs = run_study(COINS, tmp_path / "coins.jsonl", processes=2, progress="none")
-    assert values(runs) == EXPECTED
-    assert all(each.seconds >= 0 and each.code == COINS.code for each in runs)
-
-
-def test_an_example_need_not_be_sent_to_other_processes():
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory):
+    """A study whose example can't be sent to another process, and its runs in two."""
     study = dataclasses.replace(COINS, example=lambda setting, seed, progress: None)
-    assert values(run_study(study, processes=2, progress="none")) == EXPECTED
+    path = tmp_path_factory.mktemp("coins") / "coins.jsonl"
+    return study, run_study(study, path, processes=2, progress="none")
+
+
+def test_runs_in_several_processes_are_those_of_one(side_by_side):
+    study, runs = side_by_side
+    assert values(runs) == EXPECTED
+    assert all(each.seconds >= 0 and each.code == COINS.code == study.code for each in runs)
+
+
+def test_an_example_need_not_be_sent_to_other_processes(side_by_side):
+    study, runs = side_by_side
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(study)
+    assert values(runs) == EXPECTED
 
 
 def test_a_line_that_was_being_written_is_run_again(tmp_path):
@@ -107,7 +118,7 @@ def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, pro
     assert processes == 2 or done == [("b", 0), ("a", 0)]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_study_may_allow_for_runs_that_diverge(tmp_path, capsys, processes):
     path = tmp_path / "diverging.jsonl"
     study = dataclasses.replace(DIVERGING, may_diverge=True)
@@ -136,7 +147,7 @@ def test_numbers_are_checked(name, value):
         run_study(COINS, progress="none", **{name: value})
 
 
-def test_a_killed_study_goes_on_and_leaves_no_process(tmp_path):
+def test_a_killed_study_goes_on_and_leaves_no_process(tmp_path, monkeypatch):
     path, ran = tmp_path / "slow.jsonl", tmp_path / "ran"
     code = (
         "if __name__ == '__main__':\n"
@@ -161,7 +172,10 @@ def test_a_killed_study_goes_on_and_leaves_no_process(tmp_path):
     while any(Path(f"/proc/{each}").exists() for each in workers):
         assert time.monotonic() < deadline, "a worker outlived its parent"
         time.sleep(0.1)
-    subprocess.run([sys.executable, str(script)], env=settings, check=True, timeout=90)
+    # A run is what the study says, in whatever process; this one has imported all.
+    monkeypatch.setenv("RAN", str(ran))
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    run_study(SLOW, path, processes=1, progress="none")
     runs = read_runs(path)
     assert [each.key for each in runs[: len(kept)]] == kept
     assert Counter(each.key for each in runs) == Counter(each.key for each in SLOW.planned())

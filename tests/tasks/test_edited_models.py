@@ -12,6 +12,7 @@ from jaxtyping import TypeCheckError
 from regard import load
 from regard.errors import ModelError, RegardError
 from regard.tasks.loading import bundled
+from sampling import examples
 
 HUGE = (10**9, 10**12, 2**31, 10**6, 10**4, 1e300, 0.5, 3, 0, -1)
 MEGABYTES = 200
@@ -50,7 +51,7 @@ def edit(folder, draw):
 @pytest.mark.parametrize("seed", range(10))
 def test_what_was_edited_is_one_sentence_and_little_memory(seed, tmp_path):
     draw = random.Random(seed)
-    for _ in range(50):
+    for _ in range(examples(50)):
         name = draw.choice([*bundled()])
         shutil.rmtree(tmp_path / name, ignore_errors=True)
         shutil.copytree(bundled()[name], tmp_path / name)

@@ -115,7 +115,7 @@ def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(
 def test_killed_runs_resume_to_the_same_bits(tmp_path):
     runs = ["whole", "0", "0", "0", "killed", "1", "3", "2"]
     ended = subprocess.run(
-        [sys.executable, HERE / "killed_run.py", "2", "60", *runs],
+        [sys.executable, HERE / "killed_run.py", "2", "60", "12", *runs],
         capture_output=True,
         text=True,
         timeout=500,

@@ -98,10 +98,10 @@ def test_a_toy_is_learned_and_saved(case, tmp_path):
         width=16,
         heads=2,
         hidden=16,
+        layers=1,
         dropout=0.0,
-        epochs=40,
-        patience=40,
-        learning_rate=0.01,
+        epochs=20,
+        learning_rate=0.03,
     )
     model = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     assert [label for label, _ in model.classify(sources)] == TARGETS
@@ -202,9 +202,9 @@ def test_bonds_are_told_apart_by_their_kind(edges):
         hidden=16,
         dropout=0.0,
         attention_dropout=0.0,
-        epochs=40,
-        patience=40,
-        learning_rate=0.02,
+        epochs=32,
+        patience=32,
+        learning_rate=0.03,
     )
     model = train(pairs, pairs, recipe=recipe, progress="none", device="cpu")
     sources = [source for source, _ in pairs]
