@@ -349,11 +349,12 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
     assert dict(load(tmp_path / "out").recipe.task.auxiliary) == {}
 
 
+# The first phrases stand for the treebank, which is read and hashed three times.
+@pytest.mark.parametrize("phrases", [20_000, pytest.param(None, id="all", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("real_data")
-def test_auxiliary_answers_of_a_data_set_by_name(monkeypatch):
-    # The first trees stand for the treebank, which would be read and hashed three times.
+def test_auxiliary_answers_of_a_data_set_by_name(monkeypatch, phrases):
     real = sentiment.read_phrases
-    monkeypatch.setattr(sentiment, "read_phrases", lambda *given, **more: islice(real(*given, **more), 20_000))
+    monkeypatch.setattr(sentiment, "read_phrases", lambda *given, **more: islice(real(*given, **more), phrases))
     data = TaskData.find("classifier", "sst2-phrases")
     examples = data.read("train")
     degrees = dict(zip((each.source for each in examples), data.auxiliary("degree", examples), strict=True))
