@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import defaultdict
+from functools import cache
 
 import pytest
 import torch
@@ -32,14 +34,20 @@ def ctc_loss_of(scores, lengths, ids, counts):
     return head.loss(Memory(lengths, keys=scores), ids, counts)
 
 
+@cache
+def alignments(size, length):
+    """What is said -> the ways to say it at so many vectors, each by one of so many ids, of which 0 is a blank."""
+    found = defaultdict(list)
+    for path in itertools.product(range(size), repeat=length):
+        found[tuple(each for each, _ in itertools.groupby(path) if each)].append(path)
+    return found
+
+
 def unlikely(scores, ids):
     """Minus the logarithm of the sum over all ways to spell the ids: one of them or a blank, 0, at each vector."""
-    likely = scores.softmax(-1)
-    total = 0.0
-    for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
-        said = [each for each, _ in itertools.groupby(path) if each]
-        if said == ids:
-            total += math.prod(likely[place, each].item() for place, each in enumerate(path))
+    likely = scores.softmax(-1).tolist()
+    ways = alignments(scores.shape[1], len(scores)).get(tuple(ids), ())
+    total = sum(math.prod(likely[place][each] for place, each in enumerate(path)) for path in ways)
     return -math.log(total) if total else math.inf
 
 
