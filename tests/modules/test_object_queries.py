@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused(make, said):
 
 def test_training_finds_the_marked_items():
     """Each picture has one or two marked items, whose first feature tells the class and the next two the place."""
-    torch.manual_seed(0)
+    torch.manual_seed(1)
     model, loss = ObjectQueries(16, queries=3, classes=2, layers=1, heads=2, hidden=32), SetLoss(no_object=0.5)
     draw = torch.Generator().manual_seed(1)
 

@@ -21,8 +21,9 @@ def elu_features(vectors: Float[Tensor, "*rows feature"]) -> Float[Tensor, "*row
         >>> elu_features(torch.tensor([1.0, 0.0, -1.0]))
         tensor([2.0000, 1.0000, 0.3679])
     """
-    # elu(x) + 1 itself cancels: in float32, it is 0 from -17.3 on. At 0, the second part has the gradient, of 1.
-    return vectors.relu() + vectors.clamp(max=0).exp()
+    # elu(x) + 1 itself cancels: in float32, it is 0 from -17.3 on. At 0, the second part has the gradient, of 1;
+    # that of `clamp` is 0 from PyTorch 2.14 on.
+    return vectors.relu() + vectors.masked_fill(vectors > 0, 0).exp()
 
 
 class LinearAttention(Approximation):
