@@ -418,6 +418,13 @@ class TestTime:
 
         assert self.asgi(app, receive) == 408
 
+    def test_a_client_that_goes_before_its_request_has_arrived_is_no_error(self, serving, capsys):
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        assert self.asgi(serving(echo).app, receive) == 499
+        assert capsys.readouterr().err == ""
+
     def test_work_ends_when_its_client_goes(self, serving):
         ended, messages = threading.Event(), [{"type": "http.request", "body": body().encode()}]
 

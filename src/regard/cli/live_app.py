@@ -177,6 +177,8 @@ async def _body(request: Any, most: int, seconds: float) -> bytes:
                     parts.append(part)
                 elif size > _READ_ON * most:
                     break
+    except require("starlette.requests", extra="serve").ClientDisconnect:
+        raise _Refused(499, "The client has gone.") from None
     except TimeoutError:
         raise _Refused(408, f"The input didn't arrive within {seconds:g} seconds.") from None
     if size > most:

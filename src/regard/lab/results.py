@@ -120,5 +120,6 @@ def append_run(path: str | Path, run: Run) -> None:
 
 def current_runs(study: Study, runs: Iterable[Run], planned: Iterable[Planned]) -> list[Run]:
     """Those of the runs that were planned and ran with the present function of the study, in the planned order."""
-    done = {run.key: run for run in runs if run.code == study.code}
+    code = study.code  # the digest of its source: computed once, not for each run
+    done = {run.key: run for run in runs if run.code == code}
     return [done[each.key] for each in planned if each.key in done]
