@@ -43,6 +43,7 @@ def same_bits(first: Path, second: Path, epochs: int = 12) -> None:
     assert len((second / "log.jsonl").read_text().splitlines()) == epochs
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are made by fork")
 def test_killed_four_times(tmp_path):
     run(tmp_path, 4, 1, sentences=8, epochs=6, seconds=0.1)

@@ -202,6 +202,7 @@ def same_bits(first: Path, second: Path) -> None:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
+@pytest.mark.slow
 @several
 def test_two_nodes_train_as_two_devices_do_and_only_the_first_speaks(nodes, tmp_path, store, monkeypatch):
     """And a script can train more than once: each pair of processes imports PyTorch, so one does all."""
