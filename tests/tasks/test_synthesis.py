@@ -65,9 +65,9 @@ RECIPE = Recipe(
     position="sinusoidal",
     dropout=0.0,
     attention_dropout=0.0,
-    epochs=150,
-    patience=150,
-    learning_rate=0.015,
+    epochs=200,
+    patience=200,
+    learning_rate=0.01,
 )
 
 
