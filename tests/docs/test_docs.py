@@ -54,7 +54,6 @@ def test_python_blocks_run(path, generate):
     generate.outputs(path.read_text(encoding="utf-8"), path)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS])
 def test_generated_blocks_are_fresh(path, generate):
     text = path.read_text(encoding="utf-8")

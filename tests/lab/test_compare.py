@@ -212,6 +212,7 @@ def test_it_may_stop_between_the_last_round_and_test(tmp_path, quick, monkeypatc
     assert len(reads) == sum(len(each) for each in done.test.values()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the child that is killed is made by fork")
 def test_a_killed_comparison_goes_on(tmp_path, ended):
     """A child is killed in the middle of its second run: that run's folder is there, and the first is done."""

@@ -147,6 +147,7 @@ def test_numbers_are_checked(name, value):
         run_study(COINS, progress="none", **{name: value})
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_and_leaves_no_process(tmp_path, monkeypatch):
     path, ran = tmp_path / "slow.jsonl", tmp_path / "ran"
     code = (
