@@ -61,8 +61,8 @@ class SinkhornAttention(Approximation):
         >>> query, key, value = torch.randn(3, 1, 2, 100, 4)
         >>> attention(query, key, value).shape
         torch.Size([1, 2, 100, 4])
-        >>> attention.sorting(query, key).sum(-1)[0, 0, :3]
-        tensor([1.0000, 1.0000, 1.0000])
+        >>> attention.sorting(query, key).sum(-1)[0, 0, :3].round(decimals=3)
+        tensor([1., 1., 1.])
     """
 
     causal = True
