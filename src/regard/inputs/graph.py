@@ -127,15 +127,10 @@ class Graph:
         key, query = self.edges[:, others]
         kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
         found = torch.zeros(nodes, nodes, dtype=torch.int64, device=key.device)
+        walks = torch.zeros(nodes, nodes, device=key.device)
+        walks[query, key] = 1
         # A sparse product for each distance: for graphs with few edges much faster than dense ones.
-        step = torch.sparse_coo_tensor(
-            torch.stack([query, key]),
-            torch.ones(len(key), device=key.device),
-            (nodes, nodes),
-            device=key.device,
-            check_invariants=True,
-        )
-        walks = step.to_dense()
+        step = walks.to_sparse()
         for distance in range(2, reach + 1):
             walks = torch.sparse.mm(step, walks).clamp_(max=1)
             found[(found == 0) & (walks > 0)] = distance
