@@ -193,7 +193,13 @@ def nodes(tmp_path):
 
 
 def ended(processes: list[subprocess.Popen]) -> list[tuple[int, str, str]]:
-    said = [process.communicate(timeout=200) for process in processes]
+    try:
+        said = [process.communicate(timeout=400) for process in processes]
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
     return [(process.returncode, *each) for process, each in zip(processes, said, strict=True)]
 
 
