@@ -4,6 +4,7 @@ Tensors are followed from the product of queries and keys through the operations
 from there to the product with the values, or the elementwise product and its sum over the keys.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -460,14 +461,14 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
     follows = (node.known and node.intact) or not node.normaliser
     if follows and _are_shapes_of(node, lead, queries, keys):
         tables = [_four(table, axes, batch, heads, queries, keys) for table, axes in node.added]
-        total: Any = sum(tables) if tables else None
+        total = functools.reduce(torch.add, tables) if tables else weights.new_zeros(1, 1, 1, 1)
         mask, position = as_parts(total) if tables else (None, None)
         score: Any = Dot(node.scale) if node.cap is None else SoftCapped(node.scale * node.cap, node.cap)
         products = four(node.query), four(node.key)
         sampled = products[0][:, :, rows], products[1]
         for normaliser in [node.normaliser] if node.normaliser else _NORMALISERS:
             tried = {"score": score, "weights": normaliser, "mask": mask, "position": position}
-            added = weights.new_zeros(()) if total is None else total if total.shape[2] == 1 else total[:, :, rows]
+            added = total if total.shape[2] == 1 else total[:, :, rows]
             if node.dropout or fits(weigh(*products, **tried, rows=rows), sample, node, normaliser, sampled, added):
                 parts, (query, key) = tried, products
                 break
