@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention import Sigmoid
 from regard.inspection import PartlySeen, watch
 from regard.inspection.fits import are_weights, same_weights
 
@@ -119,6 +120,46 @@ def test_weights_that_are_normalised_by_hand(way, dtype, length):
     layer = watched(model, inputs(length, dtype))
     assert layer.normaliser == "softmax"
     torch.testing.assert_close(layer.weights().float(), model.used.float(), rtol=0.1, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32], ids=str)
+@pytest.mark.parametrize("change", ["gate", "cut", "one key", "another order"])
+@pytest.mark.parametrize("way", BY_HAND)
+def test_weights_that_are_normalised_by_hand_and_then_changed(way, change, dtype):
+    model = Attention(BY_HAND[way], CHANGED[change]).to(dtype)
+    layer = watched(model, inputs(9, dtype))
+    assert torch.equal(layer.weights().to(dtype), model.used)
+    assert "as a table" in layer.notes[0]
+
+
+class Elementwise(Attention):
+    """Weights and values that are multiplied elementwise, which autocast leaves in their own precision."""
+
+    def forward(self, x):
+        query, key, value = (each.unflatten(2, (HEADS, -1)).transpose(1, 2) for each in self.inputs(x).chunk(3, -1))
+        self.used = (query @ key.mT).softmax(-1)
+        return (self.used.unsqueeze(-1) * value.unsqueeze(2)).sum(3)
+
+
+def test_elementwise_under_autocast():
+    with torch.autocast("cpu", torch.bfloat16):
+        layer = watched(model := Elementwise(), inputs(12, torch.float32))
+    assert not layer.notes
+    torch.testing.assert_close(layer.weights().float(), model.used.float(), rtol=0.1, atol=1e-5)
+
+
+@pytest.mark.parametrize("average", ["product", "elementwise"])
+def test_keys_that_are_the_left_factor_of_weights_without_a_sum(average):
+    class BySigmoid(nn.Module):
+        def forward(self, x):
+            self.used = torch.einsum("bkd,bqd->bqk", x[:, :5], x).sigmoid()
+            if average == "product":
+                return self.used @ x[:, :5]
+            return (self.used.unsqueeze(-1) * x[:, None, :5]).sum(2)
+
+    layer = watched(model := BySigmoid(), inputs(9, torch.float32))
+    assert layer.normaliser == Sigmoid(0.0)
+    torch.testing.assert_close(layer.weights()[0], model.used)
 
 
 def test_more_precise_scores_than_values():

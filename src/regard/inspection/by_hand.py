@@ -7,15 +7,15 @@ from there to the product with the values, or the elementwise product and its su
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
 
-from regard.attention import Bias, Dot, weigh
+from regard.attention import Bias, Dot, Relu, Sigmoid, weigh
 from regard.inspection.call import AttentionCall
 from regard.inspection.einsum import axes_in_result
-from regard.inspection.elementwise import Weighted, averaged_axis, outer_product, weighted
+from regard.inspection.elementwise import AveragedProduct, Weighted, averaged_axis, outer_product, weighted
 from regard.inspection.fits import are_weights, fits, same_weights
 from regard.inspection.followed import (
     PERMUTATIONS,
@@ -145,6 +145,9 @@ class ByHand:
             if before is not None and isinstance(changed, Tensor) and same_weights(before, changed.detach()):
                 now = node
             kept = None if now is None else now.kept(changed, pairs, ndim)
+        if name == "exp" and not origin.shared and not origin.is_map:
+            # The first step of weights that are normalised by hand.
+            origin.normalised = origin.normalised or name
         if kept is not None:
             self._follow(changed, kept.rounded(changed))
         else:
@@ -184,7 +187,12 @@ class ByHand:
             return None
         for tensor, other in (args, args[::-1]):
             node = self._node(tensor)
-            if node is not None and self._is_open(node) and (found := weighted(node, tensor, other)) is not None:
+            if node is None or not self._is_open(node):
+                continue
+            found = weighted(node, tensor, other)
+            if found is None and _is_either_way(node):
+                found = weighted(node.transposed, tensor, other)
+            if found is not None:
                 return found
         return None
 
@@ -272,6 +280,8 @@ class ByHand:
             return (node, product) if node.at[1] == product.at[1] and self._may_be_values(product.other) else None
         if isinstance(node, Followed) and node.at == product.at:
             return node, product
+        if _is_either_way(node) and node.at[::-1] == product.at:
+            return node.transposed, product
         other = self._node(product.other)
         # Weights on the right are rarely attention: only where no product had them on its left.
         if isinstance(other, Followed) and other.at == product.other_at and _is_waiting(other):
@@ -415,6 +425,11 @@ def _unchanged_since(map: TensorMap[tuple[Any, int]], args: tuple[Any, ...]) -> 
     return entry[0] if entry is not None and entry[1] == _changes_in_place(args[0]) else None
 
 
+def _is_either_way(node: Followed | Origin | None) -> TypeGuard[Followed]:
+    """Whether only the product with values shows which of the two factors are the keys: no sum over them was seen."""
+    return isinstance(node, Followed) and node.normaliser in ("relu", "sigmoid") and not node.added
+
+
 def _is_in_place(name: str) -> bool:
     """Whether a function changes its first argument, by its name."""
     if name.endswith("__"):
@@ -440,7 +455,8 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
 
 def _call(node: Followed, product: Product) -> AttentionCall | None:
     """The call of attention that a product with values is; None if its left operand isn't weights."""
-    weights, value = _as_multiplied(product.left, product.right)
+    weights, value = _as_multiplied(product)
+    coarsest = max(node.coarsest, weights.dtype, product.right.dtype, key=lambda dtype: torch.finfo(dtype).eps)
     lead = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
     split = node.lead if len(lead) == 1 and node.lead is not None and node.lead.numel() == lead[0] else lead
     batch, heads = (1, lead[0]) if len(split) == 1 else leading_axes(split)
@@ -452,13 +468,16 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
         return tensor.reshape(batch, heads, *tensor.shape[-2:])
 
     result_dtype, weights, value = weights.dtype, four(weights), four(value)
-    rows = torch.linspace(0, queries - 1, min(queries, _ROWS), device=weights.device).long()
+    # Of weights that a known function made, a sample of rows shows whether the scores follow the rule.
+    count = min(queries, _ROWS) if node.normaliser else queries
+    rows = torch.linspace(0, queries - 1, count, device=weights.device).long()
     sample = weights[:, :, rows]
-    if not node.normaliser and not are_weights(sample.float(), node.coarsest):
+    sum_to_one = bool(node.normaliser) or are_weights(sample.float(), node.coarsest)
+    if not sum_to_one and node.origin.normalised != "exp":
         return None
     parts, query, key = None, weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
     # Of weights that something was done to, the rule isn't known any more.
-    follows = (node.known and node.intact) or not node.normaliser
+    follows = (node.known and node.intact) if node.normaliser else sum_to_one
     if follows and _are_shapes_of(node, lead, queries, keys):
         tables = [_four(table, axes, batch, heads, queries, keys) for table, axes in node.added]
         total = functools.reduce(torch.add, tables) if tables else weights.new_zeros(1, 1, 1, 1)
@@ -467,7 +486,7 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
         products = four(node.query), four(node.key)
         sampled = products[0][:, :, rows], products[1]
         for normaliser in [node.normaliser] if node.normaliser else _NORMALISERS:
-            tried = {"score": score, "weights": normaliser, "mask": mask, "position": position}
+            tried = {"score": score, "weights": _part_of(normaliser, node), "mask": mask, "position": position}
             added = total if total.shape[2] == 1 else total[:, :, rows]
             if node.dropout or fits(weigh(*products, **tried, rows=rows), sample, node, normaliser, sampled, added):
                 parts, (query, key) = tried, products
@@ -489,19 +508,30 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
         return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(result_dtype)
 
     def outputs(given: Tensor, which: Tensor) -> Tensor:
-        return four(product.from_result(given))[:, :, which]
+        # As precise as the least precise step, since nobody can compute it more precisely again.
+        return four(product.from_result(given))[:, :, which].to(coarsest)
 
     return AttentionCall("by hand", query, key, value, parts, node.dropout, returned, outputs, notes=notes)
 
 
-def _as_multiplied(*tensors: Tensor) -> list[Tensor]:
-    """Tensors in the dtype in which a product multiplies them: that of autocast, or the more precise of theirs."""
-    kind = tensors[0].device.type
+def _part_of(normaliser: str, node: Followed) -> Any:
+    """The normaliser as `regard.attend` takes it: relu and sigmoid without the factors that it gives them by default."""
+    if normaliser == "relu":
+        return Relu(node.divisor)
+    return Sigmoid(0.0) if normaliser == "sigmoid" else normaliser
+
+
+def _as_multiplied(product: Product) -> tuple[Tensor, Tensor]:
+    """The factors in the dtype in which they are multiplied: that of autocast, or the more precise of theirs."""
+    left, right = product.left, product.right
+    kind = left.device.type
     cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    if cast and all(each.is_floating_point() and each.dtype != torch.float64 for each in tensors):
-        return [each.to(torch.get_autocast_dtype(kind)) for each in tensors]
-    common = torch.promote_types(*(each.dtype for each in tensors))
-    return [each.to(common) for each in tensors]
+    # Autocast leaves elementwise products as they are.
+    if cast and not isinstance(product, AveragedProduct) and torch.float64 not in (left.dtype, right.dtype):
+        dtype = torch.get_autocast_dtype(kind)
+    else:
+        dtype = torch.promote_types(left.dtype, right.dtype)
+    return left.to(dtype), right.to(dtype)
 
 
 def _call_of_average(product: Weighted, kept: bool) -> AttentionCall | None:

@@ -116,8 +116,8 @@ def weighted(node: Followed | Origin, tensor: Tensor, other: Tensor) -> Weighted
         other: what they are multiplied by.
     """
     origin = node.origin if isinstance(node, Followed) else node
-    # Of unknown scores nothing tells weights of keys from those of a router's experts.
-    if origin.learned or not origin.scored or is_learned(other):
+    # Of unknown scores only the axis of the heads tells weights of keys from those of a router's experts.
+    if origin.learned or is_learned(other) or (not origin.scored and tensor.ndim < 5):
         return None
     if _has_lost_its_query(node, tensor) and other.ndim >= tensor.ndim and other.shape[-2] == tensor.shape[-2]:
         return Weighted(node, tensor, other, None, -2, (-1,), own=False) if other.shape[-1] > 1 else None

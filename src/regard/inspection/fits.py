@@ -11,8 +11,9 @@ __all__ = ["are_weights", "fits", "same_weights"]
 
 # What the order of additions and the approximation of exp explain in any dtype.
 _BASE = 1e-4
-# Where this share of a weight is off, no rounding explains it, however large the scores are: so no zero passes.
-_MOST = 0.9
+# Where this share of a weight is off, no rounding explains it, however large the scores are: so no zero passes. Where
+# the normaliser itself is only guessed, a clear difference is none of rounding.
+_MOST, _MOST_OF_A_GUESS = 0.9, 0.15
 # The normalisers whose weights change by a share of themselves where the scores change by a number.
 _EXPONENTIAL = ("softmax", "sigmoid")
 
@@ -77,6 +78,8 @@ def fits(
         allowed = most * (torch.expm1(2 * moved) + own.eps + _BASE).clamp(max=_MOST)
     else:
         allowed = 2 * moved + most * (own.eps + _BASE)
+    if not node.normaliser:
+        allowed = allowed.minimum(_MOST_OF_A_GUESS * most)
     return bool(((computed - given).abs() <= allowed + smallest).all())
 
 

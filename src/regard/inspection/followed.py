@@ -69,6 +69,7 @@ class Followed:
         lead: the two leading axes, once the scores had four.
         known: whether nothing else was done to the scores.
         normaliser: the function that made weights of them; "" as long as they are scores.
+        divisor: what the weights of relu were divided by.
         dropout: of the weights.
         intact: whether nothing else was done to the weights.
         mixed: which of "scores" and "weights" were mixed between heads.
@@ -87,6 +88,7 @@ class Followed:
     lead: torch.Size | None = None
     known: bool = True
     normaliser: str = ""
+    divisor: float = 1.0
     dropout: float = 0.0
     intact: bool = True
     mixed: tuple[str, ...] = ()
@@ -166,20 +168,19 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
         training = kwargs.get("training", args[2] if len(args) > 2 else True)
         probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
         return replace(node, dropout=float(probability)) if training and probability else node
+    other = next((each for each in args if each is not tensor), None)
+    factor = _factor(name, tensor, args, other)
     if node.normaliser:
-        return node.unknown
+        by_number = node.normaliser == "relu" and factor is not None and factor > 0
+        return replace(node, divisor=node.divisor / factor) if by_number else node.unknown
     if getattr(func, "__name__", "") in SOFTMAXES:
         return replace(node, normaliser="softmax") if softmax_axis(tensor, args, kwargs) == node.at[1] else None
     if name in ("relu", "sigmoid"):
         return None if node.origin.is_map else replace(node, normaliser=name)
     if name == "tanh" and node.cap is None and not node.added:
         return replace(node, cap=1.0)
-    other = next((each for each in args if each is not tensor), None)
     if name in _TIMES | _OVER:
-        number = _number(other)
-        if number is None or (name in _OVER and args[0] is not tensor) or not number:
-            return node.unknown
-        return node.times(1 / number if name in _OVER else number)
+        return node.unknown if factor is None else node.times(factor)
     if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
         if name in _MINUS and args[0] is not tensor:
             return node.unknown
@@ -269,6 +270,15 @@ def _hidden(
             return None, None
         hidden, value = (~condition, _number(no)) if yes is scores else (condition, _number(yes))
     return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
+
+
+def _factor(name: str, tensor: Tensor, args: tuple[Any, ...], other: Any) -> float | None:
+    """By which number a function multiplies a tensor; None if it doesn't, or by 0."""
+    if name not in _TIMES | _OVER or not (number := _number(other)):
+        return None
+    if name in _TIMES:
+        return number
+    return 1 / number if args[0] is tensor else None
 
 
 def _number(value: Any) -> float | None:
