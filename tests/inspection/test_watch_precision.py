@@ -95,6 +95,14 @@ HARMLESS = {
 }
 
 
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32], ids=str)
+def test_scores_that_a_function_leaves_as_they_are_keep_their_rule(dtype):
+    def normalised(scores):
+        return torch.max(scores, torch.tensor(torch.finfo(dtype).min)).clamp(max=1e4).softmax(-1)
+
+    assert not watched(Attention(normalised).to(dtype), inputs(20, dtype)).notes
+
+
 @pytest.mark.parametrize("size", [1.0, 6.0])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", HALF, ids=str)

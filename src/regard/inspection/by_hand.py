@@ -133,7 +133,9 @@ class ByHand:
             with interception_disabled():
                 moved = inserted(func, tensor, node, args, kwargs)
                 now = moved or after(func, tensor, node, args, kwargs)
-                if now is not None and node.normaliser and node.intact and not now.intact:
+                lost = now is not None and now.at == node.at and (now.known, now.intact) != (node.known, node.intact)
+                if lost and not origin.learned:
+                    # Something is done to them that no rule expresses; perhaps it leaves them as they are.
                     before = tensor.detach().clone() if _is_in_place(name) else tensor.detach()
             if moved is not None:
                 ndim = None
@@ -142,8 +144,8 @@ class ByHand:
         if isinstance(changed, Tensor) and not changed.is_floating_point():
             return result
         with interception_disabled():
-            if before is not None and isinstance(changed, Tensor) and same_weights(before, changed.detach()):
-                now = node
+            same = before is not None and isinstance(changed, Tensor) and same_weights(before, changed.detach())
+            now = node if same and isinstance(node, Followed) else now
             kept = None if now is None else now.kept(changed, pairs, ndim)
         if name == "exp" and not origin.shared and not origin.is_map:
             # The first step of weights that are normalised by hand.
@@ -515,7 +517,7 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
 
 
 def _part_of(normaliser: str, node: Followed) -> Any:
-    """The normaliser as `regard.attend` takes it: relu and sigmoid without the factors that it gives them by default."""
+    """The normaliser as `regard.attend` takes it, with relu and sigmoid as PyTorch's functions are."""
     if normaliser == "relu":
         return Relu(node.divisor)
     return Sigmoid(0.0) if normaliser == "sigmoid" else normaliser

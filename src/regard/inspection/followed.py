@@ -171,8 +171,9 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
     other = next((each for each in args if each is not tensor), None)
     factor = _factor(name, tensor, args, other)
     if node.normaliser:
-        by_number = node.normaliser == "relu" and factor is not None and factor > 0
-        return replace(node, divisor=node.divisor / factor) if by_number else node.unknown
+        if node.normaliser == "relu" and factor is not None and factor > 0:
+            return replace(node, divisor=node.divisor / factor)
+        return node.unknown
     if getattr(func, "__name__", "") in SOFTMAXES:
         return replace(node, normaliser="softmax") if softmax_axis(tensor, args, kwargs) == node.at[1] else None
     if name in ("relu", "sigmoid"):
