@@ -240,7 +240,7 @@ def trace(mutants: list[Mutant], suite: Path, sample: bool, workers: int) -> Non
                 path = to / mutant.path
                 new = f'__import__("regard._reporter", fromlist=["report"]).report({number}, {mutant.old})'
                 path.write_text(replaced(path.read_text(encoding="utf-8"), mutant, new), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", *options(sample), "-n", str(workers), "--dist", "worksteal"]
+        command = [sys.executable, "-m", "pytest", *options(to, sample), "-n", str(workers), "--dist", "worksteal"]
         subprocess.run(command, cwd=to, env=environment(to), check=False)
         by: dict[int, set[str]] = collections.defaultdict(set)
         for path in said.iterdir():
@@ -257,9 +257,12 @@ def trace(mutants: list[Mutant], suite: Path, sample: bool, workers: int) -> Non
         mutant.laws = None if mutant.compiled or "" in tests or not tests else sorted(laws)
 
 
-def options(sample: bool) -> list[str]:
+def options(suite: Path, sample: bool) -> list[str]:
     """Those of pytest for the suite of `make test`, or all of its cases."""
-    return ["-q", "-p", "no:cacheprovider", "-m", "not slow and not exhaustive", *(["--sample"] if sample else [])]
+    # Earlier suites have no sample, and no tests that only an exhaustive run has.
+    has_exhaustive = "exhaustive" in (suite / "pyproject.toml").read_text(encoding="utf-8")
+    left_out = "not slow and not exhaustive" if has_exhaustive else "not slow"
+    return ["-q", "-p", "no:cacheprovider", "-m", left_out, *(["--sample"] if sample else [])]
 
 
 class Selection:
@@ -309,11 +312,19 @@ def judge(
             files = [own] if mutant.laws is None else sorted({law.partition("::")[0] for law in mutant.laws})
             # Its own room's tests first: they are the likeliest to notice.
             files = sorted((name for name in files if (to / name).exists()), key=lambda name: not name.startswith(own))
-            command = [sys.executable, "-m", "pytest", "-x", *options(sample), *files]
+            command = [sys.executable, "-m", "pytest", "-x", *options(to, sample), *files]
             if mutant.laws is not None:
                 listed = to / "selected.json"
                 listed.write_text(json.dumps(mutant.laws), encoding="utf-8")
-                command = [sys.executable, str(Path(__file__)), "selected", str(listed), "-x", *options(sample), *files]
+                command = [
+                    sys.executable,
+                    str(Path(__file__)),
+                    "selected",
+                    str(listed),
+                    "-x",
+                    *options(to, sample),
+                    *files,
+                ]
             try:
                 ran = subprocess.run(
                     command, cwd=to, env=environment(to), capture_output=True, text=True, timeout=seconds, check=False
@@ -323,6 +334,8 @@ def judge(
             if ran.returncode in (0, 5):  # 5: no test is left
                 return ""
             failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+            if failed is None and ran.returncode in (3, 4):
+                raise RuntimeError(f"pytest itself failed: {ran.stdout[-500:]}{ran.stderr[-500:]}")
             return failed[1] if failed else f"pytest ended with {ran.returncode}"
 
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
