@@ -10,7 +10,18 @@ from torch import nn
 from torch.nn import functional
 
 from regard.errors import ArgumentError
-from regard.inspection import HideKey, PartlySeen, by_hand, einsum, elementwise, fits, followed, products, watch
+from regard.inspection import (
+    HideKey,
+    PartlySeen,
+    by_hand,
+    call_by_hand,
+    einsum,
+    elementwise,
+    fits,
+    followed,
+    products,
+    watch,
+)
 from regard.inspection.functions import FUNCTIONS
 
 watching = sys.modules[watch.__module__]
@@ -55,7 +66,7 @@ def functions_of(owner):
 
 def used_by_hand():
     """The functions that `by_hand` has from elsewhere, where it looks them up."""
-    places = {module.__name__ for module in (einsum, elementwise, fits, followed, products)}
+    places = {module.__name__ for module in (call_by_hand, einsum, elementwise, fits, followed, products)}
     return {
         name: (by_hand, name)
         for name, value in vars(by_hand).items()
@@ -66,6 +77,7 @@ def used_by_hand():
 PARTS = {
     **used_by_hand(),
     **functions_of(by_hand),
+    **functions_of(call_by_hand),
     **functions_of(by_hand.ByHand),
     **functions_of(followed.Followed),
     "_layer": (watching, "_layer"),
