@@ -522,6 +522,29 @@ def test_what_the_record_cannot_give_again_is_told():
         seen.check()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_is_compared_by_its_place(number, dtype):
+    query, key = vectors(1, 2, LENGTH, SIZE).to(dtype), vectors(1, 2, LENGTH, SIZE, seed=1).to(dtype)
+    value = key.clone()
+    value[0, 0, 3, 1] = number
+    with watch(nn.Identity()) as seen:
+        functional.scaled_dot_product_attention(query, key, value)
+    (layer,) = seen
+    assert not layer.outputs[0, 0, :, 1].isfinite().any()
+    # What isn't finite says nothing of rounding.
+    assert layer.verify() <= layer.tolerance < 0.1
+    right = layer.outputs.clone()
+    for other in (0.0, torch.nan, torch.inf, -torch.inf):
+        layer.outputs = right.clone()
+        layer.outputs[0, 0, 2, 1] = other
+        assert (layer.verify() == torch.inf) == (str(other) != str(number))
+    layer.outputs = right.clone()
+    layer.outputs[0, 1, 2, 3] += 0.5
+    with pytest.warns(RecordDiffers, match="gave by 0.5"):
+        seen.check()
+
+
 def test_fewer_rows_than_none_are_refused():
     with pytest.raises(ArgumentError, match="`rows` must be a number of queries, 0 or more, but is -1"):
         watch(nn.Identity(), rows=-1).__enter__()
