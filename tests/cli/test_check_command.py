@@ -172,9 +172,9 @@ def about_damaged(tmp_path, about, spoil=False):
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        ({"model": "mine"}, "('noun' is missing)"),
+        ({"model": "mine"}, "(`items` is missing)"),
         ([1], "it must be an object"),
-        ({"model": 3, "noun": "word"}, "must be text"),
+        ({"items": [3], "noun": "word"}, "`items` must be text, but is 3"),
     ],
 )
 def test_layers_are_checked_though_what_they_are_about_is_damaged(about, why, tmp_path, capsys):
